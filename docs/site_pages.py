@@ -38,10 +38,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if here in WIDE:
         page.meta["hide"] = ["toc"]
     sources = {site: source for source, site in PAGES.items()}
-    return relinked(markdown, sources.get(here, f"docs/{here}"), here)
+    return relink(markdown, sources.get(here, f"docs/{here}"), here)
 
 
-def relinked(markdown: str, source: str, page: str) -> str:
+def relink(markdown: str, source: str, page: str) -> str:
     """The text of a file of the clone with its links as they are on a page of the site."""
 
     def link(match: re.Match[str]) -> str:

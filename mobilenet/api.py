@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.clock import Progress
-from mobilenet.judgement import judge, judge_anew, own_metrics, verdicts_of, warnings_told
+from mobilenet.judgement import judge, judge_anew, own_metrics, read_warnings, verdicts_of
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
-from mobilenet.quoting import as_file_name, counted, quoted, shown, spelled_out
-from mobilenet.rundir.kinds import kind_of
+from mobilenet.quoting import as_file_name, format_number, pluralize, quote, spell_out
+from mobilenet.rundir.kinds import run_kind
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.provenance import digest
 from mobilenet.rundir.reader import (
@@ -32,7 +32,7 @@ from mobilenet.rundir.reader import (
     read_json,
     read_manifest,
 )
-from mobilenet.rundir.stamp import RUN, Inputs, made, stamping
+from mobilenet.rundir.stamp import RUN, Inputs, new_provenance, stamping
 from mobilenet.rundir.writer import (
     AlreadyThere,
     RecordError,
@@ -81,7 +81,7 @@ class Run:
 
     @property
     def warnings(self) -> list[str]:  # assumptions of its protocol that were broken by hand
-        return warnings_told(self.path)
+        return read_warnings(self.path)
 
     @property
     def verdict(self) -> str:
@@ -93,7 +93,7 @@ class Run:
         """How many deliveries are still owed in a run that was not at rest when it ended; else empty."""
         if self.manifest["quiescent"]:
             return ""
-        return kind_of(self.manifest).still_owed(self.metrics)
+        return run_kind(self.manifest).still_owed(self.metrics)
 
     @property
     def failed_metrics(self) -> dict[str, str]:
@@ -118,13 +118,13 @@ class Run:
         import pandas as pd
 
         events = read_coded(self.path, "events")
-        found = Deliveries(events)
+        deliveries = Deliveries(events)
         columns = {
-            "message": np.array([*events.coded("message").words, None], object)[found.message],
-            "node": np.array(events.coded("node").words, object)[found.node],
-            "broadcast_ns": found.sent_ns, "delivered_ns": found.time_ns, "delay_s": found.delay_s,
+            "message": np.array([*events.column("message").words, None], object)[deliveries.message],
+            "node": np.array(events.column("node").words, object)[deliveries.node],
+            "broadcast_ns": deliveries.sent_ns, "delivered_ns": deliveries.time_ns, "delay_s": deliveries.delay_s,
         }  # fmt: skip
-        return pd.DataFrame(columns)[found.was_broadcast].reset_index(drop=True)
+        return pd.DataFrame(columns)[deliveries.was_broadcast].reset_index(drop=True)
 
     @cached_property
     def handoffs(self) -> pd.DataFrame:
@@ -135,10 +135,10 @@ class Run:
 
         from mobilenet.clock import SECOND
         from mobilenet.metrics.fold import EventFold
-        from mobilenet.metrics.mobile import interrupted
+        from mobilenet.metrics.mobile import interruptions
 
         window = (round(self.manifest[name] * SECOND) for name in ("warmup_s", "duration_s"))
-        rows = [one.row() for one in interrupted(EventFold(read_coded(self.path, "events"), *window))]
+        rows = [one.row() for one in interruptions(EventFold(read_coded(self.path, "events"), *window))]
         return pd.DataFrame(rows, columns=["host", "begin_s", "duration_s", "interruption_s", "cause"])
 
     @cached_property
@@ -173,7 +173,7 @@ class Run:
         mean = "no delivery" if delay is None else f"mean delay {delay:.3f} s"
         return (
             f"<Run {self.path}: {self.verdict}, seed {manifest['seed']}, {manifest['simulated_s']:g} s simulated, "
-            f"{counted(cast('int', self.metrics['deliveries']), 'delivery')}, {mean}>"
+            f"{pluralize(cast('int', self.metrics['deliveries']), 'delivery')}, {mean}>"
         )
 
     def _repr_html_(self) -> str:
@@ -183,13 +183,14 @@ class Run:
         own = self.manifest.get("own_metrics", {})
         first = [name for name in self.metrics if name in (*FIRST, *FIRST_OF_PROCESSES, *own)]
         rows = "".join(
-            f"<tr><td>{escape(spelled_out(name))}</td><td style='text-align:right'>{escape(shown(self.metrics[name]))}"
+            f"<tr><td>{escape(spell_out(name))}</td><td"
+            f" style='text-align:right'>{escape(format_number(self.metrics[name]))}"
             "</td></tr>"
             for name in first
         )
-        rest = counted(len(self.metrics) - len(first), "more metric")
+        rest = pluralize(len(self.metrics) - len(first), "more metric")
         return (
-            f"<b>{escape(spelled_out(str(self.path)))}</b>: {escape(self.verdict)}"
+            f"<b>{escape(spell_out(str(self.path)))}</b>: {escape(self.verdict)}"
             f"<table>{rows}</table>{rest} in <code>run.metrics</code>"
         )
 
@@ -257,10 +258,10 @@ def _run(
         wall_s = time.perf_counter() - started
         keep(partial, outcome.scenario, outcome, wall_s, command_of(directory.name, loaded), own, ended_by)
     if ended_by is not None:
-        told = f"{ended_by}; the run up to that point is in {quoted(directory)}, marked as ended early"
-        kept = PluginError(told, ended_by.is_input)
-        kept.directory = directory
-        raise kept from ended_by.__cause__
+        message = f"{ended_by}; the run up to that point is in {quote(directory)}, marked as ended early"
+        failure = PluginError(message, ended_by.is_input)
+        failure.directory = directory
+        raise failure from ended_by.__cause__
     return Run(directory)
 
 
@@ -278,7 +279,7 @@ def keep(
     """
     write_scenario(partial, scenario)
     inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.tables()["events"].fingerprint(), runs=1)
-    with stamping(made(command_of("RUN", scenario).replace(" --out RUN-again", ""), inputs)):
+    with stamping(new_provenance(command_of("RUN", scenario).replace(" --out RUN-again", ""), inputs)):
         write_recording(partial, outcome.recording)
     facts = manifest_of(scenario, outcome, wall_s, command)
     if ended_by is not None:

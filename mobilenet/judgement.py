@@ -16,7 +16,7 @@ from typing import Any
 from mobilenet import __version__
 from mobilenet.metrics import OwnMetric, as_measured, metrics
 from mobilenet.metrics.declaration import Row
-from mobilenet.metrics.own import Record, measured, own_metric
+from mobilenet.metrics.own import Record, measure, own_metric
 from mobilenet.packets.passed import Captures
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.pcap import read_captures
@@ -33,16 +33,16 @@ from mobilenet.verify.judge import overall
 
 def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
     """Return the custom metrics of a scenario; their code runs only if that is allowed."""
-    found: list[OwnMetric] = []
+    custom_metrics: list[OwnMetric] = []
     for i, reference in enumerate(scenario.metrics):
-        if reference.rpartition(":")[2] in (metric.name for metric in found):
+        if reference.rpartition(":")[2] in (metric.name for metric in custom_metrics):
             raise ScenarioError(f"metrics.{i}: {reference}: another metric has the same name; expected different names")
         try:
             function = load_named(f"metrics.{i}", reference, scenario.folder, allow_code)
-            found.append(own_metric(function, reference, scenario.folder))
+            custom_metrics.append(own_metric(function, reference, scenario.folder))
         except ValueError as error:
             raise ScenarioError(f"metrics.{i}: {error}") from None
-    return found
+    return custom_metrics
 
 
 def own_metrics_of(directory: Path, allow_code: bool = False) -> list[OwnMetric]:
@@ -62,7 +62,7 @@ def with_own_metrics(
 ) -> tuple[Row, dict[str, str]]:
     """One row of our metrics and a user's; and of those of a user's that failed, file, line and what went wrong."""
     row = metrics(events, samples, counters, facts, captures)
-    values, errors = measured(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
+    values, errors = measure(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
     failed = {m.name: place_of(errors[m.name], m.path, m.function) for m in own if m.name in errors}
     return row | values, failed
 
@@ -93,12 +93,12 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
     notes = []
     path = directory / "verdict.json"
     if not path.exists():
-        notes.append(_made_anew(path, verdict_document(verdicts, warnings_by(scenario_of(directory)))))
+        notes.append(_restore(path, verdict_document(verdicts, warnings_by(scenario_of(directory)))))
     else:
         try:
-            told = overall(verdicts_of(directory))
-            if told != overall(verdicts):
-                notes.append(f"{path} has the verdict {told}, which contradicts the record")
+            stored_verdict = overall(verdicts_of(directory))
+            if stored_verdict != overall(verdicts):
+                notes.append(f"{path} has the verdict {stored_verdict}, which contradicts the record")
         except RunError as error:
             notes.append(str(error))
     path = directory / "metrics.json"
@@ -108,7 +108,7 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         return verdicts, notes
     facts = read_manifest(directory)
     counters, captures = read_json(directory, "counters.json"), read_captures(directory)
-    found = metrics(tables["events"], tables["samples"], counters, facts, captures)
+    fresh_metrics = metrics(tables["events"], tables["samples"], counters, facts, captures)
     stored: dict[str, Any] | None = None
     if path.exists():
         try:
@@ -117,11 +117,13 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
             return verdicts, [*notes, str(error)]
     if own := facts.get("own_metrics"):
         notes.append(f"{', '.join(own)}: metrics of plug-ins are not computed again, since that would run their code")
-        found |= {name: (stored or {}).get(name) for name in own}
+        fresh_metrics |= {name: (stored or {}).get(name) for name in own}
     is_ours = facts.get("mobilenet_version") == __version__
     if stored is None:
-        notes.append(_made_anew(path, found))
-    elif differing := [name for name in stored.keys() | found.keys() if _differs(stored, found, name, is_ours)]:
+        notes.append(_restore(path, fresh_metrics))
+    elif differing := [
+        name for name in stored.keys() | fresh_metrics.keys() if _differs(stored, fresh_metrics, name, is_ours)
+    ]:
         notes.append(f"{path}: {min(differing)} contradicts the record; {AGAIN}")
     return verdicts, notes
 
@@ -135,22 +137,22 @@ def verdicts_of(directory: Path) -> dict[str, Verdict]:
         raise RunError(f"{directory / 'verdict.json'}: garbled; {AGAIN}") from None
 
 
-def warnings_told(directory: Path) -> list[str]:
+def read_warnings(directory: Path) -> list[str]:
     """What verdict.json warns of."""
-    told = read_derived(directory, "verdict.json").get("warnings", [])
-    return [line for line in told if isinstance(line, str)] if isinstance(told, list) else []
+    warnings = read_derived(directory, "verdict.json").get("warnings", [])
+    return [line for line in warnings if isinstance(line, str)] if isinstance(warnings, list) else []
 
 
-def _differs(stored: dict[str, Any], found: dict[str, Any], name: str, is_ours: bool) -> bool:
+def _differs(stored: dict[str, Any], fresh_metrics: dict[str, Any], name: str, is_ours: bool) -> bool:
     """Whether a metric of the file contradicts the one that follows from the record; `is_ours`: this version wrote it.
     Earlier versions lack newer metrics, and wrote 0 or nothing of what a protocol does not have.
     """
     if name not in stored:
         return is_ours
-    return stored[name] != found[name] if name in found else bool(stored[name])
+    return stored[name] != fresh_metrics[name] if name in fresh_metrics else bool(stored[name])
 
 
-def _made_anew(path: Path, document: dict[str, Any]) -> str:
+def _restore(path: Path, document: dict[str, Any]) -> str:
     if path.is_symlink():
         return f"{path} is a dangling symbolic link, and is left unchanged"
     try:

@@ -50,13 +50,13 @@ class ClassInFile(Parameters):
 def class_says_it(key: str) -> Callable[[Any], Any]:
     """For a group that is distinguished by `key`: where `class` or `command` is given, the key need not be."""
 
-    def filled_in(group: Any) -> Any:
+    def fill_in(group: Any) -> Any:
         if not isinstance(group, dict):
             return group
-        said = {"class": "own", "command": "program"}
-        return next(({key: kind, **group} for by, kind in said.items() if by in group), group)
+        kinds = {"class": "own", "command": "program"}
+        return next(({key: kind, **group} for by, kind in kinds.items() if by in group), group)
 
-    return filled_in
+    return fill_in
 
 
 def _as_range(value: Any) -> Any:
@@ -83,9 +83,9 @@ class Within:
     times: float | None = None  # the most that the higher end is of the lower one
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(self._held, handler(source))
+        return core_schema.no_info_after_validator_function(self._validate, handler(source))
 
-    def _held(self, value: tuple[float, float]) -> tuple[float, float]:
+    def _validate(self, value: tuple[float, float]) -> tuple[float, float]:
         low, high = value
         if not self.least <= low <= high <= self.most:
             raise ValueError(f"expected {self.least:g} <= {self.ends[0]} <= {self.ends[1]} <= {self.most:.15g}")
@@ -99,7 +99,7 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
-class Documented:
+class KeyNotes:
     """What the reference of all keys adds to a value: a unit that its name lacks, a range instead of the
     declared bounds.
     """

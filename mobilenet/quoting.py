@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 
-def spelled_out(words: str) -> str:
+def spell_out(words: str) -> str:
     """Quote for people. Spaces of all kinds stay, and bytes that are not text (surrogates) are left to the stream."""
     if words.isprintable():
         return words
@@ -28,7 +28,7 @@ def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def counted(number: int, what: str) -> str:
+def pluralize(number: int, what: str) -> str:
     """`1 run`, `2 runs`, `1,000 crashes`, `3 deliveries`; `what` in the singular."""
     if number == 1:
         return f"1 {what}"
@@ -40,10 +40,10 @@ def counted(number: int, what: str) -> str:
 def there_are(count: int, what: str, letter: str = "") -> str:
     """`there is only 1 host, h0`, `there are 3 hosts, h0 to h2`, `there are no hosts`; without a letter: numbers."""
     if count == 0:
-        return f"there are no {counted(0, what)[2:]}"
+        return f"there are no {pluralize(0, what)[2:]}"
     if count == 1:
         return f"there is only 1 {what}, {letter or 'number '}0"
-    return f"there are {counted(count, what)}, {letter or 'numbered '}0 to {letter}{count - 1}"
+    return f"there are {pluralize(count, what)}, {letter or 'numbered '}0 to {letter}{count - 1}"
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
@@ -69,15 +69,13 @@ def cut(words: str, longest: int) -> str:
     )
 
 
-def quoted(path: Path) -> str:
+def quote(path: Path) -> str:
     """Quote for a shell, with invisible characters spelled out in the form that shells read."""
     name = str(path)
     if name.isprintable():
         return shlex.quote(name)
     return (
-        "$'"
-        + spelled_out(name.replace("\\", r"\\").replace("'", r"\'")).replace("\n", r"\n").replace("\t", r"\t")
-        + "'"
+        "$'" + spell_out(name.replace("\\", r"\\").replace("'", r"\'")).replace("\n", r"\n").replace("\t", r"\t") + "'"
     )
 
 
@@ -86,7 +84,7 @@ def as_file_name(words: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in words)[:80].lstrip(".")
 
 
-def shown(value: float | int | None) -> str:
+def format_number(value: float | int | None) -> str:
     """A number of a metric for people, with thousands as in the verdicts and on the map: 106,167."""
     if value is None:
         return "–"

@@ -50,7 +50,7 @@ def chromium() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-def required() -> bool:
+def is_required() -> bool:
     return bool(os.environ.get("CI") or os.environ.get("MOBILENET_REQUIRE_BROWSER"))
 
 

@@ -70,10 +70,10 @@ def one_spark() -> Iterator[None]:
     """
     from mobilenet.studies import spark
 
-    start, finish = spark._started, spark._finish
+    start, finish = spark._start, spark._finish
     current: list[tuple[str, SparkContext]] = []
 
-    def started(settings: Any, master: str) -> SparkContext:
+    def start_or_share(settings: Any, master: str) -> SparkContext:
         if current and current[0][0] != master:
             spark._stop(current.pop()[1])
         context = start(settings, master)
@@ -82,11 +82,14 @@ def one_spark() -> Iterator[None]:
             current[:] = [(master, context)]
         return context
 
-    def finished(context: SparkContext) -> None:
+    def finish_unless_shared(context: SparkContext) -> None:
         if not context.master.startswith("local"):
             finish(context)
 
-    with mock.patch.object(spark, "_started", started), mock.patch.object(spark, "_finish", finished):
+    with (
+        mock.patch.object(spark, "_start", start_or_share),
+        mock.patch.object(spark, "_finish", finish_unless_shared),
+    ):
         yield
     if current:
         finish(current[0][1])

@@ -38,14 +38,14 @@ BESIDE = (
 
 
 def long_commands() -> list[str]:
-    found = []
+    commands = []
     for name in DOCUMENTS:
         if name != "CHANGELOG.md":
-            found += re.findall(r"`((?:mobilenet|python -m) [^`\n]+)`", text_of(name))
-            found += [command for command in commands_in(name) if command not in COMMANDS]
+            commands += re.findall(r"`((?:mobilenet|python -m) [^`\n]+)`", text_of(name))
+            commands += [command for command in commands_in(name) if command not in COMMANDS]
     return [
         command
-        for command in dict.fromkeys(found)
+        for command in dict.fromkeys(commands)
         if len(command.split()) > 2 and not PLACEHOLDER.search(command) and command not in BESIDE
     ]
 

@@ -78,9 +78,9 @@ def _shadowing() -> Iterator[Row]:
         one, other = np.concatenate(before), np.concatenate(after)
         ends = f"ends {length_m:g} m apart"
         yield Row("shadowing, standard deviation, dB", f"7 dB, {ends}", SIGMA_DB * float(one.std()), SIGMA_DB, 0.21)
-        found = float(np.corrcoef(one, other)[0, 1])
+        correlation = float(np.corrcoef(one, other)[0, 1])
         which = "exp(−1)" if length_m == LONG_M else "ours, see Propagation"
-        yield Row(f"shadowing, correlation ({which})", f"an end moves by {D_M:g} m, {ends}", found, formula, 0.03)
+        yield Row(f"shadowing, correlation ({which})", f"an end moves by {D_M:g} m, {ends}", correlation, formula, 0.03)
 
 
 def _around(centre: Any, metres: float, random: np.random.Generator) -> Any:

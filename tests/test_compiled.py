@@ -15,7 +15,7 @@ import pytest
 from mobilenet.engine import build_native, native
 from mobilenet.studies.spark import package_archive
 from tests.conftest import ROOT
-from tests.test_fingerprints import Digests, digests, recorded, shortened
+from tests.test_fingerprints import Digests, digests, record, shorten
 
 needs_a_compiler = pytest.mark.skipif(build_native.obstacle() is not None, reason=str(build_native.obstacle()))
 
@@ -121,8 +121,8 @@ def test_without_a_compiler_nothing_is_made_and_it_is_said_when_asked(tmp_path: 
         ROOT / "mobilenet", tmp_path / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__")
     )
     for again, lines in ((True, 1), (False, 0)):
-        said = said_by(tmp_path, tries_again=again, CC=command, PATH=str(tmp_path))
-        assert len(said) == lines and all("C compiler not found (" in line for line in said)
+        messages = said_by(tmp_path, tries_again=again, CC=command, PATH=str(tmp_path))
+        assert len(messages) == lines and all("C compiler not found (" in line for line in messages)
     assert not (tmp_path / "mobilenet" / "__compiled__").exists()
 
 
@@ -141,9 +141,9 @@ def test_both_ways_do_the_same() -> None:
     """
     names = ["churn", "dynamic_on_vcube", "faults", "first", "gossip", "radio_check", "streets", "tcp_dynamic"]
     code = f"import json; from tests.test_fingerprints import all_digests; print(json.dumps(all_digests({names})))"
-    found: dict[str, Any] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
+    python_digests: dict[str, Any] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
     pinned = json.loads((ROOT / "tests" / "fingerprints.json").read_text())
-    assert found == {name: pinned[name] for name in names}
+    assert python_digests == {name: pinned[name] for name in names}
 
 
 ACKING = (
@@ -154,16 +154,16 @@ ACKING = (
 
 def over_acking() -> list[Digests]:
     """Datagrams and acknowledged frames; crashes in "faults"."""
-    return [digests(recorded(shortened(name, wireless))) for name in ("faults", "tcp_dynamic") for wireless in ACKING]
+    return [digests(record(shorten(name, wireless))) for name in ("faults", "tcp_dynamic") for wireless in ACKING]
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
 def test_both_ways_do_the_same_over_another_mac() -> None:
     code = "import json; from tests.test_compiled import over_acking; print(json.dumps(over_acking()))"
-    found: list[Digests] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
-    assert found == over_acking()
-    assert len({one["events"] for one in found}) == len(found)
+    python_digests: list[Digests] = json.loads(python(ROOT, code, MOBILENET_COMPILED="0"))
+    assert python_digests == over_acking()
+    assert len({one["events"] for one in python_digests}) == len(python_digests)
 
 
 def test_protocols_are_not_compiled() -> None:
@@ -200,10 +200,10 @@ def test_what_travels_in_an_archive_is_compiled_where_it_fits(tmp_path: Path) ->
     words = [sys.executable, "-P", "-c", look, str(archive)]
     environment = {name: value for name, value in os.environ.items() if name != "MOBILENET_COMPILED"}
     for _ in range(2):  # the second finds what the first unpacked
-        said = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
-        package, is_compiled, medium = said.split()
+        output = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
+        package, is_compiled, medium = output.split()
         assert package.startswith(f"{archive}/") and is_compiled == "True" and medium.endswith(".so")
         assert len(list(tmp_path.iterdir())) == 2
     environment["MOBILENET_COMPILED"] = "0"
-    said = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
-    assert said.split()[1] == "False"
+    output = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment).stdout
+    assert output.split()[1] == "False"

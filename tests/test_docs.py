@@ -19,7 +19,7 @@ import pytest
 from mobilenet.metrics.registry import meaning
 from tests.cli.command import mobilenet
 from tests.interactive.conftest import Server
-from tests.write_metric_table import PAGE, written
+from tests.write_metric_table import PAGE, with_tables
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
@@ -157,10 +157,10 @@ def test_make_offers_what_the_documents_say() -> None:
 def is_there(name: str, page: Path) -> bool:
     """A path from the clone, from the package, or from what the page is about; a bare name: anywhere."""
     if "/" not in name:
-        found = any(
+        is_in_tree = any(
             path.name == name for top in ("mobilenet", "viz", "tests", "scenarios") for path in (ROOT / top).rglob(name)
         )
-        return found or name in MADE_BY_COMMANDS | MADE_BY_READERS or (ROOT / name).exists()
+        return is_in_tree or name in MADE_BY_COMMANDS | MADE_BY_READERS or (ROOT / name).exists()
     protocols = ROOT / "mobilenet" / "protocols"
     places = (ROOT, ROOT / "mobilenet", ROOT / "scenarios", page.parent, protocols)
     return any((place / name).exists() for place in places)
@@ -187,14 +187,14 @@ def test_files_that_the_documents_name_exist(name: str) -> None:
 
 
 def test_documents_that_the_code_names_exist() -> None:
-    found = {
+    references = {
         (path.relative_to(ROOT).as_posix(), name)
         for top in ("mobilenet", "viz", "tests", "scenarios")
         for path in (ROOT / top).rglob("*.py")
         for name in re.findall(r"\bdocs/[\w/-]+\.md\b", path.read_text(encoding="utf-8"))
     }
-    assert len(found) > 100
-    assert sorted(place for place in found if not (ROOT / place[1]).exists()) == []
+    assert len(references) > 100
+    assert sorted(place for place in references if not (ROOT / place[1]).exists()) == []
 
 
 def headings(page: Path) -> set[str]:
@@ -211,7 +211,7 @@ def test_pairs_are_told_for_both_radios(name: str) -> None:
 
 def test_the_tables_of_metrics_are_those_of_the_registry() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert page == written(page), "say python -m tests.write_metric_table"
+    assert page == with_tables(page), "say python -m tests.write_metric_table"
 
 
 @pytest.mark.parametrize("name", [name for name in DOCS if name.startswith("docs/validation/")])

@@ -35,11 +35,11 @@ SCENARIOS = list(PATHS)
 Digests = dict[str, str]
 
 
-def shortened(name: str, *overrides: str) -> Scenario:
+def shorten(name: str, *overrides: str) -> Scenario:
     return Scenario.load(PATHS[name], [f"duration_s={DURATION_S}", *overrides])
 
 
-def recorded(scenario: Scenario, progress: Progress | None = None) -> Recording:
+def record(scenario: Scenario, progress: Progress | None = None) -> Recording:
     return Simulation(scenario, allow_code=True).run(progress).recording
 
 
@@ -56,12 +56,12 @@ def _digest(value: object) -> str:
 
 
 def all_digests(names: list[str]) -> dict[str, Digests]:
-    return {name: digests(recorded(shortened(name))) for name in names}
+    return {name: digests(record(shorten(name))) for name in names}
 
 
-def pinned(name: str) -> Digests:
-    found: Digests = json.loads(PINNED.read_text())[name]
-    return found
+def pinned_digests(name: str) -> Digests:
+    expectation: Digests = json.loads(PINNED.read_text())[name]
+    return expectation
 
 
 def test_every_scenario_is_pinned() -> None:
@@ -70,7 +70,7 @@ def test_every_scenario_is_pinned() -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_does_what_it_did(name: str) -> None:
-    assert digests(recorded(shortened(name))) == pinned(name), (
+    assert digests(record(shorten(name))) == pinned_digests(name), (
         "meant? then renew and say why: see the head of this file"
     )
 
@@ -83,18 +83,18 @@ def test_neither_hash_seed_nor_working_directory_matter(hash_seed: str, tmp_path
     env = os.environ | {"PYTHONHASHSEED": hash_seed}
     command = [sys.executable, str(Path(__file__)), *names]
     done = subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == {name: pinned(name) for name in names}
+    assert json.loads(done.stdout) == {name: pinned_digests(name) for name in names}
 
 
 def test_two_simulations_one_after_the_other() -> None:
-    found = [digests(recorded(shortened(name))) for name in ("churn", "first", "churn")]
-    assert found == [pinned("churn"), pinned("first"), pinned("churn")]
+    run_digests = [digests(record(shorten(name))) for name in ("churn", "first", "churn")]
+    assert run_digests == [pinned_digests("churn"), pinned_digests("first"), pinned_digests("churn")]
 
 
 def test_two_simulations_by_turns() -> None:
     """Two threads that hand over at each simulated second: nothing of one may be seen by the other."""
     names = ("churn", "holes", "churn")
-    found: dict[int, Digests] = {}
+    digests_of: dict[int, Digests] = {}
     turns = [threading.Semaphore(0) for _ in names]
     running = list(range(len(names)))
 
@@ -105,8 +105,8 @@ def test_two_simulations_by_turns() -> None:
 
     def one(me: int) -> None:
         turns[me].acquire()
-        recording = recorded(shortened(names[me]), lambda done_s, total_s: hand_over(me))
-        found[me] = digests(recording)
+        recording = record(shorten(names[me]), lambda done_s, total_s: hand_over(me))
+        digests_of[me] = digests(recording)
         follower = running[(running.index(me) + 1) % len(running)]
         running.remove(me)
         turns[follower].release()
@@ -117,37 +117,37 @@ def test_two_simulations_by_turns() -> None:
     turns[0].release()
     for thread in threads:
         thread.join(timeout=120)
-    assert found == {me: pinned(name) for me, name in enumerate(names)}
+    assert digests_of == {me: pinned_digests(name) for me, name in enumerate(names)}
 
 
 @pytest.mark.parametrize("name", ["churn", "holes", "streets"])
 def test_a_run_directory_repeats_the_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    once = api.run(shortened(name), out=tmp_path / "once")
+    once = api.run(shorten(name), out=tmp_path / "once")
     monkeypatch.chdir(tmp_path)  # and what the manifest's command says is enough: the files came along
     again = api.run(Path("once", "scenario.yaml"), out="again")
-    assert once.manifest["fingerprint"] == again.manifest["fingerprint"] == pinned(name)["events"]
+    assert once.manifest["fingerprint"] == again.manifest["fingerprint"] == pinned_digests(name)["events"]
     assert once.metrics == again.metrics and once.counters == again.counters
 
 
 @pytest.mark.parametrize("name", ["first", "holes", "radio_check"])
 def test_what_else_is_recorded_changes_nothing(name: str) -> None:
-    full = recorded(shortened(name, "record.frames=true", "record.messages=true", "record.positions_interval_s=0.1"))
+    full = record(shorten(name, "record.frames=true", "record.messages=true", "record.positions_interval_s=0.1"))
     assert full.frames is not None and len(full.frames) > 100
-    assert digests(full) == pinned(name)
+    assert digests(full) == pinned_digests(name)
 
 
 @pytest.mark.parametrize("name", ["dynamic", "faults", "churn", "holes"])
 def test_the_world_does_not_depend_on_the_protocol(name: str) -> None:
     """Other timers: the same walks, the same offers to broadcast, the same crashes."""
-    other = recorded(shortened(name, "protocol.ack_min_s=0.1", "protocol.resend_first_s=0.6", "protocol.heartbeat_s=3"))
-    usual = recorded(shortened(name))
+    other = record(shorten(name, "protocol.ack_min_s=0.1", "protocol.resend_first_s=0.6", "protocol.heartbeat_s=3"))
+    usual = record(shorten(name))
     assert other.events.fingerprint() != usual.events.fingerprint()
     assert other.positions.lists == usual.positions.lists
     for kinds in (("broadcast", "refused"), ("crash",), ("recover",), ("out_of_coverage", "in_coverage")):
-        assert happened(other, kinds) == happened(usual, kinds)
+        assert events_of(other, kinds) == events_of(usual, kinds)
 
 
-def happened(recording: Recording, kinds: tuple[str, ...]) -> list[tuple[int, str]]:
+def events_of(recording: Recording, kinds: tuple[str, ...]) -> list[tuple[int, str]]:
     """When and where something of these kinds happened while the world moved."""
     events = recording.events
     rows = zip(events.time_ns, events.node, events.event, strict=True)

@@ -94,34 +94,34 @@ class Tree:
             parts = path.relative_to(root).with_suffix("").parts
             self.modules[".".join(parts[:-1] if path.name == "__init__.py" else parts)] = path
         self.trees = {module: ast.parse(path.read_bytes()) for module, path in self.modules.items()}
-        self.imports = {module: self._imported(module, ast.walk(tree)) for module, tree in self.trees.items()}
-        self.at_once = {module: self._imported(module, head(tree)) for module, tree in self.trees.items()}
+        self.imports = {module: self._imports(module, ast.walk(tree)) for module, tree in self.trees.items()}
+        self.at_once = {module: self._imports(module, head(tree)) for module, tree in self.trees.items()}
 
     def package(self, module: str) -> str:
         return module if self.modules[module].name == "__init__.py" else module.rpartition(".")[0]
 
-    def _imported(self, module: str, nodes: Iterable[ast.AST]) -> set[str]:
-        found: set[str] = set()
+    def _imports(self, module: str, nodes: Iterable[ast.AST]) -> set[str]:
+        modules: set[str] = set()
         for node in nodes:
             if isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names}
+                modules |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 above = self.package(module).split(".")[: 1 - node.level or None] if node.level else []
                 base = ".".join([*above, *filter(None, [node.module])])
                 names = {f"{base}.{alias.name}" for alias in node.names}
-                found |= names & self.modules.keys() or {base}
+                modules |= names & self.modules.keys() or {base}
                 if base == "mobilenet":  # what the root hands on hides where it comes from
-                    found |= names - {"mobilenet.__version__"}
-        return found
+                    modules |= names - {"mobilenet.__version__"}
+        return modules
 
     def importers(self, *packages: str) -> Iterator[tuple[str, str]]:
         """(module, what it imports) for everything inside these packages."""
         for module, imported in self.imports.items():
             yield from ((module, name) for name in sorted(imported) if inside(name, *packages))
 
-    def reached(self, module: str, *closed: str) -> set[str]:
+    def reach(self, module: str, *closed: str) -> set[str]:
         """All of our modules that importing this one brings in; what lies behind `closed` packages is not looked at."""
-        return reached(self.imports, module, *closed)
+        return reach(self.imports, module, *closed)
 
     def circles_of_packages(self) -> list[list[str]]:
         """Folders that import each other; modules of the root stand for themselves."""
@@ -145,7 +145,7 @@ def head(tree: ast.Module) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def reached(graph: dict[str, set[str]], module: str, *closed: str) -> set[str]:
+def reach(graph: dict[str, set[str]], module: str, *closed: str) -> set[str]:
     seen: set[str] = set()
     waiting = [module]
     while waiting:
@@ -157,9 +157,9 @@ def reached(graph: dict[str, set[str]], module: str, *closed: str) -> set[str]:
 
 def rings(graph: dict[str, set[str]]) -> list[list[str]]:
     """Names that reach each other."""
-    behind = {name: reached(graph, name) for name in graph}
-    found = {tuple(sorted({a, *(b for b in behind[a] if a in behind[b])})) for a in behind if a in behind[a]}
-    return sorted(map(list, found))
+    behind = {name: reach(graph, name) for name in graph}
+    groups = {tuple(sorted({a, *(b for b in behind[a] if a in behind[b])})) for a in behind if a in behind[a]}
+    return sorted(map(list, groups))
 
 
 def room_of(module: str) -> str | None:
@@ -233,7 +233,7 @@ def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
         if judges or inside(module, "mobilenet.export", "viz", "mobilenet.rundir.writer"):
             forbidden = ("mobilenet.simulation", "mobilenet.network", "mobilenet.engine.kernel")
             also = ("mobilenet.protocols", "mobilenet.api", "mobilenet.rundir.manifest") if judges else ()
-            for name in sorted(tree.reached(module, *closed)):
+            for name in sorted(tree.reach(module, *closed)):
                 if inside(name, *forbidden, *also) and name != "mobilenet.simulation.plugin_code":
                     yield module, name
 
@@ -291,7 +291,7 @@ def test_metrics_know_no_scenario() -> None:
             "mobilenet.rundir.writer",
             "mobilenet.rundir.recorder",
         ):
-            assert not [name for name in OURS.reached(module) if inside(name, "mobilenet.scenario")], module
+            assert not [name for name in OURS.reach(module) if inside(name, "mobilenet.scenario")], module
 
 
 def test_modules_introduce_themselves() -> None:
@@ -339,7 +339,7 @@ BY_OTHER_WAYS = (
 )
 
 
-def planted(folder: Path, at: str, source: str) -> Tree:
+def plant(folder: Path, at: str, source: str) -> Tree:
     """A small package with one module that says `source`."""
     for name in ("mobilenet", "mobilenet.engine", "mobilenet.simulation", "mobilenet.simulation.mobile",
         "mobilenet.network", "mobilenet.network.radio", "mobilenet.verify",
@@ -354,20 +354,20 @@ def planted(folder: Path, at: str, source: str) -> Tree:
 
 @pytest.mark.parametrize("source", IN_EVERY_FORM)
 def test_a_planted_import_is_seen_in_every_form(source: str, tmp_path: Path) -> None:
-    found = list(looks_up(planted(tmp_path, "mobilenet.engine.clock", source)))
-    assert {module for module, _ in found} == {"mobilenet.engine.clock"}
-    assert all(inside(name, "mobilenet.simulation") for _, name in found)
+    imports = list(looks_up(plant(tmp_path, "mobilenet.engine.clock", source)))
+    assert {module for module, _ in imports} == {"mobilenet.engine.clock"}
+    assert all(inside(name, "mobilenet.simulation") for _, name in imports)
 
 
 @pytest.mark.parametrize("source", BY_OTHER_WAYS)
 def test_no_other_way_of_importing_escapes(source: str, tmp_path: Path) -> None:
-    found = by_other_ways(planted(tmp_path, "mobilenet.engine.clock", source))
-    assert {module for module, _ in found} == {"mobilenet.engine.clock"}
+    imports = by_other_ways(plant(tmp_path, "mobilenet.engine.clock", source))
+    assert {module for module, _ in imports} == {"mobilenet.engine.clock"}
 
 
 def test_what_is_allowed_is_not_reported(tmp_path: Path) -> None:
     source = "from . import clock\nfrom mobilenet.world import x\nfrom ..engine import clock"
-    assert list(looks_up(planted(tmp_path, "mobilenet.simulation.a", source))) == []
+    assert list(looks_up(plant(tmp_path, "mobilenet.simulation.a", source))) == []
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ def test_what_is_allowed_is_not_reported(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_each_rule_sees_a_planted_violation(rule: object, at: str, source: str, tmp_path: Path) -> None:
     assert callable(rule)
-    assert [module for module, _ in rule(planted(tmp_path, at, source))] == [at]
+    assert [module for module, _ in rule(plant(tmp_path, at, source))] == [at]
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def test_each_rule_sees_a_planted_violation(rule: object, at: str, source: str, 
 @pytest.mark.parametrize("late", ["", "def f():\n    ", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "])
 def test_a_circle_within_a_room_is_seen(back: str, late: str, tmp_path: Path) -> None:
     """However late it closes; while modules are imported, or not, is told apart."""
-    planted(tmp_path, "mobilenet.engine.clock", "from mobilenet.engine import hand")
+    plant(tmp_path, "mobilenet.engine.clock", "from mobilenet.engine import hand")
     (tmp_path / "mobilenet" / "engine" / "hand.py").write_text(f"{late}{back}\n")
     tree = Tree(tmp_path, "mobilenet")
     assert list(round_and_round(tree)) == [("mobilenet.engine.clock", "mobilenet.engine.clock mobilenet.engine.hand")]
@@ -409,8 +409,8 @@ def test_a_circle_within_a_room_is_seen(back: str, late: str, tmp_path: Path) ->
 
 
 def test_a_circle_of_folders_is_seen(tmp_path: Path) -> None:
-    planted(tmp_path, "mobilenet.network.radio.links", "from mobilenet.network import wires")
+    plant(tmp_path, "mobilenet.network.radio.links", "from mobilenet.network import wires")
     (tmp_path / "mobilenet" / "network" / "wires.py").write_text("")
     (tmp_path / "mobilenet" / "network" / "all.py").write_text("from .radio import medium\n")
-    found = list(round_and_round(Tree(tmp_path, "mobilenet")))
-    assert found == [("mobilenet.network", "mobilenet.network mobilenet.network.radio")]
+    circles = list(round_and_round(Tree(tmp_path, "mobilenet")))
+    assert circles == [("mobilenet.network", "mobilenet.network mobilenet.network.radio")]

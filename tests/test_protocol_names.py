@@ -27,7 +27,7 @@ EXCEPTED = {
 }
 
 
-def named(source: str) -> Iterator[str]:
+def protocols_in(source: str) -> Iterator[str]:
     """Protocols that code names: anywhere in a text, or, of an ambiguous word, as what a name or kind is compared with.
 
     Docstrings do not count.
@@ -45,13 +45,13 @@ def named(source: str) -> Iterator[str]:
 
 
 def test_nobody_names_a_protocol_but_those_that_declare_it() -> None:
-    found = {
-        path.relative_to(ROOT).as_posix(): sorted({*named(path.read_text(encoding="utf-8"))})
+    names_in = {
+        path.relative_to(ROOT).as_posix(): sorted({*protocols_in(path.read_text(encoding="utf-8"))})
         for top in ("mobilenet", "viz")
         for path in (ROOT / top).rglob("*.py")
     }
-    assert {place: some for place, some in found.items() if some and not place.startswith(tuple(EXCEPTED))} == {}
-    assert [place for place in EXCEPTED if not any(some for at, some in found.items() if at.startswith(place))] == []
+    assert {place: some for place, some in names_in.items() if some and not place.startswith(tuple(EXCEPTED))} == {}
+    assert [place for place in EXCEPTED if not any(some for at, some in names_in.items() if at.startswith(place))] == []
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_nobody_names_a_protocol_but_those_that_declare_it() -> None:
     ],
 )
 def test_a_planted_name_is_seen(source: str) -> None:
-    assert [*named(source)]
+    assert [*protocols_in(source)]
 
 
 def test_docstrings_and_promises_may_have_the_words() -> None:
-    assert [*named('"""Of mobile_causal."""\nx = order == "causal"')] == []
+    assert [*protocols_in('"""Of mobile_causal."""\nx = order == "causal"')] == []
 
 
 def test_the_names_that_are_offered_are_those_that_are_declared() -> None:

@@ -34,31 +34,31 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
-def explained(heading: str) -> set[str]:
+def explained_names(heading: str) -> set[str]:
     """What stands in the first cell of a row, and has words in the last one."""
     return {name for row in rows(heading) if row[-1] for name in re.findall(r"`([\w.]+)`", row[0])}
 
 
 def test_every_file_is_explained() -> None:
     files = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
-    assert files <= explained("Files")
+    assert files <= explained_names("Files")
 
 
 def test_every_table_and_column_is_explained_with_its_type() -> None:
-    found: dict[str, dict[str, str]] = {}
+    columns_of: dict[str, dict[str, str]] = {}
     table = ""
     for row in rows("Tables")[2:]:
         table = row[0].strip("`") or table
         names, types = re.findall(r"`(\w+)`( \?)?", row[1]), row[2].split(", ")
         assert row[3], row
         for (name, is_nullable), kind in zip(names, types * len(names) if len(types) == 1 else types, strict=True):
-            found.setdefault(table, {})[name] = kind
+            columns_of.setdefault(table, {})[name] = kind
             assert bool(is_nullable) == (name in NULLABLE and table in ("events", "messages")), (table, name)
-    assert {name: found.get(name) for name in COLUMNS} == COLUMNS
+    assert {name: columns_of.get(name) for name in COLUMNS} == COLUMNS
 
 
 def test_every_outcome_is_explained() -> None:
-    assert explained("Reception outcomes") == {*SINR_OUTCOMES, OUT_OF_RANGE, LINK_CUT}
+    assert explained_names("Reception outcomes") == {*SINR_OUTCOMES, OUT_OF_RANGE, LINK_CUT}
 
 
 def counters_in(value: dict[str, Any]) -> set[str]:
@@ -80,8 +80,8 @@ def test_every_counter_is_explained(scenario: str, changes: dict[str, Any], tmp_
     overrides = [f"{key}={value}" for key, value in changes.items()]
     done = api.run(SCENARIOS / scenario, out=tmp_path / "run", overrides=overrides)
     counters = read_json(done.path, "counters.json")
-    assert counters_in(counters) - explained("counters.json") == set()
+    assert counters_in(counters) - explained_names("counters.json") == set()
 
 
 def test_counters_that_are_seldom_there_are_explained() -> None:
-    assert {"mac_given_up", "suspicions", "in_flight", "duplicated", "by_kind"} <= explained("counters.json")
+    assert {"mac_given_up", "suspicions", "in_flight", "duplicated", "by_kind"} <= explained_names("counters.json")

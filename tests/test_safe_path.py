@@ -117,10 +117,10 @@ def call(place: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
     )  # fmt: skip
 
 
-def done(place: Path, words: str) -> None:
+def execute(place: Path, words: str) -> None:
     """Exit codes other than these would mean that it was refused, or failed, before it did anything."""
-    found = call(place, *words.split())
-    assert found.returncode in (0, 1, 4), (words, found.stdout, found.stderr)
+    process = call(place, *words.split())
+    assert process.returncode in (0, 1, 4), (words, process.stdout, process.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -141,10 +141,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     realtime.scenario(place / "clean", "while True: time.sleep(1)")
     for planted in (place, place / "scenarios"):
         plant(planted, mark)
-    done(place, f"run {SCENARIO} --set duration_s=5 --out {RUN}")
-    done(place, f"study scenarios/study.yaml --workers 1 --out {OF_STUDY}")
-    done(place, f"run {FLOOD} --allow-code --set protocol.command=[python3,flood.py,--bug] --out {BUG}")
-    done(place, f"run {FLOOD} --allow-code --set record.programs=true --set duration_s=5 --out {TOLD}")
+    execute(place, f"run {SCENARIO} --set duration_s=5 --out {RUN}")
+    execute(place, f"study scenarios/study.yaml --workers 1 --out {OF_STUDY}")
+    execute(place, f"run {FLOOD} --allow-code --set protocol.command=[python3,flood.py,--bug] --out {BUG}")
+    execute(place, f"run {FLOOD} --allow-code --set record.programs=true --set duration_s=5 --out {TOLD}")
     for planted in (place / RUN, place / OF_STUDY, place / OF_STUDY / "runs" / "c000-r0001"):
         plant(planted, mark)
     return place
@@ -161,9 +161,9 @@ def unmarked(request: pytest.FixtureRequest) -> Iterator[None]:
 def is_marked(place: Path) -> str:
     """Which of them have run since the last time."""
     mark = place.parent / "mark"
-    found = mark.read_text() if mark.exists() else ""
+    content = mark.read_text() if mark.exists() else ""
     mark.unlink(missing_ok=True)
-    return found
+    return content
 
 
 def test_modules_of_all_dependencies_are_planted() -> None:
@@ -176,7 +176,7 @@ def test_modules_of_all_dependencies_are_planted() -> None:
 def test_no_command_imports_them(name: str, place: Path) -> None:
     for words in CALLS[name]:
         if name != "serve" or sys.platform == "linux":
-            done(place, words)
+            execute(place, words)
 
 
 def test_bench_measures_in_processes_that_do_not_import_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,13 +188,13 @@ def test_bench_measures_in_processes_that_do_not_import_them(place: Path, monkey
         bench.send_signal(signal.SIGINT)
     monkeypatch.chdir(place)
     monkeypatch.delenv(VARIABLE, raising=False)
-    found = simulator.in_a_process("mobilenet.bench.live", "speed_1")  # with a listener, one more process
-    assert found["states_per_s"] > 0
+    rates = simulator.in_a_process("mobilenet.bench.live", "speed_1")  # with a listener, one more process
+    assert rates["states_per_s"] > 0
 
 
 def test_no_message_of_the_live_page_imports_them(place: Path) -> None:
     sent: list[str] = []
-    with served(place, SCENARIO, "--set", "duration_s=8") as talk:
+    with serve(place, SCENARIO, "--set", "duration_s=8") as talk:
 
         def ask(command: str, **how: Any) -> dict[str, Any]:
             sent.append(command)
@@ -234,7 +234,7 @@ def test_no_message_of_the_live_page_imports_them(place: Path) -> None:
 
 
 @contextmanager
-def served(folder: Path, *arguments: str) -> Iterator[Talk]:
+def serve(folder: Path, *arguments: str) -> Iterator[Talk]:
     """A live run in that folder, and a socket to it."""
     server = Server(folder, *arguments, env=environment())
     try:
@@ -296,8 +296,8 @@ def test_all_processes_of_ours_are_started_so() -> None:
     """A module that names the interpreter, or starts processes in another way, is one of these."""
     tree = Tree(ROOT, "mobilenet", "viz")
     named = r"sys\.executable|get_context|SpawnContext|os\.(system|exec|spawn|posix_spawn)"
-    found = {name for name, path in tree.modules.items() if re.search(named, path.read_text(encoding="utf-8"))}
-    assert found == {
+    modules = {name for name, path in tree.modules.items() if re.search(named, path.read_text(encoding="utf-8"))}
+    assert modules == {
         "mobilenet.safe_path",
         "mobilenet.workers",  # over `for_children`
         "mobilenet.programs.children",  # with -I
@@ -337,12 +337,12 @@ PROGRAM = f"{sys.executable} own.py beside_it.py"
     ],
 )
 def test_a_program_imports_the_module_beside_it(words: list[str], beside: Path) -> None:
-    found = call(beside, *words, "--allow-code")
-    assert found.returncode == 0, (found.stdout, found.stderr)
+    process = call(beside, *words, "--allow-code")
+    assert process.returncode == 0, (process.stdout, process.stderr)
 
 
 def test_so_does_one_of_a_live_run_that_is_saved(beside: Path) -> None:
-    with served(beside, "scenario.yaml", "--set", "duration_s=4", "--allow-code") as talk:
+    with serve(beside, "scenario.yaml", "--set", "duration_s=4", "--allow-code") as talk:
         talk.ask("since", generation=0, row=0)
         talk.ask("save", name="kept")
         (job,) = talk.until_state(lambda one: one.get("jobs") and not running(one["jobs"]))["jobs"]
@@ -351,8 +351,8 @@ def test_so_does_one_of_a_live_run_that_is_saved(beside: Path) -> None:
 
 
 def test_one_whose_user_has_set_a_safe_path_does_not(beside: Path) -> None:
-    found = call(beside, "run", "scenario.yaml", "--allow-code", "--out", "refused", **{VARIABLE: "1"})
-    assert found.returncode == 2 and "beside_it" in found.stderr
+    process = call(beside, "run", "scenario.yaml", "--allow-code", "--out", "refused", **{VARIABLE: "1"})
+    assert process.returncode == 2 and "beside_it" in process.stderr
 
 
 SAFE = f"__import__('sys').flags.safe_path, __import__('os').environ.get({VARIABLE!r})"  # evaluated in a process

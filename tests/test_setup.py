@@ -28,7 +28,7 @@ def make() -> ModuleType:
     return module
 
 
-def locked() -> dict[str, str]:
+def locked_versions() -> dict[str, str]:
     entries = re.split(r"\n(?=[a-z0-9])", (ROOT / "requirements.lock").read_text())
     return {entry.split("==")[0]: entry for entry in entries if not entry.startswith("#")}
 
@@ -52,7 +52,7 @@ def test_the_lock_holds_every_dependency_once_with_hashes() -> None:
     assert extras["all"] == [f"mobilenet[{name}]" for name in extras if name != "all"]
     optional = [one for name, own in extras.items() if name != "all" for one in own]
     wanted = project["project"]["dependencies"] + optional + project["dependency-groups"]["dev"]
-    pins = locked()
+    pins = locked_versions()
     for requirement in wanted:
         name = re.split(r"[<>=!~\[ ]", requirement)[0].lower().replace(".", "-").replace("_", "-")
         assert name in pins, name
@@ -120,7 +120,7 @@ def test_pip_configuration_is_respected(make: ModuleType, monkeypatch: pytest.Mo
 def test_the_makefile_wraps_make_py_one_to_one(make: ModuleType) -> None:
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert targets is not None and sorted(targets[1].split()) == sorted(make.COMMANDS)
-    shown = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "make.py", "help"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    assert all(re.search(rf"^  {name} +\S", shown, re.MULTILINE) for name in make.COMMANDS)
+    assert all(re.search(rf"^  {name} +\S", output, re.MULTILINE) for name in make.COMMANDS)

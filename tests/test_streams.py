@@ -12,9 +12,9 @@ CALL = re.compile(MADE + r",\s*(f?)\"([^\"]+)\"")
 ANY_CALL = re.compile(MADE)
 
 
-def drawn() -> set[tuple[str, str]]:
+def streams_in_code() -> set[tuple[str, str]]:
     """(purpose, file) of every stream that is made."""
-    found = set()
+    streams = set()
     for path in sorted((ROOT / "mobilenet").rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         calls = CALL.findall(source)
@@ -22,21 +22,21 @@ def drawn() -> set[tuple[str, str]]:
         assert len(calls) == len(made), f"{path}: a stream whose purpose is no text"
         for is_formatted, purpose in calls:
             plain = re.sub(r"\{\w+\}", lambda name: name[0].strip("{}").upper(), purpose) if is_formatted else purpose
-            found.add((plain, path.relative_to(ROOT / "mobilenet").as_posix()))
-    return found
+            streams.add((plain, path.relative_to(ROOT / "mobilenet").as_posix()))
+    return streams
 
 
-def told() -> set[tuple[str, str]]:
-    found = set()
+def streams_in_docs() -> set[tuple[str, str]]:
+    streams = set()
     for line in PAGE.read_text(encoding="utf-8").partition("| purpose |")[2].splitlines()[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) != 4:
             break
         files = re.findall(r"`([\w/]+\.py)`", cells[3])
-        found |= {(purpose, file) for purpose in re.findall(r"`([^`]+)`", cells[0]) for file in files}
-    return found
+        streams |= {(purpose, file) for purpose in re.findall(r"`([^`]+)`", cells[0]) for file in files}
+    return streams
 
 
 def test_every_random_stream_is_in_the_table() -> None:
-    assert len(drawn()) >= 25
-    assert told() == drawn()
+    assert len(streams_in_code()) >= 25
+    assert streams_in_docs() == streams_in_code()

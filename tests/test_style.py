@@ -1,9 +1,10 @@
-"""Limits on the length of lines, functions, signatures and modules."""
+"""Limits on the length of lines, functions, signatures and modules; what names may be."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -45,15 +46,15 @@ def test_each_item_of_a_list_begins_on_its_own_line() -> None:
 
 def test_no_line_of_a_document_is_longer_than_100_columns() -> None:
     """Tables, links, pictures and code blocks excepted."""
-    found = []
+    long_lines = []
     for path in DOCUMENTS:
         in_code = False
         for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             in_code ^= line.startswith("```")
             excepted = in_code or line.startswith(("|", "    ", "![", "```")) or re.search(r"\]\(|https?://", line)
             if len(line) > 100 and not excepted:
-                found.append(f"{path.relative_to(ROOT)}:{n}")
-    assert found == []
+                long_lines.append(f"{path.relative_to(ROOT)}:{n}")
+    assert long_lines == []
 
 
 def test_modules_are_short() -> None:
@@ -104,10 +105,9 @@ LONG_SIGNATURES = {
 @cache
 def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     return [
-        (f"{path.relative_to(ROOT)}:{node.name}", node)
-        for folder in ("mobilenet", "viz")
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        (f"{path}:{node.name}", node)
+        for path, tree in sources("mobilenet", "viz")
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 
@@ -127,18 +127,57 @@ def test_signatures_are_short_or_have_a_reason() -> None:
 
 
 PARTICIPLE = re.compile(
-    r"_?([a-z]+(?<!e)ed|found|told|shown|made|kept|said|begun|drawn|given|known|written|sent|heard)"
+    r"_?([a-z]+(?<!e)ed|found|told|shown|made|kept|said|begun|drawn|given|known|written|sent|heard|held|left|lost|met"
+    r"|taken|torn|built|chosen|caught|broken|hidden|grown|understood)"
 )
-PARTICIPLES_LEFT = 138
+OF_THE_PORT = {"expired", "joined", "left", "settled"}  # protocols of users call or define them: docs/guide/port.md
+VAGUE = {"found", "told", "shown", "said", "kind_of"}
+A_COLUMN = "mobilenet/replay/transcript.py:said"  # of the table `lines`: docs/run-directory.md
 
 
-def test_functions_are_not_named_by_a_participle_alone() -> None:
-    """A ratchet: a name says what the function does or returns."""
-    named = [name for name, node in functions() if not is_a_fact(node) and PARTICIPLE.fullmatch(name.partition(":")[2])]
-    assert len(named) <= PARTICIPLES_LEFT, "name each by a verb or a noun"
-    assert len(named) == PARTICIPLES_LEFT, f"fewer than before: write PARTICIPLES_LEFT = {len(named)}"
+def test_functions_are_named_by_verbs_or_nouns() -> None:
+    """A participle alone says neither what a function does nor what it returns."""
+    participles = [
+        f"{path}:{node.name}"
+        for path, tree in sources("mobilenet", "viz", "tests", "validation", "scenarios", "docs")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_a_value(node)
+        if PARTICIPLE.fullmatch(node.name) and node.name not in OF_THE_PORT
+    ]
+    assert participles == []
 
 
-def is_a_fact(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """A property, a truth, or a handler of an event."""
-    return bool(node.decorator_list) or (node.returns is not None and ast.unparse(node.returns) in ("bool", "None"))
+def is_a_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A property or a fixture: it is read, and not called."""
+    decorators = " ".join(map(ast.unparse, node.decorator_list))
+    return any(word in decorators for word in ("property", "fixture"))
+
+
+def test_names_say_what_they_hold() -> None:
+    vague = {
+        f"{path}:{name}"
+        for path, tree in sources("mobilenet", "viz", "tests", "validation", "scenarios")
+        for node in ast.walk(tree)
+        for name in bound_names(node)
+        if name.lstrip("_") in VAGUE
+    }
+    assert vague == {A_COLUMN}
+
+
+def bound_names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return [node.id if isinstance(node, ast.Name) else node.attr]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    return [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+
+
+def sources(*folders: str) -> Iterator[tuple[str, ast.Module]]:
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), parsed_file(path)
+
+
+@cache
+def parsed_file(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes())

@@ -11,7 +11,7 @@ from mobilenet.clock import MILLISECOND, SECOND
 from mobilenet.metrics.connections import Connections
 from mobilenet.metrics.fold import Handoff
 from mobilenet.packets.connections import Connection, connections_of
-from mobilenet.packets.passed import Passed
+from mobilenet.packets.passed import PassedPacket
 from mobilenet.packets.segments import ACK, SYN
 from tests.verify.test_tcp_at_devices import A, B, segment
 
@@ -22,16 +22,16 @@ def download(*, again_ms: int | None = None) -> list[Connection]:
     """B sends ten bytes at 100 ms and ten at 200 ms, each acknowledged after 30 ms; with `again_ms`, the second ten are
     lost, and sent again then.
     """
-    packets: list[Passed] = []
+    packets: list[PassedPacket] = []
 
     def pass_by(at_ms: int, source: bytes, offset: int, flags: int, payload: bytes = b"", acknowledged: int = -1,
                 lost: bool = False) -> None:  # fmt: skip
         nodes, peer = (("h0", "s0"), B) if source == A else (("s0", "h0"), A)
         data = segment(source, peer, FIRST + 1 + offset, flags, payload, FIRST + 1 + acknowledged)
         name = f"{nodes[0]}:{len(packets)}"
-        packets.append(Passed(at_ms * MILLISECOND, nodes[0], True, name, data))
+        packets.append(PassedPacket(at_ms * MILLISECOND, nodes[0], True, name, data))
         if not lost:
-            packets.append(Passed((at_ms + 15) * MILLISECOND, nodes[1], False, name, data))
+            packets.append(PassedPacket((at_ms + 15) * MILLISECOND, nodes[1], False, name, data))
 
     pass_by(0, A, -1, SYN)
     pass_by(20, B, -1, SYN | ACK, acknowledged=0)
@@ -49,20 +49,20 @@ def handoff(begin_ms: int, end_ms: int, node: str = "h0", cause: str = "cell") -
 
 
 def test_without_loss() -> None:
-    found = Connections(download(), [])
-    assert len(found.connections) == 1
-    assert found.sent_again_share() == 0
-    assert found.round_trip_s() == pytest.approx(0.030)
-    assert found.longest_stall_s() == pytest.approx(0.030)
-    assert found.goodput() == pytest.approx(20 / 0.230)
-    assert found.near_handoffs_s(is_after=True) is None
+    connections = Connections(download(), [])
+    assert len(connections.connections) == 1
+    assert connections.sent_again_share() == 0
+    assert connections.round_trip_s() == pytest.approx(0.030)
+    assert connections.longest_stall_s() == pytest.approx(0.030)
+    assert connections.goodput() == pytest.approx(20 / 0.230)
+    assert connections.near_handoffs_s(is_after=True) is None
 
 
 def test_bytes_that_are_sent_again_measure_no_round_trip() -> None:
-    found = Connections(download(again_ms=900), [])
-    assert found.sent_again_share() == pytest.approx(10 / 30)
-    assert found.round_trip_s() == pytest.approx(0.030)
-    assert found.longest_stall_s() == pytest.approx(0.730)
+    connections = Connections(download(again_ms=900), [])
+    assert connections.sent_again_share() == pytest.approx(10 / 30)
+    assert connections.round_trip_s() == pytest.approx(0.030)
+    assert connections.longest_stall_s() == pytest.approx(0.730)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_bytes_that_are_sent_again_measure_no_round_trip() -> None:
 def test_a_connection_survives_a_handoff_if_bytes_are_acknowledged_after_it(
     one: Handoff, expected: tuple[int, int]
 ) -> None:
-    found = Connections(download(), [one])
-    assert (len(found.moved), found.survived()) == expected
+    connections = Connections(download(), [one])
+    assert (len(connections.moved), connections.survivals()) == expected
 
 
 def test_round_trips_near_a_handoff() -> None:
-    found = Connections(download(), [handoff(150, 160)])
-    assert found.near_handoffs_s(is_after=False) == pytest.approx(0.030)
-    assert found.near_handoffs_s(is_after=True) == pytest.approx(0.030)
+    connections = Connections(download(), [handoff(150, 160)])
+    assert connections.near_handoffs_s(is_after=False) == pytest.approx(0.030)
+    assert connections.near_handoffs_s(is_after=True) == pytest.approx(0.030)
     assert Connections(download(), [handoff(231, 2 * SECOND)]).near_handoffs_s(is_after=True) is None

@@ -19,7 +19,7 @@ def invoke(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-def refused(*words: object) -> str:
+def refusal(*words: object) -> str:
     """The one line that a command says when its input is bad."""
     result = invoke(*words)
     assert result.exit_code == 2, result.output
@@ -28,12 +28,12 @@ def refused(*words: object) -> str:
 
 
 @contextmanager
-def edited(path: Path) -> Iterator[Any]:
+def editing(path: Path) -> Iterator[Any]:
     """The value in a JSON file; what it is in the end is written."""
     value = json.loads(path.read_text())
     yield value
     path.write_text(json.dumps(value))
 
 
-def copied(directory: Path, target: Path, *without: str) -> Path:
+def copy_run(directory: Path, target: Path, *without: str) -> Path:
     return Path(shutil.copytree(directory, target, ignore=shutil.ignore_patterns(*without)))

@@ -24,7 +24,7 @@ def table(metrics: dict[str, Declared]) -> str:
     return "\n".join(["| metric | what it is | unit |", "|---|---|---|", *rows])
 
 
-def written(page: str) -> str:
+def with_tables(page: str) -> str:
     """The page with its tables as they should be."""
     for name, metrics in TABLES.items():
         begin, end = f"<!-- metrics: {name} -->", f"<!-- end of metrics: {name} -->"
@@ -37,7 +37,7 @@ def written(page: str) -> str:
 
 
 def main() -> int:
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"Next: git diff {PAGE.name}")
     return 0
 

@@ -47,13 +47,13 @@ def attribute(node: ast.AnnAssign) -> tuple[str, str]:
 
 
 def rows(name: str) -> list[tuple[str, str]]:
-    found = []
+    table_rows = []
     for node in CLASSES[name].body:
         if isinstance(node, ast.FunctionDef):
-            found.append((call(node), sentence(node)))
+            table_rows.append((call(node), sentence(node)))
         elif isinstance(node, ast.AnnAssign):
-            found.append(attribute(node))
-    return found
+            table_rows.append(attribute(node))
+    return table_rows
 
 
 def table(name: str) -> str:
@@ -62,14 +62,14 @@ def table(name: str) -> str:
     return "\n".join([*words, "", "| call | what it does |", "|---|---|", *lines])
 
 
-def shown(page: str) -> list[str]:
+def classes_in(page: str) -> list[str]:
     """The classes that the page has markers for."""
     return re.findall(r"<!-- port: (\w+) -->", page)
 
 
-def written(page: str) -> str:
+def with_tables(page: str) -> str:
     """The page with its tables as they should be."""
-    for name in shown(page):
+    for name in classes_in(page):
         begin, end = f"<!-- port: {name} -->", f"<!-- end of port: {name} -->"
         if page.count(begin) != 1 or page.count(end) != 1:
             raise ValueError(f"{PAGE}: expected {begin} and {end} once")
@@ -79,7 +79,7 @@ def written(page: str) -> str:
 
 
 def main() -> int:
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"Next: git diff {PAGE.name}")
     return 0
 

@@ -29,7 +29,7 @@ from scipy import stats
 from mobilenet.engine.random_streams import generator
 from mobilenet.rundir.schema import COLUMNS, FORMAT_VERSION, REQUIRED_FILES
 from mobilenet.rundir.writer import file_digests
-from mobilenet.studies.configurations import PlannedRun, planned
+from mobilenet.studies.configurations import PlannedRun, plan_runs
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.spark import local_master, spark_context
 from mobilenet.studies.store import Store, create
@@ -91,11 +91,11 @@ def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
         f"scenario: {first}\nfactors: {{workload.interval_s: [1, 2]}}\nreplications: {{min: {runs // 2}}}\n"
     )
     store = create(Study.load(study), folder / "study")
-    found = planned(store.study, [runs // 2] * 2)
-    for run in found:
+    planned_runs = plan_runs(store.study, [runs // 2] * 2)
+    for run in planned_runs:
         (store.runs / run.id).mkdir()
         synthetic(store.runs / run.id, run, rows // runs)
-    return store, found
+    return store, planned_runs
 
 
 def measure_all(store: Store, runs: list[PlannedRun]) -> None:
@@ -119,9 +119,9 @@ def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
             events = pd.read_parquet(store.runs / run.id / "events.parquet")
             sent = events[events["event"] == "broadcast"].set_index("message")["time_ns"]
             deliveries = events[events["event"] == "deliver"]
-            found = ((deliveries["time_ns"] - deliveries["message"].map(sent)) / 1e9).to_numpy()
-            means.append(found.mean())
-            pooled.append(found)
+            delays_s = ((deliveries["time_ns"] - deliveries["message"].map(sent)) / 1e9).to_numpy()
+            means.append(delays_s.mean())
+            pooled.append(delays_s)
             samples = pd.read_parquet(store.runs / run.id / "samples.parquet")
             levels.append(_bucket_mean(samples, 10))
         half = stats.t.ppf(0.975, len(own) - 1) * np.std(means, ddof=1) / np.sqrt(len(own))

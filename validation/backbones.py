@@ -23,7 +23,7 @@ from statistics import mean
 
 from mobilenet import api
 from mobilenet.papers.jobs import digest_of_code
-from validation.scenarios import ROOT, Row, digest_of, known, outcome
+from validation.scenarios import ROOT, Row, digest_of, known_rows, outcome
 
 RESULTS = ROOT / "runs" / "backbones.jsonl"
 SCENARIOS = ("dynamic", "faults")
@@ -73,10 +73,10 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", metavar="KIND", choices=KINDS)
     options = parser.parse_args()
     code = digest()
-    wanted = [(s, k, seed) for seed in range(1, options.seeds + 1) for s in SCENARIOS for k in options.only or KINDS]
-    found = {(row["scenario"], row["kind"], row["seed"]): row for row in known(RESULTS, code)}
-    done = {key: row for key, row in found.items() if key in wanted}
-    todo = [key for key in wanted if key not in done]
+    keys = [(s, k, seed) for seed in range(1, options.seeds + 1) for s in SCENARIOS for k in options.only or KINDS]
+    rows = {(row["scenario"], row["kind"], row["seed"]): row for row in known_rows(RESULTS, code)}
+    done = {key: row for key, row in rows.items() if key in keys}
+    todo = [key for key in keys if key not in done]
     print(f"{len(done)} runs are known, {len(todo)} to go", flush=True)
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("a", encoding="utf-8") as file, ProcessPoolExecutor(options.processes) as pool:

@@ -65,7 +65,7 @@ def simulate(job: Job) -> dict[str, Any]:
     return dict(zip(KEYS, job, strict=True)) | {"quiescent": outcome.quiescent} | {name: row[name] for name in METRICS}
 
 
-def known() -> list[dict[str, str]]:
+def known_rows() -> list[dict[str, str]]:
     if not TABLE.exists():
         return []
     with TABLE.open(newline="") as file:
@@ -73,7 +73,7 @@ def known() -> list[dict[str, str]]:
 
 
 def sweep(seeds: int, workers: int) -> None:
-    done = {tuple(row[key] for key in KEYS) for row in known()}
+    done = {tuple(row[key] for key in KEYS) for row in known_rows()}
     grid = itertools.product(range(1, seeds + 1), (2, 1, 5.5), (0.02, 0.005, 0.05), DURATIONS_S)
     jobs: list[Job] = [(rate, jitter, name, seed) for seed, rate, jitter, name in grid]
     jobs = [job for job in jobs if tuple(str(part) for part in job) not in done]

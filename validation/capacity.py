@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.studies.capacity.feasibility import Judge, Judged
+from mobilenet.studies.capacity.feasibility import Judge, ValueJudgement
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
 from validation import real_runs
@@ -85,7 +85,7 @@ def autoregressive(stream: np.random.Generator, runs: int) -> Values:
     return 1.0 + 0.5 * total / 200
 
 
-def _scaled(
+def _scale(
     mean: Callable[[int, float], float],
     unit: Callable[[np.random.Generator, int], Values],
     deviation: float,
@@ -122,7 +122,7 @@ def _queue(stream: np.random.Generator, value: int, threshold: float, runs: int)
 PROBABILITY = 0.05  # with which a host transmits in a slot
 
 
-def _undisturbed(value: int, threshold: float) -> float:
+def _undisturbed_share(value: int, threshold: float) -> float:
     """The share of transmissions without another one in their slot; of value + 1 hosts."""
     return (1 - PROBABILITY) ** value
 
@@ -167,20 +167,20 @@ def _real(value: int, threshold: float) -> float:
 
 
 LAWS = {
-    "normal, smooth": _scaled(smooth, normal(0.2), 0.2),
-    "normal, worst": _scaled(worst, normal(0.2), 0.2),
-    "skewed (lognormal 0.5), smooth": _scaled(smooth, lognormal(0.5), 0.53, 0.1),
-    "skewed (lognormal 0.5), worst": _scaled(
+    "normal, smooth": _scale(smooth, normal(0.2), 0.2),
+    "normal, worst": _scale(worst, normal(0.2), 0.2),
+    "skewed (lognormal 0.5), smooth": _scale(smooth, lognormal(0.5), 0.53, 0.1),
+    "skewed (lognormal 0.5), worst": _scale(
         lambda value, threshold: 1.101 if value >= threshold else 0.899, lognormal(0.5), 0.58, 0.1
     ),
-    "very skewed (exponential), smooth": _scaled(
+    "very skewed (exponential), smooth": _scale(
         smooth, lambda stream, runs: stream.exponential(1.0, runs), 1.0, 0.2
     ),
-    "very skewed (exponential), worst": _scaled(
+    "very skewed (exponential), worst": _scale(
         lambda value, threshold: 1.201 if value >= threshold else 0.799,
         lambda stream, runs: stream.exponential(1.0, runs), 1.2, 0.2,
     ),
-    "autocorrelated (AR(1), 0.8), smooth": _scaled(smooth, autoregressive, 0.18),
+    "autocorrelated (AR(1), 0.8), smooth": _scale(smooth, autoregressive, 0.18),
     "queue (M/M/1)": Law(_waiting, _queue, 0.85, Requirement("delivery_delay_mean_s", True, 2.0, 0.1)),
     "ratio of 1 but for 6 %": _seldom(0.06),
     "ratio of 1 but for 10 %": _seldom(0.1),
@@ -190,14 +190,14 @@ LAWS = {
     "ratio of nearly 1 but for 20 %": _seldom(0.2, 0.0002),
     "delay of 0.5 s but for 7 %": _long(0.07),
     "delay of 0.5 s but for 10 %": _long(0.1),
-    "real runs, worst": _scaled(
+    "real runs, worst": _scale(
         lambda value, threshold: 1.301 if value >= threshold else 0.699, real_runs.relative, 2.7, 0.3, 12_000
     ),
     "real runs, the same at all values": Law(
-        _real, lambda stream, value, threshold, runs: real_runs.drawn(stream, runs), 0.175,
+        _real, lambda stream, value, threshold, runs: real_runs.draw(stream, runs), 0.175,
         Requirement(real_runs.METRIC, True, 0.05, 0.0025), budget=12_000, distance=0.034,
     ),
-    "aloha (slotted)": Law(_undisturbed, _aloha, 0.015, Requirement("delivery_ratio", False, 0.5, 0.025)),
+    "aloha (slotted)": Law(_undisturbed_share, _aloha, 0.015, Requirement("delivery_ratio", False, 0.5, 0.025)),
 }  # fmt: skip
 
 
@@ -217,19 +217,19 @@ class Runs:
         return rows[:runs]
 
 
-def searched(law: Law, name: str, number: int) -> tuple[Step, int, float]:
+def search(law: Law, name: str, number: int) -> tuple[Step, int, float]:
     """Return where search `number` ended, its runs, and its threshold."""
     threshold = float(generator(1, f"threshold {name}", str(number)).uniform(0.1, 0.9)) * law.last
     runs, judge = Runs(law, name, number, threshold), Judge([law.requirement], ERROR / claims(law.last))
     targets: dict[int, int] = {}
-    judged: dict[int, Judged] = {}
+    judged: dict[int, ValueJudgement] = {}
     while True:
         step = next_step(law.last, judged)
-        total = sum((targets | step.wanted).values())
-        if not step.wanted or total > law.budget:
+        total = sum((targets | step.run_counts).values())
+        if not step.run_counts or total > law.budget:
             return step, sum(targets.values()), threshold
-        targets |= step.wanted
-        judged |= {value: judge.judge(runs.of(value, targets[value])) for value in step.wanted}
+        targets |= step.run_counts
+        judged |= {value: judge.judge(runs.of(value, targets[value])) for value in step.run_counts}
 
 
 def is_wrong(law: Law, step: Step, threshold: float) -> bool:
@@ -259,7 +259,7 @@ def experiments(name: str, searches: int) -> tuple[Counter[str], float]:
     """Count wrong, undecided and right searches; the mean number of runs."""
     law, counts, runs = LAWS[name], Counter[str](), 0
     for number in range(searches):
-        step, used, threshold = searched(law, name, number)
+        step, used, threshold = search(law, name, number)
         runs += used
         wrong = is_wrong(law, step, threshold)
         counts["wrong" if wrong else "undecided" if step.verdict is Verdict.UNDECIDED else "right"] += 1
@@ -275,11 +275,11 @@ def most_wrong(searches: int, confidence: float = 0.99) -> int:
     return wrong
 
 
-def lines(searches: int, wanted: str | None) -> Iterator[str]:
+def lines(searches: int, law: str | None) -> Iterator[str]:
     yield f"{searches} searches for each law; allowed: {most_wrong(searches)} wrong, {searches // 10} undecided"
     yield f"{'law':38s} {'wrong':>6s} {'undecided':>10s} {'runs':>7s} {'fixed design':>13s}"
     for name in LAWS:
-        if wanted is None or wanted in name:
+        if law is None or law in name:
             counts, runs = experiments(name, searches)
             fixed = fixed_runs(LAWS[name])
             yield f"{name:38s} {counts['wrong']:6d} {counts['undecided']:10d} {runs:7.0f} {fixed:13d}"

@@ -45,10 +45,10 @@ CONFIDENCE = 0.95
 EVERY_S = 60.0  # between two lines of progress
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """A search, and the grid over the same values."""
 
-    found: Capacity
+    search: Capacity
     grid: dict[float, Interval]  # value of the key -> mean of the metric
     runs: int  # of the grid
     limit: float
@@ -60,25 +60,25 @@ def replications(search_runs: int, values: int, times: float) -> int:
     return max(2, math.ceil(times * search_runs / values))
 
 
-def compared(
+def compare(
     out: Path, duration_s: float, times: float, rare: float, workers: int | None, scenario: Path = SCENARIO
-) -> Compared:
+) -> Comparison:
     """Run what is missing of both."""
-    found = mobilenet.capacity(
+    search = mobilenet.capacity(
         scenario, KEY, *ENDS, f"{METRIC} <= {LIMIT}", tolerance=TOLERANCE, rare=rare,
-        overrides={"duration_s": duration_s}, out=out / "search", workers=workers, progress=Told(),
+        overrides={"duration_s": duration_s}, out=out / "search", workers=workers, progress=ProgressLine(),
     )  # fmt: skip
-    values = found.found.asked.values
-    count = replications(found.runs, len(values), times)
-    print(f"search: {found.runs} runs; grid: {len(values)} values, {count} runs at each", flush=True)
-    study = Study.load(found.path / "study.yaml", replications=count, seed=SEED_OF_GRID)
-    run_study(study, out / "grid", local_master(workers), Told())
+    values = search.answer.question.values
+    count = replications(search.runs, len(values), times)
+    print(f"search: {search.runs} runs; grid: {len(values)} values, {count} runs at each", flush=True)
+    study = Study.load(search.path / "study.yaml", replications=count, seed=SEED_OF_GRID)
+    run_study(study, out / "grid", local_master(workers), ProgressLine())
     known = values_of_runs(out / "grid", [METRIC])
     grid = {
         float(value): t_interval(np.array(list(known[number, METRIC].values())), CONFIDENCE)
         for number, value in enumerate(values)
     }
-    return Compared(found, grid, count * len(values), LIMIT, TOLERANCE * LIMIT)
+    return Comparison(search, grid, count * len(values), LIMIT, TOLERANCE * LIMIT)
 
 
 def crossings(grid: dict[float, Interval], limit: float) -> list[tuple[float, float]]:
@@ -87,30 +87,30 @@ def crossings(grid: dict[float, Interval], limit: float) -> list[tuple[float, fl
     return [(a, b) for (a, one), (b, other) in pairs if (one.mean <= limit) is not (other.mean <= limit)]
 
 
-def contradictions(one: Compared) -> Iterator[str]:
+def contradictions(one: Comparison) -> Iterator[str]:
     """Yield what of the search the grid excludes."""
-    holds, fails = one.found.found.holds_at, one.found.found.fails_at
+    holds, fails = one.search.answer.holds_at, one.search.answer.fails_at
     if holds is None or fails is None:
-        yield f"the search has no threshold: {one.found.verdict}"
+        yield f"the search has no threshold: {one.search.verdict}"
         return
     is_smallest = holds > fails
     for value, interval in sorted(one.grid.items()):
         if (value >= holds if is_smallest else value <= holds) and interval.low > one.limit + one.tolerance:
-            yield f"at {value:g} the search claims that it holds; the grid has {_shown(interval)}"
+            yield f"at {value:g} the search claims that it holds; the grid has {_interval_text(interval)}"
         if (value <= fails if is_smallest else value >= fails) and interval.high < one.limit - one.tolerance:
-            yield f"at {value:g} the search claims that it fails; the grid has {_shown(interval)}"
+            yield f"at {value:g} the search claims that it fails; the grid has {_interval_text(interval)}"
 
 
-def lines(one: Compared) -> Iterator[str]:
+def lines(one: Comparison) -> Iterator[str]:
     """Yield the answers of both, and whether they agree."""
-    found = one.found
-    yield from found.sentences()
-    yield f"grid: {one.runs} runs, {one.runs / found.runs:.1f} times as many as the search"
-    beside = [value for value in (found.found.holds_at, found.found.fails_at) if value is not None]
+    search = one.search
+    yield from search.sentences()
+    yield f"grid: {one.runs} runs, {one.runs / search.runs:.1f} times as many as the search"
+    beside = [value for value in (search.answer.holds_at, search.answer.fails_at) if value is not None]
     yield f"{KEY:>20s}  {METRIC} ({CONFIDENCE:.0%} interval)"
     for value, interval in sorted(one.grid.items()):
         mark = "  <- search" if value in beside else ""
-        yield f"{value:20g}  {_shown(interval)}{mark}"
+        yield f"{value:20g}  {_interval_text(interval)}{mark}"
     places = ", ".join(f"{a:g} and {b:g}" for a, b in crossings(one.grid, one.limit)) or "nowhere"
     yield f"the grid's mean crosses {one.limit:g} between {places}"
     wrong = list(contradictions(one))
@@ -118,11 +118,11 @@ def lines(one: Compared) -> Iterator[str]:
     yield f"the answers {'do not agree' if wrong else 'agree'}, with a tolerance of ± {one.tolerance:.3g}"
 
 
-def _shown(interval: Interval) -> str:
+def _interval_text(interval: Interval) -> str:
     return f"{interval.mean:.4f} ({interval.low:.4f} to {interval.high:.4f}), n = {interval.n}"
 
 
-class Told:
+class ProgressLine:
     """Print a line of progress now and then."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--rare", type=float, default=RARE, help="as for `mobilenet capacity`")
     parser.add_argument("--workers", type=int, default=None, help="number of cores")
     arguments = parser.parse_args(words)
-    one = compared(arguments.out, arguments.duration_s, arguments.times, arguments.rare, arguments.workers)
+    one = compare(arguments.out, arguments.duration_s, arguments.times, arguments.rare, arguments.workers)
     for line in lines(one):
         print(line, flush=True)
     sys.exit(1 if any(True for _ in contradictions(one)) else 0)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mobilenet.claim_files.answer import Answered, answered
+from mobilenet.claim_files.answer import AnsweredClaim, answer_to
 from mobilenet.claim_files.declaration import Answer, Claims
 from mobilenet.claim_files.looks import Looks
 from mobilenet.claim_files.questions import Cell, Plan, questions
@@ -73,15 +73,15 @@ class Case(NamedTuple):
 
 def cases() -> list[Case]:
     """All claims of the file; each true one is followed by a false one of the same kind."""
-    found = []
+    all_cases = []
     for number in range(COUNT // 2):
         law = tuple(LAWS)[number % len(LAWS)]
         relation, distance = RELATIONS[number % len(RELATIONS)], DISTANCES[number // len(LAWS) % len(DISTANCES)]
         is_upper = number // len(LAWS) % 2 == 0
         for is_true in (True, False):
             keys, means = _case(relation, LAWS[law].margin, -distance if is_true else distance, is_upper)
-            found.append(Case(law, is_true, {"relation": relation, **keys}, means))
-    return found
+            all_cases.append(Case(law, is_true, {"relation": relation, **keys}, means))
+    return all_cases
 
 
 def _case(relation: str, margin: float, beyond: float, is_upper: bool) -> tuple[dict[str, Any], tuple[float, ...]]:
@@ -126,7 +126,7 @@ def document() -> dict[str, Any]:
 
 
 @cache
-def planned() -> tuple[Plan, dict[Cell, tuple[str, int, float]]]:
+def plan_and_laws() -> tuple[Plan, dict[Cell, tuple[str, int, float]]]:
     """The file, and for each place its law, its number within the claim, and its mean."""
     import json
 
@@ -147,7 +147,7 @@ def _in_order(cells: Sequence[Cell], relation: str) -> list[Cell]:
     return sorted(cells, key=lambda cell: cell.configuration) if relation in ("grows", "falls") else list(cells)
 
 
-class Drawn:
+class Draws:
     """The numbers of one repetition."""
 
     def __init__(self, repetition: int, laws: dict[Cell, tuple[str, int, float]]) -> None:
@@ -162,14 +162,14 @@ class Drawn:
         return [{METRIC: float(value)} for value in mean * self._unit[law, place][:count]]
 
 
-def answers(repetition: int, error: float | None = None) -> list[Answered]:
+def answers(repetition: int, error: float | None = None) -> list[AnsweredClaim]:
     """Answer the file with the numbers of a repetition; `error`: of each claim, by default that of the plan."""
-    plan, laws = planned()
+    plan, laws = plan_and_laws()
     looks = Looks(plan.questions, plan.error if error is None else error, plan.claims.replications, plan.claims.rare)
-    drawn = Drawn(repetition, laws)
-    while wanted := looks.wanted():
-        looks.take({cell: drawn.rows(cell, count) for cell, count in wanted.items()})
-    return [answered(question, looks.judged[question.name], "", False) for question in plan.questions]
+    drawn = Draws(repetition, laws)
+    while counts := looks.replications():
+        looks.take({cell: drawn.rows(cell, count) for cell, count in counts.items()})
+    return [answer_to(question, looks.judged[question.name], "", False) for question in plan.questions]
 
 
 class Count(NamedTuple):
@@ -180,16 +180,16 @@ class Count(NamedTuple):
     runs: float  # of each claim, on average
 
 
-def repeated(files: int, error: float | None = None) -> Count:
+def repeat(files: int, error: float | None = None) -> Count:
     """Answer the file many times."""
     wrong = decided = runs = 0
     truths = [case.is_true for case in cases()]
     for repetition in range(files):
-        found = answers(repetition, error)
-        closed = [(one.answer is Answer.HOLDS, t) for one, t in zip(found, truths, strict=True)
+        all_answers = answers(repetition, error)
+        closed = [(one.answer is Answer.HOLDS, t) for one, t in zip(all_answers, truths, strict=True)
                   if one.answer is not Answer.UNDECIDED]  # fmt: skip
         decided += len(closed)
-        runs += sum(one.replications for one in found)
+        runs += sum(one.replications for one in all_answers)
         wrong += any(holds is not is_true for holds, is_true in closed)
     return Count(files, wrong, decided, files * COUNT, runs / (files * COUNT))
 
@@ -197,11 +197,11 @@ def repeated(files: int, error: float | None = None) -> Count:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Claims files over numbers from known laws.")
     parser.add_argument("--files", type=int, default=200)
-    found = repeated(parser.parse_args().files)
+    result = repeat(parser.parse_args().files)
     print(
-        f"{found.files} files of {COUNT} claims: {found.wrong_files} with a wrong answer (allowed:"
-        f" {most_wrong(found.files)}); {found.decided} of {found.claims} claims decided;"
-        f" {found.runs:.0f} replications on average"
+        f"{result.files} files of {COUNT} claims: {result.wrong_files} with a wrong answer (allowed:"
+        f" {most_wrong(result.files)}); {result.decided} of {result.claims} claims decided;"
+        f" {result.runs:.0f} replications on average"
     )
 
 

@@ -80,10 +80,10 @@ def print_table(rows: list[tuple[str, float, pd.Series]], columns: dict[str, Any
 
 
 def main(out: Path) -> None:
-    found = list(configurations(out))
+    settings = list(configurations(out))
     for protocol, columns in COLUMNS.items():
         rows = [
-            (radio, s, means) for s in (12.5, 2.8) for radio, name, at, means in found if (name, at) == (protocol, s)
+            (radio, s, means) for s in (12.5, 2.8) for radio, name, at, means in settings if (name, at) == (protocol, s)
         ]
         print(f"\n{NAMES[protocol]}\n")
         print_table(rows, columns, protocol == "mobile_causal")
@@ -91,7 +91,7 @@ def main(out: Path) -> None:
         Bar(f"{NAMES[protocol]},\n{radio}", {part: means[name_of(part)] for part in PARTS if means[name_of(part)]},
             f"{means['delivery_delay_mean_s']:.3g} s")
         for protocol in NAMES
-        for radio, name, at, means in found
+        for radio, name, at, means in settings
         if (name, at) == (protocol, 12.5) and radio in ("disk", "fading")
     ]  # fmt: skip
     with page(8, 4.6) as (figure, axes):

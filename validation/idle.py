@@ -45,19 +45,19 @@ def troubles(case: Case, repair: str, seed: int) -> list[str]:
     ]  # fmt: skip
     outcome = Simulation(Scenario.load(SCENARIO, changes)).run()
     events = Counter(outcome.recording.events.event)
-    found = [f"{events[kind]} {kind}" for kind in ("gap", "expire") if events[kind]]
-    found += [] if outcome.quiescent else ["not at rest"]
-    found += [] if events["join"] == case.hosts else [f"{events['join']} joined"]
-    found += [] if events["deliver"] == case.hosts else [f"{events['deliver']} delivered"]
-    return found
+    problems = [f"{events[kind]} {kind}" for kind in ("gap", "expire") if events[kind]]
+    problems += [] if outcome.quiescent else ["not at rest"]
+    problems += [] if events["join"] == case.hosts else [f"{events['join']} joined"]
+    problems += [] if events["deliver"] == case.hosts else [f"{events['deliver']} delivered"]
+    return problems
 
 
 def main(seeds: int = 20, repair: str = "none") -> int:
     bad = 0
     with ProcessPoolExecutor() as pool:
         for case in CASES:
-            found = list(pool.map(partial(troubles, case, repair), range(FIRST_SEED, FIRST_SEED + seeds)))
-            wrong = {FIRST_SEED + k: what for k, what in enumerate(found) if what}
+            all_troubles = list(pool.map(partial(troubles, case, repair), range(FIRST_SEED, FIRST_SEED + seeds)))
+            wrong = {FIRST_SEED + k: what for k, what in enumerate(all_troubles) if what}
             bad += len(wrong)
             print(
                 f"{case.hosts} hosts, {case.cells} cells, {case.rate_mbps} Mb/s: {seeds - len(wrong)} of {seeds} fine"

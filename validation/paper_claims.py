@@ -42,8 +42,8 @@ File = tuple[list[str], dict[str, Any]]  # comment, content
 
 def files() -> dict[str, str]:
     """Name -> text."""
-    made = {"mobile": _mobile(), "bundling": _bundling(), "causal": _causal(), "reliable": _reliable()}
-    return {f"paper_{name}.yaml": _text(*content) for name, content in made.items()}
+    contents = {"mobile": _mobile(), "bundling": _bundling(), "causal": _causal(), "reliable": _reliable()}
+    return {f"paper_{name}.yaml": _text(*content) for name, content in contents.items()}
 
 
 def _text(comment: list[str], content: dict[str, Any]) -> str:
@@ -105,7 +105,7 @@ def _mobile() -> File:
 
 def _mobile_claims() -> Iterator[tuple[str, Claim]]:
     with MOBILE.open(newline="", encoding="utf-8") as file:
-        for row, (experiment, printed, verdict) in zip(csv.DictReader(file), documented(), strict=False):
+        for row, (experiment, printed, verdict) in zip(csv.DictReader(file), documented_verdicts(), strict=False):
             assert (WORDS[row["experiment"]], row["printed"]) == (experiment, printed), row
             words = f"{WORDS[row['experiment']]}: {axis_name(row['metric'])} is {row['printed']} ({row['place']})."
             ends = {"at_least": float(row["low"]), "at_most": float(row["high"])}
@@ -134,7 +134,7 @@ def _mobile_claims() -> Iterator[tuple[str, Claim]]:
     }  # fmt: skip
 
 
-def documented() -> list[tuple[str, str, str]]:
+def documented_verdicts() -> list[tuple[str, str, str]]:
     """Experiment, printed number and verdict of each row of the document's table, which begins in the order of the
     file.
     """

@@ -111,7 +111,7 @@ def receptions(name: str, seed: int) -> Counts:
     return counts
 
 
-def compared(name: str, ours: list[Counts], reference: pd.DataFrame) -> Iterator[Bin]:
+def compare(name: str, ours: list[Counts], reference: pd.DataFrame) -> Iterator[Bin]:
     table = reference[reference.setting == name]
     for number in range(BINS):
         theirs = table[table.from_m == BIN_M * number]
@@ -138,13 +138,15 @@ def survival(rate_mbps: float, size_bytes: int, level: float) -> float:
     return chance_of(cost_of(costs(rate_mbps), sinr_cdb, 8000 * size_bytes)) / CHANCE
 
 
-def drawn(found: dict[str, list[Bin]]) -> None:
+def draw(bins_by_setting: dict[str, list[Bin]]) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for name, colour, which in zip(found, ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"), (0, 0, 0, 1, 1),
-                                   strict=True):  # fmt: skip
-        x = [each.from_m + BIN_M / 2 for each in found[name]]
-        axes[which].plot(x, [each.theirs for each in found[name]], color=colour, lw=1, label=SETTINGS[name][2])
-        axes[which].plot(x, [each.ours for each in found[name]], "o", color=colour, ms=4, mfc="none")
+    colours = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
+    for name, colour, which in zip(bins_by_setting, colours, (0, 0, 0, 1, 1), strict=True):
+        x = [each.from_m + BIN_M / 2 for each in bins_by_setting[name]]
+        axes[which].plot(
+            x, [each.theirs for each in bins_by_setting[name]], color=colour, lw=1, label=SETTINGS[name][2]
+        )
+        axes[which].plot(x, [each.ours for each in bins_by_setting[name]], "o", color=colour, ms=4, mfc="none")
     axes[0].set_xlim(0, 130)
     axes[0].set_ylim(0.85, 1.005)
     for axis in axes:
@@ -157,9 +159,9 @@ def drawn(found: dict[str, list[Bin]]) -> None:
     figure.savefig(PICTURE, metadata={"Date": None})
 
 
-def _remarks(found: dict[str, list[Bin]]) -> Iterator[str]:
+def _remarks(bins_by_setting: dict[str, list[Bin]]) -> Iterator[str]:
     """On the bins that fail, and on the largest difference between those that lie well within the reach."""
-    for name, rows in found.items():
+    for name, rows in bins_by_setting.items():
         for each in rows:
             if not each.passes:
                 at_the_rim = (
@@ -172,7 +174,7 @@ def _remarks(found: dict[str, list[Bin]]) -> Iterator[str]:
                 )
     within = [
         (abs(each.ours - each.theirs), name, each)
-        for name in UNDER_LOAD for each in found[name] if 20 <= each.from_m < 90
+        for name in UNDER_LOAD for each in bins_by_setting[name] if 20 <= each.from_m < 90
     ]  # fmt: skip
     off, name, each = max(within, key=lambda one: one[0])
     yield (
@@ -185,8 +187,8 @@ def _bin(each: Bin) -> str:
     return f"{each.from_m}–{each.from_m + BIN_M} m"
 
 
-def page(found: dict[str, list[Bin]], seeds: int) -> str:
-    bins = [each for rows in found.values() for each in rows]
+def page(bins_by_setting: dict[str, list[Bin]], seeds: int) -> str:
+    bins = [each for rows in bins_by_setting.values() for each in rows]
     good = sum(each.passes for each in bins)
     lines = [
         "# Reception by power, against ns-3", "", "    make validate-radio", "",
@@ -196,15 +198,17 @@ def page(found: dict[str, list[Bin]], seeds: int) -> str:
         "![Share of pairs received over distance](../pictures/sinr-receptions.svg)", "",
         "## Receptions over distance", "",
         "Share of pairs (frame, other node) received; ns-3's share is in brackets. A star marks a bin that fails.", "",
-        "| distance, m | " + " | ".join(SETTINGS[name][2] for name in found) + " |",
-        "|---|" + "---|" * len(found),
+        "| distance, m | " + " | ".join(SETTINGS[name][2] for name in bins_by_setting) + " |",
+        "|---|" + "---|" * len(bins_by_setting),
     ]  # fmt: skip
     for number in range(BINS):
-        row = [next((each for each in rows if each.from_m == BIN_M * number), None) for rows in found.values()]
+        row = [
+            next((each for each in rows if each.from_m == BIN_M * number), None) for rows in bins_by_setting.values()
+        ]
         if any(row):
             cells = [f"{b.ours:.4f} ({b.theirs:.4f}){'' if b.passes else ' *'}" if b else "" for b in row]
             lines.append(f"| {BIN_M * number}–{BIN_M * (number + 1)} | " + " | ".join(cells) + " |")
-    lines += ["", *(fill(remark, 98, subsequent_indent="  ") for remark in _remarks(found)), ""]
+    lines += ["", *(fill(remark, 98, subsequent_indent="  ") for remark in _remarks(bins_by_setting)), ""]
     lines += ["## Frames that survive their SINR", "",
               "Noise of 290 K and a noise figure of 7 dB, no interference; payload only.", "",
               "| rate, Mb/s | bytes | at | mobilenet | ns-3 |", "|---|---|---|---|---|"]  # fmt: skip
@@ -232,19 +236,19 @@ def main() -> int:
     arguments = parser.parse_args()
     reference = pd.read_csv(REFERENCE)
     seeds = range(101, 101 + arguments.seeds)
-    found: dict[str, list[Bin]] = {}
+    bins_by_setting: dict[str, list[Bin]] = {}
     with ProcessPoolExecutor(arguments.workers) as pool:
         for name in SETTINGS:
             ours: list[Any] = list(pool.map(partial(receptions, name), seeds))
-            found[name] = list(compared(name, ours, reference))
-            good = sum(each.passes for each in found[name])
-            print(f"{SETTINGS[name][2]}: {good} of {len(found[name])} bins pass", flush=True)
-            for each in found[name]:
+            bins_by_setting[name] = list(compare(name, ours, reference))
+            good = sum(each.passes for each in bins_by_setting[name])
+            print(f"{SETTINGS[name][2]}: {good} of {len(bins_by_setting[name])} bins pass", flush=True)
+            for each in bins_by_setting[name]:
                 if not each.passes:
                     print(f"  {each.from_m} m: {each.ours:.4f}, ns-3 {each.theirs:.4f}")
-    drawn(found)
-    PAGE.write_text(page(found, arguments.seeds), encoding="utf-8")
-    bins = [each for rows in found.values() for each in rows]
+    draw(bins_by_setting)
+    PAGE.write_text(page(bins_by_setting, arguments.seeds), encoding="utf-8")
+    bins = [each for rows in bins_by_setting.values() for each in rows]
     good = sum(each.passes for each in bins)
     survives = all(abs(survival(rate, size, level) - theirs) <= 0.005 for rate, size, level, theirs in SURVIVAL)
     agrees = all(abs(row.ours - row.formula) <= row.tolerance for row in formulas())

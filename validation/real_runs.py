@@ -34,23 +34,23 @@ def values() -> NDArray[np.float64]:
     return np.array(FILE.read_text().split()[1:], dtype=np.float64)
 
 
-def drawn(stream: np.random.Generator, runs: int) -> NDArray[np.float64]:
+def draw(stream: np.random.Generator, runs: int) -> NDArray[np.float64]:
     """Draw from the stored numbers."""
     return stream.choice(values(), runs)
 
 
 def relative(stream: np.random.Generator, runs: int) -> NDArray[np.float64]:
     """Draw from them, divided by their mean."""
-    return drawn(stream, runs) / float(np.mean(values()))
+    return draw(stream, runs) / float(np.mean(values()))
 
 
 def main() -> None:
-    wanted = {"scenario": "first.yaml", "seed": 1, "set": {"duration_s": 10}, "replications": {"min": RUNS}}
+    declaration = {"scenario": "first.yaml", "seed": 1, "set": {"duration_s": 10}, "replications": {"min": RUNS}}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        run_study(Study.of(wanted, SCENARIOS, "real runs"), out, local_master(None), lambda standing: None)
-        found = values_of_runs(out, [METRIC])[0, METRIC]
-    FILE.write_text("\n".join([METRIC, *(f"{found[number]:.4g}" for number in sorted(found))]) + "\n")
+        run_study(Study.of(declaration, SCENARIOS, "real runs"), out, local_master(None), lambda standing: None)
+        metric_values = values_of_runs(out, [METRIC])[0, METRIC]
+    FILE.write_text("\n".join([METRIC, *(f"{metric_values[number]:.4g}" for number in sorted(metric_values))]) + "\n")
 
 
 if __name__ == "__main__":

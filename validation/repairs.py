@@ -85,11 +85,11 @@ def scenes(out: Path) -> Iterator[Scene]:
             yield Scene(hosts, on, where, runs, unstable)
 
 
-def print_means(found: list[Scene], metric: str, factor: float) -> None:
-    variants = list(found[0].runs)
+def print_means(all_scenes: list[Scene], metric: str, factor: float) -> None:
+    variants = list(all_scenes[0].runs)
     print("| hosts, radio | where |", " | ".join(variants), "|")
     print("|---" * (2 + len(variants)) + "|")
-    for scene in found:
+    for scene in all_scenes:
         cells = [mean(scene, variant, metric, factor) for variant in variants]
         print(f"| {scene.hosts}, {scene.radio} | {scene.where} |", " | ".join(cells), "|")
 
@@ -103,15 +103,15 @@ def mean(scene: Scene, variant: str, metric: str, factor: float) -> str:
     return f"{factor * span.mean:.{digits}f} ± {factor * (span.high - span.mean):.{digits}f}"
 
 
-def print_targets(found: list[Scene], variant: str) -> int:
+def print_targets(all_scenes: list[Scene], variant: str) -> int:
     """A row for each scene; return how many limits are missed."""
-    baselines = [name for name in (TCP, PAPER) if name in found[0].runs]
+    baselines = [name for name in (TCP, PAPER) if name in all_scenes[0].runs]
     columns = [(metric, baseline) for metric in (DELAY, FRAMES, AIRTIME) for baseline in baselines]
     words = {DELAY: "delay", FRAMES: "frames", AIRTIME: "airtime"}
     print("| hosts, radio | where |", " | ".join(f"{words[m]} / {b}" for m, b in columns), "| delivered | missed |")
     print("|---" * (4 + len(columns)) + "|")
     missed = 0
-    for scene in found:
+    for scene in all_scenes:
         cells, limits = [], limits_of(scene.radio, variant)
         bad = ["unstable"] if variant in scene.unstable else []
         for metric, baseline in columns:
@@ -142,10 +142,13 @@ def ratio(scene: Scene, variant: str, baseline: str, metric: str) -> tuple[str, 
     """In words, and the upper end of its interval."""
     own, other = (scene.runs[name].set_index("replication")[metric] for name in (variant, baseline))
     shared = own.index.intersection(other.index)
-    found = compare_pairs(np.array(own[shared]), np.array(other[shared]))
-    assert found.ratio is not None and found.ratio_low is not None and found.ratio_high is not None
+    comparison = compare_pairs(np.array(own[shared]), np.array(other[shared]))
+    assert comparison.ratio is not None and comparison.ratio_low is not None and comparison.ratio_high is not None
     star = "*" if baseline in scene.unstable else ""
-    return f"{found.ratio:.2f}{star} ({found.ratio_low:.2f} to {found.ratio_high:.2f})", found.ratio_high
+    return (
+        f"{comparison.ratio:.2f}{star} ({comparison.ratio_low:.2f} to {comparison.ratio_high:.2f})",
+        comparison.ratio_high,
+    )
 
 
 def print_handoffs(out: Path) -> None:
@@ -158,26 +161,26 @@ def print_handoffs(out: Path) -> None:
         print(f"| {names.name('variant', level)} | {len(took)} | {took.mean():.3g} | {took.quantile(0.95):.3g} |")
 
 
-def draw(found: list[Scene]) -> None:
+def draw(all_scenes: list[Scene]) -> None:
     """Delay against frames per delivery: a panel for each place, a colour for each variant, a shape for each radio."""
-    places = list(dict.fromkeys((scene.hosts, scene.where) for scene in found))
-    variants = list(found[0].runs)
+    places = list(dict.fromkeys((scene.hosts, scene.where) for scene in all_scenes))
+    variants = list(all_scenes[0].runs)
     with page(3.1 * len(places), 4.2, 1, len(places), sharex=True, sharey=True, squeeze=False) as (figure, panels):
         for place, axes in zip(places, panels[0], strict=True):
-            for scene in found:
+            for scene in all_scenes:
                 if (scene.hosts, scene.where) == place and scene.radio in DRAWN:
                     for colour, variant in zip(COLOURS, variants, strict=False):
                         _mark(axes, scene, variant, colour)
             axes.set_title(f"{place[0]}, every {place[1].removeprefix('interval_s ')} s", fontsize=9)
             for axis, metric in ((axes.xaxis, FRAMES), (axes.yaxis, DELAY)):
-                means = [scene.mean(variant, metric) for scene in found for variant in variants]
+                means = [scene.mean(variant, metric) for scene in all_scenes for variant in variants]
                 log_axis(axis, min(means), max(means))
             axes.set_xlabel("frames per delivery", fontsize=8)
         panels[0][0].set_ylabel("mean delay (s)", fontsize=8)
         handles, labels = _legend(axes, variants)
         figure_legend(figure, handles, labels)
         entitle(figure, "Delay against frames per delivery, by movement and interval between broadcasts")
-        pairs = {len(runs) for scene in found for runs in scene.runs.values()}
+        pairs = {len(runs) for scene in all_scenes for runs in scene.runs.values()}
         caption(
             figure,
             f"Means over {min(pairs)} runs of 60 s with 95 % t intervals. Hollow: the backlog keeps growing, so the"
@@ -205,7 +208,7 @@ def _legend(axes: Any, variants: list[str]) -> tuple[list[Any], list[str]]:
 
 
 def main(outs: list[Path]) -> int:
-    found = [scene for out in outs for scene in scenes(out)]
+    all_scenes = [scene for out in outs for scene in scenes(out)]
     missed = 0
     for metric, factor, words in (
         (DELAY, 1, "mean delay, s"),
@@ -213,18 +216,18 @@ def main(outs: list[Path]) -> int:
         (AIRTIME, 1000, "airtime per delivery, ms"),
     ):
         print(f"\n{words}\n")
-        print_means(found, metric, factor)
-    variants = (ALONE, BOTH) if ALONE in found[0].runs else tuple(found[0].runs)[1:]
+        print_means(all_scenes, metric, factor)
+    variants = (ALONE, BOTH) if ALONE in all_scenes[0].runs else tuple(all_scenes[0].runs)[1:]
     for variant in variants:
         print(f"\n{variant}\n")
-        missed += print_targets(found, variant)
+        missed += print_targets(all_scenes, variant)
     print("\nhandoffs on the disk\n")
     for out in outs:
         print_handoffs(out)
     drawn = ""
-    is_whole = {scene.hosts for scene in found} == {"stationary", "walking"}
-    if is_whole and {scene.radio for scene in found} >= DRAWN.keys():
-        draw(found)
+    is_whole = {scene.hosts for scene in all_scenes} == {"stationary", "walking"}
+    if is_whole and {scene.radio for scene in all_scenes} >= DRAWN.keys():
+        draw(all_scenes)
         drawn = f"; drawn: {PICTURE}"
     print(f"\n{missed} limits missed{drawn}")
     return 0

@@ -79,7 +79,7 @@ def outcome(done: api.Run) -> Row:
     }
 
 
-def known(results: Path, code: str) -> Iterator[Row]:
+def known_rows(results: Path, code: str) -> Iterator[Row]:
     """Rows of earlier runs of the same code."""
     for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else []:
         try:
@@ -110,18 +110,18 @@ def sbuffer_before_crashes(samples: dict[str, list[Any]], scenario: Scenario) ->
     """
     faults: Any = scenario.faults
     times, values = steps(samples, "s", "sbuffer")[faults.station]
-    found = []
+    means = []
     at_s, lasts_s = faults.first_at_s, faults.first_duration_s
     while at_s < scenario.duration_s:
         begin, end = round((at_s - LOOK_S) * SECOND), round(at_s * SECOND)
-        found.append((lasts_s, time_weighted_mean(times, values, begin, end)))
+        means.append((lasts_s, time_weighted_mean(times, values, begin, end)))
         at_s, lasts_s = at_s + faults.every_s, lasts_s + faults.duration_step_s
-    return found
+    return means
 
 
 def missing(paths: list[Path], seeds: int, code: str) -> tuple[dict[tuple[str, int], Row], list[tuple[Path, int, str]]]:
     """What is known already, and what has to be computed."""
-    there = {(row["scenario"], row["digest"], row["seed"]): row for row in known(RESULTS, code)}
+    there = {(row["scenario"], row["digest"], row["seed"]): row for row in known_rows(RESULTS, code)}
     done: dict[tuple[str, int], Row] = {}
     todo = []
     for path in paths:
@@ -135,7 +135,7 @@ def missing(paths: list[Path], seeds: int, code: str) -> tuple[dict[tuple[str, i
     return done, todo
 
 
-def computed(todo: list[tuple[Path, int, str]], processes: int, code: str) -> Iterator[Row]:
+def compute(todo: list[tuple[Path, int, str]], processes: int, code: str) -> Iterator[Row]:
     with ProcessPoolExecutor(processes) as pool:
         jobs = {pool.submit(run, path, seed): (path.stem, seed, digest) for path, seed, digest in todo}
         for job in as_completed(jobs):
@@ -166,8 +166,8 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 def page(rows: list[Row]) -> str:
     """docs/validation/scenarios.md; scenarios in which nobody can change the cell have no handoffs."""
-    found = list(objections(rows))
-    verdict = "All is as it should be." if not found else f"{len(found)} objections, below."
+    all_objections = list(objections(rows))
+    verdict = "All is as it should be." if not all_objections else f"{len(all_objections)} objections, below."
     seeds = len({row["seed"] for row in rows})
     text = HEAD.format(seeds=seeds, runs=len(rows), seconds=sum(row["cpu_s"] for row in rows), verdict=verdict)
     for name in sorted({row["scenario"] for row in rows}):
@@ -189,8 +189,8 @@ def page(rows: list[Row]) -> str:
         text += "`faults.yaml`, SBuffer of s3 in the 5 s before a crash and before the next one, means over seeds.\n\n"
         text += "| outage | before it | before the next one |\n|---|---|---|\n"
         text += "".join(f"| {lasts:g} s | {before:.1f} | {after:.1f} |\n" for lasts, before, after in outages(rows))
-    if found:
-        text += "\n## Objections\n\n" + "".join(f"- {each}\n" for each in found)
+    if all_objections:
+        text += "\n## Objections\n\n" + "".join(f"- {each}\n" for each in all_objections)
     return text
 
 
@@ -235,7 +235,7 @@ def main() -> int:
     print(f"{len(done)} runs are known, {len(todo)} to go", flush=True)
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("a", encoding="utf-8") as file:
-        for row in computed(todo, options.processes, code):
+        for row in compute(todo, options.processes, code):
             file.write(json.dumps(row) + "\n")
             file.flush()
             done[row["scenario"], row["seed"]] = row
@@ -251,12 +251,12 @@ def main() -> int:
             f"faults: outage of {lasts_s:4g} s: SBuffer of the station {before:6.1f} before, {after:6.1f} before the"
             " next one"
         )
-    found = list(objections(rows))
-    print("\n".join(found) if found else "all is as it should be")
+    all_objections = list(objections(rows))
+    print("\n".join(all_objections) if all_objections else "all is as it should be")
     if not options.only:
         PAGE.write_text(page(rows), encoding="utf-8")
         print(f"Next: read {PAGE.relative_to(ROOT)}")
-    return 1 if found else 0
+    return 1 if all_objections else 0
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def alarms_of_looks(experiments: int) -> tuple[float, float]:
     return alarms / experiments, claimed / experiments
 
 
-def found_after(experiments: int, paired: bool) -> float:
+def replications_needed(experiments: int, paired: bool) -> float:
     """The smallest number of replications that finds the planted difference in 80 % of the experiments."""
     from scipy import stats
 
@@ -121,10 +121,10 @@ def found_after(experiments: int, paired: bool) -> float:
     a, b = 1.05 + 0.1 * (common[0] + own[0]), 1.0 + 0.1 * (common[1] + own[1])
     for n in range(3, 201):
         if paired:
-            found = np.mean([compare_pairs(x[:n], y[:n]).p < 0.05 for x, y in zip(a[:500], b[:500], strict=True)])
+            power = np.mean([compare_pairs(x[:n], y[:n]).p < 0.05 for x, y in zip(a[:500], b[:500], strict=True)])
         else:
-            found = np.mean(stats.ttest_ind(a[:, :n], b[:, :n], axis=1, equal_var=False).pvalue < 0.05)
-        if found >= 0.8:
+            power = np.mean(stats.ttest_ind(a[:, :n], b[:, :n], axis=1, equal_var=False).pvalue < 0.05)
+        if power >= 0.8:
             return n
     return float("inf")
 
@@ -139,8 +139,8 @@ def main() -> None:
         nonlocal failed
         bad = low is not None and high is not None and not low <= value <= high
         failed |= bad
-        wanted = "reported" if low is None else f"{low:g} to {high:g}: {'MISS' if bad else 'met'}"
-        print(f"{what:66} {value:8.4f}  {wanted}", flush=True)
+        verdict = "reported" if low is None else f"{low:g} to {high:g}: {'MISS' if bad else 'met'}"
+        print(f"{what:66} {value:8.4f}  {verdict}", flush=True)
 
     line("coverage, normal", coverage(normal, count, "normal"), 0.935, 0.965)
     line("coverage, AR(1) with 0.8", coverage(autoregressive, count, "ar1"), 0.935, 0.965)
@@ -153,7 +153,7 @@ def main() -> None:
     alarms, claimed = alarms_of_looks(min(count, 1000))
     line("A/A comparisons that alarm at any of 19 looks at the p value", alarms)
     line("A/A comparisons that alarm at any look of a claim", claimed, 0, 0.05)
-    paired, unpaired = found_after(count, True), found_after(count, False)
+    paired, unpaired = replications_needed(count, True), replications_needed(count, False)
     line("replications to find 5 %, correlation 0.8, unpaired", unpaired)
     line("replications to find 5 %, correlation 0.8, paired", paired, 0, unpaired / 2)
     print("Next: the figures stand in docs/guide/studies.md" if not failed else "a promise was missed")

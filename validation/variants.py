@@ -20,7 +20,7 @@ from typing import Any
 
 from mobilenet.scenario import Scenario
 from mobilenet.verify.judge import overall
-from tests.protocols.tcp_flooding.judged import measured
+from tests.protocols.tcp_flooding.judged import measure
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 FLOODING = "protocol.name=tcp_flooding"
@@ -100,14 +100,14 @@ def static(job: tuple[int, float, tuple[str, ...]]) -> Row:
     """One run: its verdict and metrics."""
     seed, seconds, overrides = job
     scenario = Scenario.load(SCENARIOS / "static.yaml", [f"seed={seed}", f"duration_s={seconds}", *overrides])
-    verdicts, metrics, _ = measured(scenario)
+    verdicts, metrics, _ = measure(scenario)
     return overall(verdicts), metrics
 
 
 def moving(job: tuple[int, float, tuple[str, ...]]) -> Row:
     seed, seconds, overrides = job
     scenario = Scenario.load(SCENARIOS / "dynamic.yaml", [f"seed={seed}", f"duration_s={seconds}", *overrides])
-    verdicts, metrics, _ = measured(scenario)
+    verdicts, metrics, _ = measure(scenario)
     return overall(verdicts), metrics
 
 
@@ -135,7 +135,7 @@ def print_static(pool: Any, seeds: int, seconds: float) -> None:
 
 
 def print_moving(pool: Any, seeds: int, seconds: float) -> None:
-    shown = (
+    columns = (
         "handoffs",
         "handoff_duration_mean_s",
         "handoff_interruption_mean_s",
@@ -145,14 +145,14 @@ def print_moving(pool: Any, seeds: int, seconds: float) -> None:
         "delivery_delay_mean_s",
         "messages_sent_per_delivery",
     )
-    print_row("seed", "verdict", *(name.replace("_", " ") for name in shown))
-    print_row(*["---"] * (2 + len(shown)))
+    print_row("seed", "verdict", *(name.replace("_", " ") for name in columns))
+    print_row(*["---"] * (2 + len(columns)))
     jobs = [(seed, seconds, (FLOODING,)) for seed in range(1, seeds + 1)]
-    found: list[dict[str, Any]] = []
+    all_metrics: list[dict[str, Any]] = []
     for (seed, *_), (answer, metrics) in zip(jobs, pool.imap(moving, jobs), strict=True):
-        found.append(metrics)
-        print_row(seed, answer, *(figure([metrics[name]]) for name in shown))
-    print_row("mean", "", *(figure([metrics[name] for metrics in found]) for name in shown))
+        all_metrics.append(metrics)
+        print_row(seed, answer, *(figure([metrics[name]]) for name in columns))
+    print_row("mean", "", *(figure([metrics[name] for metrics in all_metrics]) for name in columns))
 
 
 def main() -> None:

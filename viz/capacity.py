@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.rundir.provenance import stamping_of
-from mobilenet.studies.capacity.answer import Found
+from mobilenet.studies.capacity.answer import SearchResult
 from mobilenet.studies.capacity.feasibility import State
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.words import assurance, headline
@@ -40,52 +40,52 @@ WIDEST = 70  # characters of a title
 BEYOND, MARGIN = 2.0, 0.08  # of what a panel shows: how far bars without an end go, and the space around the others
 
 
-def draw(found: Found, target: Path) -> None:
+def draw(result: SearchResult, target: Path) -> None:
     """SVG, PNG or PDF, by the suffix."""
-    with compose(found) as figure:
+    with compose(result) as figure:
         save(figure, target)
 
 
-def draw_into(found: Found, place: Path, command: str) -> None:
+def draw_into(result: SearchResult, place: Path, command: str) -> None:
     """Draw capacity.svg and capacity.png into the directory of a search; `command`: for their provenance."""
     with together(place) as fresh, stamping_of(place, command):
         for suffix in ("svg", "png"):
-            draw(found, fresh / f"capacity.{suffix}")
+            draw(result, fresh / f"capacity.{suffix}")
 
 
 @contextmanager
-def compose(found: Found) -> Iterator[Any]:
+def compose(result: SearchResult) -> Iterator[Any]:
     """The figure, for as long as our settings of matplotlib hold."""
     from matplotlib.ticker import MaxNLocator
 
-    wanted = found.asked.requirements
-    height_in = FOOT_IN + PANEL_IN * len(wanted)
-    with page(WIDTH_IN, height_in, len(wanted), 1, squeeze=False, sharex=True) as (figure, axes):
-        for panel, one in zip(axes[:, 0], wanted, strict=True):
-            _panel(panel, found, one)
-        if all(isinstance(value, int) for value in found.asked.values):
+    requirements = result.question.requirements
+    height_in = FOOT_IN + PANEL_IN * len(requirements)
+    with page(WIDTH_IN, height_in, len(requirements), 1, squeeze=False, sharex=True) as (figure, axes):
+        for panel, one in zip(axes[:, 0], requirements, strict=True):
+            _panel(panel, result, one)
+        if all(isinstance(value, int) for value in result.question.values):
             axes[-1, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes[-1, 0].set_xlabel(plain(found.asked.key))
-        axes[0, 0].set_title(plain(textwrap.fill(_title(found), WIDEST)), fontsize=10)
-        _legend(figure, found)
-        caption(figure, _caption(found))
+        axes[-1, 0].set_xlabel(plain(result.question.key))
+        axes[0, 0].set_title(plain(textwrap.fill(_title(result), WIDEST)), fontsize=10)
+        _legend(figure, result)
+        caption(figure, _caption(result))
         yield figure
 
 
-def _title(found: Found) -> str:
-    text = headline(found)
+def _title(result: SearchResult) -> str:
+    text = headline(result)
     return f"{text[0].upper()}{text[1:]}"
 
 
-def _panel(axes: Any, found: Found, one: Requirement) -> None:
-    first, last = found.asked.values[0], found.asked.values[-1]
+def _panel(axes: Any, result: SearchResult, one: Requirement) -> None:
+    first, last = result.question.values[0], result.question.values[-1]
     axes.axhspan(one.limit - one.tolerance, one.limit + one.tolerance, color="#E8E8E8", linewidth=0)
     axes.axhline(one.limit, color=QUIET, linewidth=1, linestyle="--")
-    if found.interval is not None:
-        axes.axvspan(*found.interval, color=COLOURS[2], alpha=0.35, linewidth=0)
+    if result.interval is not None:
+        axes.axvspan(*result.interval, color=COLOURS[2], alpha=0.35, linewidth=0)
     ends = [one.limit - one.tolerance, one.limit + one.tolerance]
     marks = []
-    for value, judged in found.points.items():
+    for value, judged in result.points.items():
         own = next((each for each in judged.estimates if each.requirement == one), None)
         bounds = None if own is None else own.bounds
         if judged.runs_away:
@@ -94,7 +94,7 @@ def _panel(axes: Any, found: Found, one: Requirement) -> None:
             marks.append((value, judged.of(own)[0], bounds))
             ends += [end for end in bounds if math.isfinite(end)]
     axes.set_xlim(first - 0.03 * (last - first), last + 0.03 * (last - first))
-    axes.set_ylabel(plain(axis_name(one.metric, found.asked.of_processes)))
+    axes.set_ylabel(plain(axis_name(one.metric, result.question.of_processes)))
     least, most = min(ends), max(ends)
     is_infinite = any(_has_no_end(bounds) for _, _, bounds in marks)
     beyond = BEYOND * (most - least)  # where bars without an end leave the panel
@@ -122,11 +122,11 @@ def _mark(axes: Any, value: float, state: State, interval: tuple[float, float, f
     )  # fmt: skip
 
 
-def _legend(figure: Any, found: Found) -> None:
+def _legend(figure: Any, result: SearchResult) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    points = [judged for judged in found.points.values() if not judged.runs_away]
+    points = [judged for judged in result.points.values() if not judged.runs_away]
     states = list(dict.fromkeys(judged.of(one)[0] for judged in points for one in judged.estimates))
     handles: list[Any] = []
     for state in states:
@@ -134,12 +134,12 @@ def _legend(figure: Any, found: Found) -> None:
         face = colour if is_filled else "white"
         handles.append(Line2D([], [], color=colour, marker=marker, markerfacecolor=face, linestyle="none"))
     labels = [state.value for state in states]
-    if any(judged.runs_away for judged in found.points.values()):
+    if any(judged.runs_away for judged in result.points.values()):
         handles.append(Line2D([], [], color=COLOURS[3], marker="x", linestyle="none"))
         labels.append("backlog grows without bound")
     handles += [Line2D([], [], color=QUIET, linestyle="--"), Patch(color="#E8E8E8")]
     labels += ["limit", "tolerance"]
-    if found.interval is not None:
+    if result.interval is not None:
         handles.append(Patch(color=COLOURS[2], alpha=0.35))
         labels.append("between holds and fails")
     figure.legend(
@@ -148,17 +148,17 @@ def _legend(figure: Any, found: Found) -> None:
     )  # fmt: skip
 
 
-def _caption(found: Found) -> str:
-    counts = sorted({judged.n for judged in found.points.values()})
+def _caption(result: SearchResult) -> str:
+    counts = sorted({judged.n for judged in result.points.values()})
     many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0] if counts else 0}"
     return (
         f"Means over {many} runs at each value, in the same worlds, with intervals that take all looks into account."
-        f"{_open_bars(found)} The {assurance(found)}."
+        f"{_open_bars(result)} The {assurance(result)}."
     )
 
 
-def _open_bars(found: Found) -> str:
-    estimates = [one for judged in found.points.values() for one in judged.estimates if one.bounds is not None]
+def _open_bars(result: SearchResult) -> str:
+    estimates = [one for judged in result.points.values() for one in judged.estimates if one.bounds is not None]
     if not any(_has_no_end(one.bounds) for one in estimates if one.bounds is not None):
         return ""
     return " Bars that leave the panel have no known end."

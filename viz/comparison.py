@@ -53,23 +53,23 @@ from .words import axis_name
 MOST_PLACES = 8  # of a picture
 
 
-def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, wanted: Sequence[str] = ()) -> None:
+def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, only_metrics: Sequence[str] = ()) -> None:
     """Write the picture as SVG, PNG or PDF, by the target's suffix. Without captions, for a page that sets them
-    itself. `wanted`: of the compared metrics only these.
+    itself. `only_metrics`: of the compared metrics only these.
     """
     tables = study_tables(study)
     if tables.comparison is None:
         raise StudyError(f"{study / 'comparison.json'}: missing; `mobilenet compare` creates it")
-    stamped = stamping_of(study, normal_command("compare", "STUDY", metric=wanted))
-    with compose_figure(tables, wanted, look._replace(captions=captions)) as figure, stamped:
+    stamped = stamping_of(study, normal_command("compare", "STUDY", metric=only_metrics))
+    with compose_figure(tables, only_metrics, look._replace(captions=captions)) as figure, stamped:
         save(figure, target)
 
 
 @contextmanager
-def compose_figure(tables: StudyTables, wanted: Sequence[str], look: Look) -> Iterator[Any]:
+def compose_figure(tables: StudyTables, only_metrics: Sequence[str], look: Look) -> Iterator[Any]:
     """The figure of a study with a comparison."""
     metrics = list(dict.fromkeys(finding["metric"] for finding in (tables.comparison or {})["findings"]))
-    metrics = [metric for metric in metrics if metric in wanted or not wanted]
+    metrics = [metric for metric in metrics if metric in only_metrics or not only_metrics]
     is_long = len(metrics) > 2 and look.width_in is not None and look.width_in < WIDE_IN
     down, across, width, height = look.panels(
         max(1, len(metrics)), 4.2 if len(metrics) > 1 else 6, 2.6 if is_long else 3.6
@@ -101,7 +101,7 @@ def method(tables: StudyTables) -> str:
     return (
         f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to"
         f" {baseline}, paired over the same worlds, with the {sure} t interval of its"
-        f" logarithm.{band}{tables.said_of_unstable()}"
+        f" logarithm.{band}{tables.unstable_note()}"
     )
 
 
@@ -147,8 +147,8 @@ class Layout(NamedTuple):
         names = [self.tables.levels.name(self.factor, level) for level in self.levels] if self.is_plain else self.places
         wide = axes.figure.get_figwidth() / axes.get_gridspec().ncols
         longest = max(7, int(LETTERS_PER_IN * (wide - 0.6) / len(names)))
-        shown = ["\n".join(textwrap.fill(line, longest) for line in name.split("\n")) for name in names]
-        axes.set_xticks(range(len(names)), [plain(name) for name in shown])
+        labels = ["\n".join(textwrap.fill(line, longest) for line in name.split("\n")) for name in names]
+        axes.set_xticks(range(len(names)), [plain(name) for name in labels])
         axes.set_xlim(-0.6, len(names) - 0.4)
 
 

@@ -20,7 +20,7 @@ from mobilenet.clock import SECOND
 from mobilenet.metrics.connections import NEAR_NS, Connections
 from mobilenet.metrics.fold import EventFold, Handoff
 from mobilenet.packets.connections import Connection, Stall, connections_of
-from mobilenet.packets.passed import Mismatch, passed
+from mobilenet.packets.passed import Mismatch, packets_of
 from mobilenet.rundir.pcap import CAPTURES, read_captures
 from mobilenet.rundir.reader import RunError, read_events
 
@@ -36,7 +36,7 @@ class Near(NamedTuple):
     survived: bool
 
 
-class Shown:
+class ShownConnection:
     """One connection."""
 
     def __init__(self, connection: Connection, handoffs: list[Handoff]) -> None:
@@ -67,15 +67,15 @@ class Shown:
     @property
     def stalls(self) -> list[Stall]:
         """The times with a stall in either direction, in order."""
-        found: list[Stall] = []
+        all_stalls: list[Stall] = []
         for stall in sorted(stall for one in self.connection.sendings for stall in one.stalls):
             end_ns = stall.since_ns + stall.took_ns
-            if found and stall.since_ns <= found[-1].since_ns + found[-1].took_ns:
-                last = found.pop()
+            if all_stalls and stall.since_ns <= all_stalls[-1].since_ns + all_stalls[-1].took_ns:
+                last = all_stalls.pop()
                 end_ns = max(end_ns, last.since_ns + last.took_ns)
                 stall = Stall(last.since_ns, end_ns - last.since_ns)
-            found.append(stall)
-        return found
+            all_stalls.append(stall)
+        return all_stalls
 
     def rates(self, edges_ns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bytes per second between each two of these times."""
@@ -88,20 +88,22 @@ class Shown:
         return per_s
 
 
-def connections_in(run: Path) -> list[Shown]:
+def connections_in(run: Path) -> list[ShownConnection]:
     """The connections of a run, in the order of their beginnings; none if it has no captures."""
     captures = read_captures(run) if (run / CAPTURES).is_dir() else None
     if not captures:
         return []
     events = read_events(run)
     try:
-        found = Connections(connections_of(passed(events, captures)), EventFold(events, 0, FOREVER_NS).handoffs)
+        connections = Connections(
+            connections_of(packets_of(events, captures)), EventFold(events, 0, FOREVER_NS).handoffs
+        )
     except Mismatch as error:
         raise RunError(f"{run}: {error}") from None
     own: dict[int, list[Handoff]] = {}
-    for connection, handoff in found.moved:
+    for connection, handoff in connections.moved:
         own.setdefault(id(connection), []).append(handoff)
-    return [Shown(one, own.get(id(one), [])) for one in found.connections]
+    return [ShownConnection(one, own.get(id(one), [])) for one in connections.connections]
 
 
 def _near(connection: Connection, handoff: Handoff) -> Near:

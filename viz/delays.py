@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mobilenet.replay.rerun import needs_code
-from mobilenet.rundir.kinds import kind_of
+from mobilenet.rundir.kinds import run_kind
 from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.reader import read_manifest
 from mobilenet.rundir.stamp import normal_command
@@ -39,24 +39,24 @@ def draw(
             _waterfall(runs[0], stories[0], partial, message, at)
 
 
-def draw_handoffs(run: Path, walk: Interruptions, found: Sequence[Interruption], target: Path) -> None:
+def draw_handoffs(run: Path, walk: Interruptions, interruptions: Sequence[Interruption], target: Path) -> None:
     """The same of interruptions by handoffs: a row for each, the longest first."""
-    size = 8, 1.4 + 0.24 * min(len(found), MOST_ROWS)
+    size = 8, 1.4 + 0.24 * min(len(interruptions), MOST_ROWS)
     command = normal_command("why", "RUN", handoffs=True, allow_code=needs_code(run, "causes"))
     stamped = stamping_of(run, command)
     with whole_file(target) as partial, stamped, page(*size) as (figure, axes):
-        if found:
-            note = draw_interruptions(axes, found, walk)
+        if interruptions:
+            note = draw_interruptions(axes, interruptions, walk)
         else:
             note = "No handoff of the measurement period lies between two deliveries at its host."
             in_words(axes, note)
         entitle(figure, "Parts of the interruptions by handoffs")
-        caption(figure, f"{run.resolve().name}. {note}" if found else run.resolve().name)
+        caption(figure, f"{run.resolve().name}. {note}" if interruptions else run.resolve().name)
         save(figure, partial)
 
 
 def _bars_of(run: Path, stories: Stories, runs: int) -> list[Bar]:
-    bars = bars_of_run(stories, *kind_of(manifest := read_manifest(run)).window_ns(manifest))
+    bars = bars_of_run(stories, *run_kind(manifest := read_manifest(run)).window_ns(manifest))
     name = f"{run.resolve().name}, " if runs > 1 else ""
     return [bar._replace(label=name + bar.label) for bar in bars]
 

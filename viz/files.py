@@ -27,12 +27,12 @@ def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[P
     if target.is_dir():
         raise RecordError(f"{target}: is a directory, expected a file", is_input=True)
     partial = _partial(target)
-    made: list[Path] = []
+    new_folders: list[Path] = []
     begun = False
     try:
         for folder in reversed([folder for folder in target.parents if not folder.exists()]):
             folder.mkdir(exist_ok=True)
-            made.insert(0, folder)
+            new_folders.insert(0, folder)
         partial.touch()
         begun = True
         yield partial
@@ -44,7 +44,7 @@ def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[P
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        for folder in made:
+        for folder in new_folders:
             with suppress(OSError):  # it is no longer empty
                 folder.rmdir()
 
@@ -72,11 +72,11 @@ def together(folder: Path) -> Iterator[Path]:
     if is_new and os.path.lexists(folder):
         raise RecordError(f"{folder}: is a file, expected a folder", is_input=True)
     place: Path | None = None
-    made: list[Path] = []
+    new_folders: list[Path] = []
     try:
         for above in reversed([above for above in folder.parents if not above.exists()]):
             above.mkdir(exist_ok=True)
-            made.insert(0, above)
+            new_folders.insert(0, above)
         _clear(folder.parent)
         place = _partial((folder.parent if is_new else folder) / folder.name)  # inside: where it is, it can be moved
         place.mkdir()
@@ -98,7 +98,7 @@ def together(folder: Path) -> Iterator[Path]:
     finally:
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)
-        for above in made:
+        for above in new_folders:
             with suppress(OSError):  # it is no longer empty
                 above.rmdir()
 

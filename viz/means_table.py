@@ -29,16 +29,16 @@ def write_means(
 ) -> list[Path]:
     """Write means.tex and means.md, as far as they are wanted; the files."""
     tables = study_tables(study)
-    shown = metrics_of_interest(tables, metrics)
-    head, rows = head_and_rows(tables, shown)
+    chosen_metrics = metrics_of_interest(tables, metrics)
+    head, rows = head_and_rows(tables, chosen_metrics)
     note = note_of_means(tables)
-    wanted = [("means.tex", _latex, "% ", "")] * latex + [("means.md", _markdown, "\n<!-- ", " -->")] * markdown
+    formats = [("means.tex", _latex, "% ", "")] * latex + [("means.md", _markdown, "\n<!-- ", " -->")] * markdown
     command = normal_command("figures", "STUDY", metric=metrics, latex=latex, markdown=markdown)
     with stamping_of(study, command):
-        for name, form, before, after in wanted:
+        for name, form, before, after in formats:
             text = in_text(form(head, rows, len(tables.factors), note), before, after)
             (folder / name).write_text(text, encoding="utf-8")
-    return [folder / name for name, *_ in wanted]
+    return [folder / name for name, *_ in formats]
 
 
 def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
@@ -62,9 +62,9 @@ def mean_and_half(mean: float, half: float) -> str:
 
 
 def _rows(tables: StudyTables, metrics: Sequence[str]) -> list[list[str]]:
-    found: dict[str, list[str]] = {}
+    cells_of: dict[str, list[str]] = {}
     for row in tables.summary:
-        cells = found.setdefault(row["configuration"], [tables.levels.name(f, row[f]) for f in tables.factors])
+        cells = cells_of.setdefault(row["configuration"], [tables.levels.name(f, row[f]) for f in tables.factors])
         cells += [MISSING] * (len(tables.factors) + len(metrics) - len(cells))
         if row["metric"] in metrics:
             place = len(tables.factors) + metrics.index(row["metric"])
@@ -73,7 +73,7 @@ def _rows(tables: StudyTables, metrics: Sequence[str]) -> list[list[str]]:
                 cells[place] = mean_and_half(float(row["mean"]), half)
             elif row["label"]:
                 cells[place] = row["label"]
-    return list(found.values())
+    return list(cells_of.values())
 
 
 def _markdown(head: list[str], rows: list[list[str]], factors: int, note: str) -> str:

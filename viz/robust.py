@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.studies.level_names import LevelNames
-from mobilenet.studies.robust.verdicts import Claim, ratios_of, shown
+from mobilenet.studies.robust.verdicts import Claim, effect_in_figures, ratios_of
 
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
 from .words import meaning
@@ -25,30 +25,30 @@ LEAST_ROOM = 1.02
 ROW_IN, HEAD_IN, FOOT_IN = 0.82, 0.85, 1.3
 
 
-def draw(factor: str, names: LevelNames, confidence: float, found: list[Claim], target: Path) -> None:
+def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim], target: Path) -> None:
     """SVG, PNG or PDF, by the suffix; `factor`: the one that is compared."""
-    metrics = list(dict.fromkeys(claim.metric for claim in found))
-    of_metric = {metric: [claim for claim in found if claim.metric == metric] for metric in metrics}
+    metrics = list(dict.fromkeys(claim.metric for claim in claims))
+    of_metric = {metric: [claim for claim in claims if claim.metric == metric] for metric in metrics}
     height = FOOT_IN + sum(HEAD_IN + ROW_IN * len(own) for own in of_metric.values())
     ratios = [HEAD_IN + ROW_IN * len(own) for own in of_metric.values()]
-    as_ratios = ratios_of(found)
+    as_ratios = ratios_of(claims)
     with page(8.2, height, len(metrics), 1, squeeze=False, height_ratios=ratios) as (figure, axes):
         for panel, (metric, own) in zip(axes[:, 0], of_metric.items(), strict=True):
             _panel(panel, metric, [(_row_name(factor, names, claim), claim) for claim in own], metric in as_ratios)
-        handles, radios = _legend(found[0])
+        handles, radios = _legend(claims[0])
         figure.legend(
             handles, [plain(name) for name in radios], loc="outside upper left", ncols=min(7, len(radios)), fontsize=9,
             frameon=False, handletextpad=0.3, columnspacing=1.2,
         )  # fmt: skip
-        baseline = names.name(factor, found[0].baseline)
-        pairs = sorted({e.result.pairs for claim in found for e in claim.effects if e.result is not None})
+        baseline = names.name(factor, claims[0].baseline)
+        pairs = sorted({e.result.pairs for claim in claims for e in claim.effects if e.result is not None})
         many = f"{pairs[0]} to {pairs[-1]}" if len(pairs) > 1 else f"{pairs[0]}" if pairs else "no"
         caption(
             figure,
             f"Effects relative to {baseline} with {confidence * 100:g} % t intervals, paired over the same worlds"
             f" ({many} pairs). Filled: significant after Holm's correction over all marks of this picture;"
             " hollow: not. On the right:"
-            f" whether the finding with {found[0].effects[0].radio} survives.",
+            f" whether the finding with {claims[0].effects[0].radio} survives.",
         )
         save(figure, target)
 
@@ -72,17 +72,17 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, Claim]], as_ratio: bool)
         for number, effect in enumerate(claim.effects):
             y = place + ((number - (count - 1) / 2) * SPREAD / count)
             colour = COLOURS[number % len(COLOURS)]
-            found = shown(effect, as_ratio)
-            if found is None:
+            estimate = effect_in_figures(effect, as_ratio)
+            if estimate is None:
                 axes.text(
                     0.01, y, f"{effect.radio}: {effect.lack}", transform=axes.get_yaxis_transform(), fontsize=7,
                     va="center", color=QUIET, bbox={"color": "white", "pad": 0.2},
                 )  # fmt: skip
                 continue
-            ends += [found.low, found.high]
+            ends += [estimate.low, estimate.high]
             axes.errorbar(
-                [found.value], [y], xerr=[[found.value - found.low], [found.high - found.value]], color=colour,
-                fmt=MARKS[number % len(MARKS)], markersize=5, capsize=2, linewidth=1.2,
+                [estimate.value], [y], xerr=[[estimate.value - estimate.low], [estimate.high - estimate.value]],
+                color=colour, fmt=MARKS[number % len(MARKS)], markersize=5, capsize=2, linewidth=1.2,
                 markerfacecolor=colour if effect.direction else "white",
             )  # fmt: skip
         axes.text(

@@ -60,7 +60,7 @@ class StudyTables:
         """Configurations without means."""
         return {int(row["configuration"]) for row in self.summary if row["label"] == UNSTABLE}
 
-    def said_of_unstable(self) -> str:
+    def unstable_note(self) -> str:
         """What a caption adds about them, and about those that may be unstable; with a space before it."""
         return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
 
@@ -100,9 +100,9 @@ def study_tables(directory: Path) -> StudyTables:
     summary = table_rows(directory, "tables/summary.csv")
     columns = list(summary[0]) if summary else ["configuration", "metric"]
     factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
-    comparison, kept = _comparison(directory, summary, factors), _study_keys(directory)
-    confidence = comparison["confidence"] if comparison else _confidence(directory, kept)
-    name, levels = kept.get("name"), kept.get("factors")
+    comparison, study_keys = _comparison(directory, summary, factors), _study_keys(directory)
+    confidence = comparison["confidence"] if comparison else _confidence(directory, study_keys)
+    name, levels = study_keys.get("name"), study_keys.get("factors")
     return StudyTables(
         directory,
         summary,
@@ -141,8 +141,8 @@ def _study_keys(directory: Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _confidence(directory: Path, kept: Mapping[str, Any]) -> float:
-    confidence = number(kept.get("confidence", 0.95))
+def _confidence(directory: Path, study_keys: Mapping[str, Any]) -> float:
+    confidence = number(study_keys.get("confidence", 0.95))
     if confidence is None or not 0 < confidence < 1:
         raise StudyError(f"{directory / 'study.yaml'}: damaged: confidence is not a number between 0 and 1; {AGAIN}")
     return confidence
@@ -153,29 +153,29 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
     if not path.is_file():
         return None
 
-    def damaged(what: str) -> StudyError:
+    def damage_error(what: str) -> StudyError:
         return StudyError(f"{path}: damaged: {what}; `mobilenet compare` recreates it")
 
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise damaged(f"not readable as JSON ({error})") from None
+        raise damage_error(f"not readable as JSON ({error})") from None
     if not isinstance(value, dict):
-        raise damaged("expected a JSON object")
+        raise damage_error("expected a JSON object")
     for key in ("factor", "baseline", "confidence", "equivalence_margin", "findings"):
         if key not in value:
-            raise damaged(f"{key} is missing")
+            raise damage_error(f"{key} is missing")
     if value["factor"] not in factors:
-        raise damaged(f"its factor {value['factor']} is not a column of {Path('tables') / 'summary.csv'}")
+        raise damage_error(f"its factor {value['factor']} is not a column of {Path('tables') / 'summary.csv'}")
     margin, confidence = value["equivalence_margin"], value["confidence"]
     if (
         not _is_number(confidence)
         or not 0 < confidence < 1
         or not (margin is None or (_is_number(margin) and 0 < margin < 1))
     ):
-        raise damaged("confidence or equivalence_margin is not a number between 0 and 1")
+        raise damage_error("confidence or equivalence_margin is not a number between 0 and 1")
     if not isinstance(value["findings"], list) or not all(isinstance(finding, dict) for finding in value["findings"]):
-        raise damaged("findings is not a list")
+        raise damage_error("findings is not a list")
     metrics, levels = {row["metric"] for row in summary}, {row[value["factor"]] for row in summary}
     others_of = [factor for factor in factors if factor != value["factor"]]
     places = {_place(row, others_of) for row in summary}
@@ -183,23 +183,25 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
         more = () if finding.get("verdict") in ("no data", "unstable") else ("pairs",)
         for key in ("level", "metric", "verdict", *more, *others_of):
             if key not in finding:
-                raise damaged(f"a finding without {key}")
+                raise damage_error(f"a finding without {key}")
         if not all(isinstance(finding[key], str) for key in ("metric", "verdict")):
-            raise damaged("the metric or verdict of a finding is not a string")
+            raise damage_error("the metric or verdict of a finding is not a string")
         wrong = [key for key in NUMBERS if finding.get(key) is not None and not _is_number(finding[key])]
         if wrong:
-            raise damaged(f"{wrong[0]} is {str(finding[wrong[0]])[:60]!r}")
+            raise damage_error(f"{wrong[0]} is {str(finding[wrong[0]])[:60]!r}")
         if any(finding.get(key) is not None and finding[key] <= 0 for key in RATIOS):
-            raise damaged("a ratio is not above 0")
+            raise damage_error("a ratio is not above 0")
         for first, others in WITH.items():
             lost = [key for key in others if finding.get(first) is not None and finding.get(key) is None]
             if lost:
-                raise damaged(f"a finding with {first} and without {lost[0]}")
+                raise damage_error(f"a finding with {first} and without {lost[0]}")
         if finding["metric"] not in metrics or str(finding["level"]) not in levels:
-            raise damaged(f"{finding['metric']} of level {finding['level']} is not in {Path('tables') / 'summary.csv'}")
+            raise damage_error(
+                f"{finding['metric']} of level {finding['level']} is not in {Path('tables') / 'summary.csv'}"
+            )
         own = _place(finding, others_of)
         if own not in places:
-            raise damaged(f"a finding of {', '.join(own)}, which is not in {Path('tables') / 'summary.csv'}")
+            raise damage_error(f"a finding of {', '.join(own)}, which is not in {Path('tables') / 'summary.csv'}")
     return value
 
 

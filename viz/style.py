@@ -162,7 +162,7 @@ class Look(NamedTuple):
 LOOK = Look()
 
 
-class Drawn(NamedTuple):
+class DrawnFigure(NamedTuple):
     """A figure that was drawn."""
 
     title: str
@@ -261,11 +261,11 @@ def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) ->
     wide = figure.get_figwidth() - 0.2
     per_in = 14 if figure.get_figwidth() >= WIDE_IN else 17  # letters
     columns = max(1, min(len(labels), int(wide / (0.55 + max(map(len, labels)) / per_in))))
-    shown = [textwrap.fill(label, max(12, int((wide / columns - 0.55) * per_in))) for label in labels]
-    rows = -(-len(shown) // columns) * (1 + max(label.count("\n") for label in shown))
+    texts = [textwrap.fill(label, max(12, int((wide / columns - 0.55) * per_in))) for label in labels]
+    rows = -(-len(texts) // columns) * (1 + max(label.count("\n") for label in texts))
     _grow(figure, 0.17 * rows)
     figure.legend(
-        handles, list(map(plain, shown)), loc="outside lower left", ncols=columns, frameon=False, borderaxespad=0.3
+        handles, list(map(plain, texts)), loc="outside lower left", ncols=columns, frameon=False, borderaxespad=0.3
     )
 
 

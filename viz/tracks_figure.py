@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 
 from .style import COLOURS, FAULT, QUIET, caption, page, save
 
@@ -35,7 +35,7 @@ def draw(inspection: Any, target: Path, name: str = "") -> None:
         _speeds(axes[0, 1], *inspection.speeds)
         _presence(axes[1, 1], inspection)
         text = f"{name}: " if name else ""
-        text += f"{counted(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
+        text += f"{pluralize(len(recorded.names), 'host')}, {inspection.host_s / 3600:.2g} host hours"
         if cells is not None:
             text += (
                 f"; cells with a radius of {cells.range_m:g} m; handoffs by {cells.rule}, checked every"
@@ -58,7 +58,7 @@ def _field(axes: Any, inspection: Any) -> None:
     alone = inspection.begins == inspection.ends
     alpha = float(np.clip(6 / max(1, len(recorded.names)), 0.15, 0.7))
     if not alone.all():
-        label = counted(len(np.unique(recorded.host[inspection.begins[~alone]])), "track")
+        label = pluralize(len(np.unique(recorded.host[inspection.begins[~alone]])), "track")
         axes.add_collection(
             LineCollection(_lines(inspection), colors="#333333", linewidths=0.8, alpha=alpha, label=label)
         )
@@ -67,7 +67,7 @@ def _field(axes: Any, inspection: Any) -> None:
             axes,
             recorded.x[inspection.begins[alone]],
             recorded.y[inspection.begins[alone]],
-            f"{counted(int(alone.sum()), 'isolated sample')}",
+            f"{pluralize(int(alone.sum()), 'isolated sample')}",
         )
     if cells is not None:
         x, y = cells.stations_m.T
@@ -78,7 +78,7 @@ def _field(axes: Any, inspection: Any) -> None:
             color=BLUE,
             markersize=6 if len(x) < 60 else 3,
             markeredgecolor="white",
-            label=counted(len(x), "station"),
+            label=pluralize(len(x), "station"),
         )
         if len(cells.handoffs_m):
             many = len(cells.handoffs_m)
@@ -88,7 +88,7 @@ def _field(axes: Any, inspection: Any) -> None:
                 color=RED,
                 markersize=5 if many < 300 else 3,
                 alpha=1 if many < 300 else 0.6,
-                label=f"{counted(many, 'handoff')} expected",
+                label=f"{pluralize(many, 'handoff')} expected",
             )
     axes.autoscale_view()
     west, south, east, north = inspection.extent_m  # what matters is where the hosts are

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES, SIGNED, axis_name, meaning
-from mobilenet.quoting import shown
+from mobilenet.quoting import format_number
 
 __all__ = [
     "FIRST",
@@ -49,10 +49,10 @@ NO_MEAN = "A cross marks an unstable configuration: the backlog grows until the 
 def with_interval(metric: str, mean: float | None, low: float | None, high: float | None) -> tuple[str, str, str]:
     """Mean and both ends with as many digits as the interval is worth; an end that cannot be reached is `< 0`."""
     if mean is None or low is None or high is None or not math.isfinite(low) or not math.isfinite(high):
-        return shown(mean), shown(low), shown(high)
+        return format_number(mean), format_number(low), format_number(high)
     half = (high - low) / 2
     if half <= 0:
-        return shown(mean), shown(low), shown(high)
+        return format_number(mean), format_number(low), format_number(high)
     digits = min(12, max(0, 1 - math.floor(math.log10(half))))
     text = [f"{value:,.{digits}f}" for value in (mean, low, high)]
     if low < 0 and metric not in SIGNED:

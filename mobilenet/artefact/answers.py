@@ -20,13 +20,13 @@ Files = dict[str, bytes]
 
 def answers_in(data: bytes) -> dict[str, Any]:
     """Return claims.json. Raises ValueError for anything else."""
-    found = json.loads(data)
-    rows = found.get("claims") if isinstance(found, dict) else None
+    document = json.loads(data)
+    rows = document.get("claims") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError("no answers")
     if not all(isinstance(row.get("claim"), str) for row in rows):
         raise ValueError("no answers")
-    return dict(found)
+    return dict(document)
 
 
 def require_answered(path: Path) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mobilenet.artefact import ArtefactError
-from mobilenet.artefact.entries import require_allowed, require_plain, shown_name
+from mobilenet.artefact.entries import printable_name, require_allowed, require_plain
 from mobilenet.artefact.limits import MOST_LIST_BYTES
 
 CHECKSUMS = "checksums.json"
@@ -45,17 +45,17 @@ class Archive:
         if self._infos[CHECKSUMS].file_size > MOST_LIST_BYTES:
             raise self.problem(f"{CHECKSUMS} has more than {MOST_LIST_BYTES:,} bytes")
         try:
-            found = json.loads(b"".join(self._pieces(CHECKSUMS)))
-            digests, made_by = found["files"], found["made_by"]
-            if found["format"] != FORMAT:
-                raise self.problem(f"format {str(found['format'])[:40]}, expected {FORMAT}")
+            document = json.loads(b"".join(self._pieces(CHECKSUMS)))
+            digests, made_by = document["files"], document["made_by"]
+            if document["format"] != FORMAT:
+                raise self.problem(f"format {str(document['format'])[:40]}, expected {FORMAT}")
             if not _are_texts(digests) or not _are_texts(made_by, may_lack=True):
                 raise TypeError
         except (ValueError, KeyError, TypeError, RecursionError):
             raise self.problem(f"{CHECKSUMS} is damaged") from None
         if apart := sorted(digests.keys() ^ (self._infos.keys() - {CHECKSUMS})):
             where = "not in the archive" if apart[0] in digests else f"not in {CHECKSUMS}"
-            raise self.problem(f"{shown_name(apart[0])} is {where}")
+            raise self.problem(f"{printable_name(apart[0])} is {where}")
         return digests, made_by
 
     def verify(self) -> None:
@@ -79,7 +79,7 @@ class Archive:
             if target is not None:
                 target.write(piece)
         if name != CHECKSUMS and digest.hexdigest() != self.digests[name]:
-            raise self.problem(f"{shown_name(name)} is not the file that {CHECKSUMS} names: its SHA-256 differs")
+            raise self.problem(f"{printable_name(name)} is not the file that {CHECKSUMS} names: its SHA-256 differs")
 
     def _pieces(self, name: str) -> Iterator[bytes]:
         info, size = self._infos[name], 0
@@ -88,12 +88,12 @@ class Archive:
                 while piece := file.read(PIECE_BYTES):
                     size += len(piece)
                     if size > info.file_size:
-                        raise self.problem(f"{shown_name(name)} is longer than the archive states")
+                        raise self.problem(f"{printable_name(name)} is longer than the archive states")
                     yield piece
         except BROKEN:
-            raise self.problem(f"{shown_name(name)} is damaged") from None
+            raise self.problem(f"{printable_name(name)} is damaged") from None
         if size != info.file_size:
-            raise self.problem(f"{shown_name(name)} is shorter than the archive states")
+            raise self.problem(f"{printable_name(name)} is shorter than the archive states")
 
     def problem(self, what: str) -> ArtefactError:
         """Return an error about this archive."""
@@ -101,7 +101,7 @@ class Archive:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Archive]:
+def open_archive(path: Path) -> Iterator[Archive]:
     """Open an archive, and check its list of files. Raises ArtefactError."""
     try:
         with path.open("rb") as stream:
@@ -119,6 +119,6 @@ def opened(path: Path) -> Iterator[Archive]:
         raise ArtefactError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _are_texts(found: Any, may_lack: bool = False) -> bool:
+def _are_texts(mapping: Any, may_lack: bool = False) -> bool:
     kinds = (str, type(None)) if may_lack else str
-    return isinstance(found, dict) and all(isinstance(value, kinds) for value in found.values())
+    return isinstance(mapping, dict) and all(isinstance(value, kinds) for value in mapping.values())

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.answers import answers_in
-from mobilenet.artefact.archive import opened
+from mobilenet.artefact.archive import open_archive
 from mobilenet.artefact.comparing import Line, Sameness, compare_claims, compare_search, compare_study
 from mobilenet.artefact.inside import require_inside
-from mobilenet.artefact.making import code_in, made_by, studies_of
+from mobilenet.artefact.making import code_in, studies_of, versions
 from mobilenet.artefact.parts import CLAIMS, STUDIES, Part
 from mobilenet.artefact.searches import CAPACITY, NAMES, answer_in, first_of, plan_of, verb_of
 from mobilenet.artefact.statements import differing_reports, differing_statements, not_compared
@@ -30,7 +30,7 @@ from mobilenet.claim_files.answering import KEPT, MARK, Means, answer
 from mobilenet.claim_files.declaration import Claims
 from mobilenet.claim_files.questions import plan
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import counted, first_line
+from mobilenet.quoting import first_line, pluralize
 from mobilenet.studies import OutError
 from mobilenet.studies.batch import Progress
 from mobilenet.studies.capacity.capacity import search
@@ -42,7 +42,7 @@ from mobilenet.studies.study import run_study
 NEEDS_CODE = "needs --allow-code, as it runs {}"
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """The results of a check."""
 
     lines: list[Line]
@@ -65,30 +65,30 @@ class How:
     allow_code: bool
 
 
-def check(path: Path, out: Path | None, how: How) -> Checked:
+def check(path: Path, out: Path | None, how: How) -> CheckResult:
     """Run everything in an archive again; `out`: the directory that keeps it, by default none."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mobilenet-artefact-")))
-        with opened(path) as archive:
+        with open_archive(path) as archive:
             archive.verify()
-            kept = folder / "archive"
-            kept.mkdir()
-            archive.extract(kept)
+            root = folder / "archive"
+            root.mkdir()
+            archive.extract(root)
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             by, differences = archive.made_by, _differences(archive.made_by)
         again = folder / "again" if out is None else _empty(out)
-        with _without_place(path, kept):
-            parts = _parts(path, kept)
+        with _without_place(path, root):
+            parts = _parts(path, root)
             lines = _Again(again, how, not differences).all(parts)
-            lines += [] if differences else differing_statements(kept, parts, by)
-            unchecked = not_compared(kept, parts, not differences)
+            lines += [] if differences else differing_statements(root, parts, by)
+            unchecked = not_compared(root, parts, not differences)
     promise = (
         f"bit-identical results are not promised: {differences[0]}"
         if differences
         else "the versions are the same, so bit-identical results are promised"
     )
-    return Checked(lines, digest, promise, unchecked)
+    return CheckResult(lines, digest, promise, unchecked)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class _Again:
 
     def _study(self, part: Part, context: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
-        how.say(f"repeating {part.place}: {counted(_runs(part), 'run')}")
+        how.say(f"repeating {part.place}: {pluralize(_runs(part), 'run')}")
         if verb_of(part.path) is not None:
             return self._search(part, context)
         done = run_study(
@@ -135,9 +135,9 @@ class _Again:
         """Repeat a capacity search or a screening on the configurations of the archive."""
         how, out, planned = self.how, self.folder / part.place, plan_of(part.path)
         again = search if verb_of(part.path) == CAPACITY else screening
-        found = again(planned, out, local_master(how.workers), how.progress, how.say, how.allow_code, context)
-        if found.failed:
-            return [Line(part.place, Sameness.UNFINISHED, found.failed[0])]
+        outcome = again(planned, out, local_master(how.workers), how.progress, how.say, how.allow_code, context)
+        if outcome.failed:
+            return [Line(part.place, Sameness.UNFINISHED, outcome.failed[0])]
         what, words = f"{part.place}: {NAMES[str(verb_of(part.path))]}", first_of(part.path)
         documents = answer_in(part.path, self.is_promised), answer_in(out, self.is_promised)
         return [
@@ -149,7 +149,7 @@ class _Again:
     def _claims(self, part: Part, context: Any) -> list[Line]:
         how, out = self.how, self.folder / part.place
         out.parent.mkdir(parents=True, exist_ok=True)
-        how.say(f"repeating {part.place}: {counted(len(_rows(part.path)), 'claim')}, {counted(_runs(part), 'run')}")
+        how.say(f"repeating {part.place}: {pluralize(len(_rows(part.path)), 'claim')}, {pluralize(_runs(part), 'run')}")
         planned = plan(Claims.load(part.path / KEPT), how.allow_code)
         means = Means(out, how.workers, how.progress, how.say, how.allow_code)
         outcome = answer(planned, means, local_master(how.workers), context)
@@ -163,23 +163,23 @@ class _Again:
         return lines + (differing_reports(part, out) if self.is_promised else [])
 
 
-def _parts(path: Path, kept: Path) -> list[Part]:
+def _parts(path: Path, root: Path) -> list[Part]:
     """Return the studies and claims of an unpacked archive, whose files are all inside."""
-    found = [
+    parts = [
         Part(kind, folder.name, folder)
         for kind, mark in ((CLAIMS, KEPT), (STUDIES, "study.yaml"))
-        for folder in sorted((kept / kind).glob("*"))
+        for folder in sorted((root / kind).glob("*"))
         if (folder / mark).is_file()
     ]
-    if not found:
+    if not parts:
         raise ArtefactError(f"{path}: contains neither studies nor claims")
-    for part in found:
+    for part in parts:
         require_inside(part)
         if part.kind == CLAIMS:
             _rows(part.path)
         elif verb_of(part.path) is not None:
             plan_of(part.path)
-    return found
+    return parts
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:
@@ -201,15 +201,15 @@ def _not_run(part: Part, why: str) -> list[Line]:
 
 def _differences(before: dict[str, str | None]) -> list[str]:
     """Return which versions are not those with which the archive was made."""
-    now = made_by()
-    found = [
+    now = versions()
+    differences = [
         f"{name} is {now.get(name) or 'unknown'} here, but was {str(before.get(name) or 'unknown')[:40]}"
         for name in now
         if now[name] != before.get(name)
     ]
     if (now["commit"] or "").endswith("+"):
-        found.append("source files have been changed here")
-    return found
+        differences.append("source files have been changed here")
+    return differences
 
 
 def _empty(out: Path) -> Path:
@@ -219,11 +219,11 @@ def _empty(out: Path) -> Path:
 
 
 @contextmanager
-def _without_place(path: Path, kept: Path) -> Iterator[None]:
+def _without_place(path: Path, root: Path) -> Iterator[None]:
     """Name the archive in errors, and not the temporary folder."""
     try:
         yield
     except ScenarioError as error:
-        if str(kept) not in str(error):
+        if str(root) not in str(error):
             raise
-        raise ArtefactError(f"{path}: {str(error).replace(f'{kept}/', '')}") from None
+        raise ArtefactError(f"{path}: {str(error).replace(f'{root}/', '')}") from None

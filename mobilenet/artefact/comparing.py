@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 
 CLOSE = 1e-9  # relative
 CLOSE_TO_0 = 1e-12
@@ -42,19 +42,19 @@ class Line(NamedTuple):
     why: str = ""
 
 
-def compare_study(what: str, kept: Path, again: Path, is_promised: bool) -> Line:
+def compare_study(what: str, original: Path, again: Path, is_promised: bool) -> Line:
     """Compare the tables of a study; `is_promised`: whether the same bits are."""
-    names = _names(kept, "csv"), _names(kept, "parquet")
+    names = _names(original, "csv"), _names(original, "parquet")
     return _compare_tables(
-        Line(what, Sameness.BITS, counted(_count(kept / "runs.csv"), "run")), kept, again, names, is_promised
+        Line(what, Sameness.BITS, pluralize(_count(original / "runs.csv"), "run")), original, again, names, is_promised
     )
 
 
 def compare_search(
-    what: str, kept: Path, again: Path, words: str, documents: tuple[Any, Any], is_promised: bool
+    what: str, original: Path, again: Path, words: str, documents: tuple[Any, Any], is_promised: bool
 ) -> Line:
     """Compare the answer of a search; `words`: the answer in a few words; `documents`: the contents of its JSON."""
-    (name,) = (path.stem for path in kept.glob("*.csv") if path.stem in SEARCHES)
+    (name,) = (path.stem for path in original.glob("*.csv") if path.stem in SEARCHES)
     before, now = documents
     line = Line(what, Sameness.BITS, words)
     for key in dict.fromkeys((*before, *now)):
@@ -64,63 +64,63 @@ def compare_search(
             why = f"{key}: {_short(now.get(key))} here, {_short(before.get(key))} in the archive"
             return Line(what, Sameness.DIFFERS, why)
         line = line._replace(sameness=Sameness.NUMBERS)
-    return _compare_tables(line, kept, again, ([f"{name}.csv"], [f"{name}.parquet"]), is_promised)
+    return _compare_tables(line, original, again, ([f"{name}.csv"], [f"{name}.parquet"]), is_promised)
 
 
 def _compare_tables(
-    worst: Line, kept: Path, again: Path, names: tuple[list[str], list[str]], is_promised: bool
+    worst: Line, original: Path, again: Path, names: tuple[list[str], list[str]], is_promised: bool
 ) -> Line:
     """Compare tables by their names, CSV and Parquet; `worst`: the line if all are the same."""
     what = worst.what
     for name in names[0]:
-        found = _compare_csv(kept / name, again / name)
-        if found is not None and (found is not NUMBERS_ONLY or is_promised):
-            return Line(what, Sameness.DIFFERS, f"{name}: {found}")
-        worst = worst if found is None else worst._replace(sameness=Sameness.NUMBERS)
+        difference = _compare_csv(original / name, again / name)
+        if difference is not None and (difference is not NUMBERS_ONLY or is_promised):
+            return Line(what, Sameness.DIFFERS, f"{name}: {difference}")
+        worst = worst if difference is None else worst._replace(sameness=Sameness.NUMBERS)
     for name in names[1] if is_promised else ():
-        if _bytes(kept / name) != _bytes(again / name):
+        if _bytes(original / name) != _bytes(again / name):
             return Line(what, Sameness.DIFFERS, f"{name}: the bytes differ")
     return worst
 
 
 def compare_claims(
-    place: str, kept: list[dict[str, Any]], again: list[dict[str, Any]], is_promised: bool
+    place: str, originals: list[dict[str, Any]], again: list[dict[str, Any]], is_promised: bool
 ) -> list[Line]:
     """Compare the answers to claims, in the order of the archive."""
-    found = {row["claim"]: row for row in again}
-    lines = [_compare_claim(place, row, found.get(row["claim"]), is_promised) for row in kept]
-    known = {row["claim"] for row in kept}
+    rows_by_claim = {row["claim"]: row for row in again}
+    lines = [_compare_claim(place, row, rows_by_claim.get(row["claim"]), is_promised) for row in originals]
+    known = {row["claim"] for row in originals}
     return lines + [
         Line(f"{place}: {name}", Sameness.DIFFERS, "not among the answers of the archive")
-        for name in found
+        for name in rows_by_claim
         if name not in known
     ]
 
 
-def _compare_claim(place: str, kept: Mapping[str, Any], again: Mapping[str, Any] | None, is_promised: bool) -> Line:
-    what = f"{place}: {kept['claim']}"
+def _compare_claim(place: str, original: Mapping[str, Any], again: Mapping[str, Any] | None, is_promised: bool) -> Line:
+    what = f"{place}: {original['claim']}"
     if again is None:
         return Line(what, Sameness.DIFFERS, "missing in claims.yaml")
     sameness = Sameness.BITS
-    for key in dict.fromkeys(("answer", *kept, *again)):
-        before, now = kept.get(key), again.get(key)
+    for key in dict.fromkeys(("answer", *original, *again)):
+        before, now = original.get(key), again.get(key)
         if before == now:
             continue
         if is_promised or not _is_close(before, now):
             return Line(what, Sameness.DIFFERS, f"{key}: {_short(now)} here, {_short(before)} in the archive")
         sameness = Sameness.NUMBERS
-    return Line(what, sameness, str(kept.get("answer", "")))
+    return Line(what, sameness, str(original.get("answer", "")))
 
 
 NUMBERS_ONLY = "the numbers are the same, but not the bytes"
 
 
-def _compare_csv(kept: Path, again: Path) -> str | None:
+def _compare_csv(original: Path, again: Path) -> str | None:
     """Return how two tables differ; None: not at all."""
-    if (old := _bytes(kept)) is not None and old == _bytes(again):
+    if (old := _bytes(original)) is not None and old == _bytes(again):
         return None
     try:
-        before, now = _rows(kept), _rows(again)
+        before, now = _rows(original), _rows(again)
     except (OSError, ValueError, csv.Error):
         return "cannot be read"
     if not before or not now or before[0] != now[0]:
@@ -137,8 +137,8 @@ def _compare_csv(kept: Path, again: Path) -> str | None:
 
 
 def _names(folder: Path, suffix: str) -> list[str]:
-    found = [path for pattern in ("", "tables/") for path in folder.glob(f"{pattern}*.{suffix}")]
-    return sorted(path.relative_to(folder).as_posix() for path in found if path.stem not in APART)
+    paths = [path for pattern in ("", "tables/") for path in folder.glob(f"{pattern}*.{suffix}")]
+    return sorted(path.relative_to(folder).as_posix() for path in paths if path.stem not in APART)
 
 
 def _rows(path: Path) -> list[list[str]]:

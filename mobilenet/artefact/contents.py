@@ -23,7 +23,7 @@ from mobilenet.artefact.searches import FILES as ANSWERS_OF_SEARCHES
 from mobilenet.artefact.searches import pictures_of, plan_of, verb_of
 from mobilenet.claim_files.answering import KEPT
 from mobilenet.claim_files.declaration import Claims
-from mobilenet.rundir.provenance import carried, inputs_of
+from mobilenet.rundir.provenance import inputs_of, read_provenance
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.viz.figures import study_figures
 from mobilenet.viz.style import Look
@@ -57,10 +57,10 @@ def _search(part: Part) -> Files:
 
 def _study(path: Path, place: str) -> Files:
     _require_finished(path)
-    found = [path / name for name in OF_STUDY]
-    found += [one for folder in ("configurations", "tables") for one in sorted((path / folder).rglob("*"))]
+    paths = [path / name for name in OF_STUDY]
+    paths += [one for folder in ("configurations", "tables") for one in sorted((path / folder).rglob("*"))]
     files = {}
-    for one in found:
+    for one in paths:
         inside = one.relative_to(path)
         if any(part.startswith(".") or part == "__pycache__" for part in inside.parts):
             continue
@@ -83,7 +83,7 @@ def _figures(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the study's figures; they are drawn if there are none, or if they were drawn from other runs."""
     there = sorted(one for one in (path / "figures").glob("*") if one.suffix in PICTURES and not one.is_symlink())
     inputs = inputs_of(path)
-    stamps = [carried(one) for one in there]
+    stamps = [read_provenance(one) for one in there]
     if there and all(stamp is not None and stamp.inputs == inputs for stamp in stamps):
         yield from ((one.name, one.read_bytes()) for one in there)
         return

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from mobilenet.artefact.parts import CLAIMS, STUDIES
 from mobilenet.artefact.readme import CRATE, Summary, contents
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 
 VERSION = "https://w3id.org/ro/crate/1.3"
 KINDS = {
@@ -70,7 +70,8 @@ def metadata(about: About, parts: Sequence[Summary], files: Mapping[str, bytes],
         graph.append(
             {
                 "@id": _id(top), "@type": "Dataset", "name": f"{what}: {one.part.name}", "hasPart": _links(inside),
-                "description": f"{what}, {counted(one.configurations, 'configuration')} and {counted(one.runs, 'run')}",
+                "description": f"{what}, {pluralize(one.configurations, 'configuration')} and"
+                f" {pluralize(one.runs, 'run')}",
             }
         )  # fmt: skip
         graph.append(_action(one, inside))
@@ -96,41 +97,41 @@ def _license(about: About) -> Entity:
 
 def _program(made_by: Mapping[str, Any]) -> Entity:
     """Return mobilenet as an entity: a SoftwareApplication would need a `url`, and mobilenet has no address."""
-    found: Entity = {
+    entity: Entity = {
         "@id": "#mobilenet", "@type": "CreativeWork", "name": "mobilenet", "version": made_by["mobilenet"],
         "description": "Emulator of mobile networks and of the broadcast protocols that run on them",
     }  # fmt: skip
     if made_by["commit"] is not None:
-        found["version"] = f"{made_by['mobilenet']}, commit {made_by['commit']}"
-    return found
+        entity["version"] = f"{made_by['mobilenet']}, commit {made_by['commit']}"
+    return entity
 
 
 def _action(one: Summary, inside: Sequence[str]) -> Entity:
     command, source = ("claims", "claims.yaml") if one.part.kind == CLAIMS else ("study", "study.yaml")
-    made = [name for name in inside if name.endswith(MADE)]
+    files = [name for name in inside if name.endswith(MADE)]
     name = f"mobilenet {command} {one.part.place}/{source}"
     return {
         "@id": f"#{one.part.place}", "@type": "CreateAction",
-        "name": name if one.search is None else one.search.placed(one.part.place),
-        "instrument": {"@id": "#mobilenet"}, "object": _links([f"{one.part.place}/{source}"]), "result": _links(made),
+        "name": name if one.search is None else one.search.command_in(one.part.place),
+        "instrument": {"@id": "#mobilenet"}, "object": _links([f"{one.part.place}/{source}"]), "result": _links(files),
     }  # fmt: skip
 
 
 def _file(name: str, data: bytes) -> Entity:
     path = PurePosixPath(name)
-    found: Entity = {
+    entity: Entity = {
         "@id": _id(name), "@type": "File", "name": path.name, "contentSize": str(len(data)),
         "sha256": sha256(data).hexdigest(), "description": _description_of(path),
     }  # fmt: skip
     if (kind := KINDS.get(path.suffix.lower())) is not None:
-        found["encodingFormat"] = kind
-    return found
+        entity["encodingFormat"] = kind
+    return entity
 
 
 def _links(names: Iterable[str]) -> list[Entity] | Entity:
     """Return references to entities; a single one is not in a list."""
-    found = [{"@id": name if name.startswith("#") else _id(name)} for name in names]
-    return found[0] if len(found) == 1 else found
+    links = [{"@id": name if name.startswith("#") else _id(name)} for name in names]
+    return links[0] if len(links) == 1 else links
 
 
 def _description_of(path: PurePosixPath) -> str:

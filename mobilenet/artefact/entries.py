@@ -27,7 +27,7 @@ from mobilenet.artefact.limits import (
     name_problem,
     ratio_is_too_high,
 )
-from mobilenet.quoting import cut, spelled_out
+from mobilenet.quoting import cut, spell_out
 
 END = struct.Struct("<4s4H2LH")  # end of central directory record
 LOCATOR_BYTES = 20  # of ZIP64, before it
@@ -61,9 +61,9 @@ def require_allowed(path: Path, infos: list[zipfile.ZipInfo]) -> None:
         raise ArtefactError(f"{path}: {len(infos):,} files, expected at most {MOST_FILES:,}")
     for info in infos:
         if (what := _problem(info)) is not None:
-            raise ArtefactError(f"{path}: {shown_name(info.orig_filename)} {what}")
+            raise ArtefactError(f"{path}: {printable_name(info.orig_filename)} {what}")
     if (name := clash([info.filename for info in infos])) is not None:
-        raise ArtefactError(f"{path}: {shown_name(name)} occurs twice, or is both a file and a folder")
+        raise ArtefactError(f"{path}: {printable_name(name)} occurs twice, or is both a file and a folder")
     if (total := sum(info.file_size for info in infos)) > MOST_BYTES:
         raise ArtefactError(f"{path}: {total:,} bytes unpacked, expected at most {MOST_BYTES:,}")
 
@@ -84,6 +84,6 @@ def _problem(info: zipfile.ZipInfo) -> str | None:
     return None
 
 
-def shown_name(name: str) -> str:
+def printable_name(name: str) -> str:
     """Return the name of a file for people, whatever it contains."""
-    return cut(spelled_out(name), 120)
+    return cut(spell_out(name), 120)

@@ -75,8 +75,8 @@ def _require_plain_levels(file: Path) -> None:
 
 
 def _value(node: Node, key: str) -> object:
-    found = node.value.get(key) if isinstance(node.value, dict) else None
-    return None if found is None else found.value
+    child = node.value.get(key) if isinstance(node.value, dict) else None
+    return None if child is None else child.value
 
 
 def _names(node: Node, is_name: bool = False) -> Iterator[Node]:

@@ -38,20 +38,20 @@ def name_problem(name: str) -> str | None:
 
 def clash(names: Iterable[str]) -> str | None:
     """Return a name that would be the same file as another one on some machine, or is both a file and a folder."""
-    found: set[str] = set()
+    folded_names: set[str] = set()
     for name in names:
-        folded = _folded(name)
-        if folded in found:
+        folded = _fold(name)
+        if folded in folded_names:
             return name
-        found.add(folded)
+        folded_names.add(folded)
     for name in names:
-        parts = _folded(name).split("/")
-        if any("/".join(parts[:depth]) in found for depth in range(1, len(parts))):
+        parts = _fold(name).split("/")
+        if any("/".join(parts[:depth]) in folded_names for depth in range(1, len(parts))):
             return name
     return None
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 

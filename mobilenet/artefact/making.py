@@ -25,7 +25,7 @@ from mobilenet.artefact.searches import search_in
 from mobilenet.artefact.writing import write
 from mobilenet.claim_files.answering import KEPT, MARK
 from mobilenet.claim_files.declaration import Claims
-from mobilenet.rundir.provenance import carried
+from mobilenet.rundir.provenance import read_provenance
 from mobilenet.rundir.stamp import PACKAGE, commit
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.store import open_store
@@ -34,7 +34,7 @@ from mobilenet.viz.files import whole_file
 DECIDING = ("numpy", "scipy", "pandas", "pyarrow")  # packages on which the bits of tables may depend
 
 
-class Made(NamedTuple):
+class NewArchive(NamedTuple):
     """The archive that was made."""
 
     files: int
@@ -42,7 +42,7 @@ class Made(NamedTuple):
     has_code: bool
 
 
-def make(paths: Sequence[Path], target: Path, title: str | None, license_: str | None, date: str | None) -> Made:
+def make(paths: Sequence[Path], target: Path, title: str | None, license_: str | None, date: str | None) -> NewArchive:
     """Make an archive of directories of studies, directories of answers, and claims files.
 
     `date`: of publication, as in 2026-11-26; by default the day on which the newest results were written.
@@ -51,17 +51,17 @@ def make(paths: Sequence[Path], target: Path, title: str | None, license_: str |
         parts = parts_of(paths)
         files = {name: data for part in parts for name, data in files_of(part).items()}
         summaries = [summary_of(part) for part in parts]
-        by, lock = made_by() | _version_of(parts), _dependencies()
+        by, lock = versions() | _version_of(parts), _dependencies()
         about = About(title or ", ".join(part.name for part in parts), date or _newest(parts), license_)
         files |= lock
         files["README.md"] = readme(about.title, summaries, by, next(iter(lock))).encode()
         files[CRATE] = metadata(about, summaries, files, by)
         write(partial, files, by)
         size = partial.stat().st_size
-    return Made(len(files) + 1, size, any(one.code for one in summaries))
+    return NewArchive(len(files) + 1, size, any(one.code for one in summaries))
 
 
-def made_by() -> dict[str, str | None]:
+def versions() -> dict[str, str | None]:
     """Return the versions on which results may depend."""
     deciding = {name: packages.version(name) for name in DECIDING}
     python = ".".join(platform.python_version_tuple()[:2])
@@ -71,11 +71,11 @@ def made_by() -> dict[str, str | None]:
 def _version_of(parts: Sequence[Part]) -> dict[str, str | None]:
     """Return the version and commit that made the results; several of them are joined, and then equal no other."""
     files = [study / "tables" / "runs.parquet" for part in parts for study in studies_of(part)]
-    stamps = [carried(file) for file in [*files, *(part.path / MARK for part in parts if part.kind == CLAIMS)]]
-    found = sorted({(stamp.version, stamp.commit or "unknown") for stamp in stamps if stamp is not None})
-    if not found:
+    stamps = [read_provenance(file) for file in [*files, *(part.path / MARK for part in parts if part.kind == CLAIMS)]]
+    pairs = sorted({(stamp.version, stamp.commit or "unknown") for stamp in stamps if stamp is not None})
+    if not pairs:
         return {}
-    version, commits = " and ".join(sorted({one for one, _ in found})), " and ".join(commit for _, commit in found)
+    version, commits = " and ".join(sorted({one for one, _ in pairs})), " and ".join(commit for _, commit in pairs)
     return {"mobilenet": version, "commit": None if commits == "unknown" else commits}
 
 
@@ -83,8 +83,8 @@ def _dependencies() -> Files:
     """Return requirements.lock of the clone, or else a list of what is installed."""
     if (lock := PACKAGE.parent / LOCK).is_file():
         return {LOCK: lock.read_bytes()}
-    found = {f"{one.metadata['Name']}=={one.version}" for one in packages.distributions()}
-    return {INSTALLED: ("\n".join(sorted(found, key=str.lower)) + "\n").encode()}
+    requirements = {f"{one.metadata['Name']}=={one.version}" for one in packages.distributions()}
+    return {INSTALLED: ("\n".join(sorted(requirements, key=str.lower)) + "\n").encode()}
 
 
 def studies_of(part: Part) -> list[Path]:

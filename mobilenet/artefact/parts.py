@@ -13,7 +13,7 @@ from typing import NamedTuple
 from mobilenet.artefact import ArtefactError
 from mobilenet.claim_files.answering import KEPT, MARK, default_directory
 from mobilenet.claim_files.declaration import Claims
-from mobilenet.quoting import as_file_name, quoted
+from mobilenet.quoting import as_file_name, quote
 
 STUDIES, CLAIMS = "studies", "claims"  # their folders in the archive
 
@@ -33,14 +33,14 @@ class Part(NamedTuple):
 
 def parts_of(paths: Sequence[Path]) -> list[Part]:
     """Return what the arguments are, in the order of their places in the archive. Raises ArtefactError."""
-    found: dict[str, Part] = {}
+    parts: dict[str, Part] = {}
     for path in paths:
         part = _part(path)
-        if part.place in found:
-            what = f"{path}: has the same name as {found[part.place].path}; rename one of the directories"
+        if part.place in parts:
+            what = f"{path}: has the same name as {parts[part.place].path}; rename one of the directories"
             raise ArtefactError(what)
-        found[part.place] = part
-    return [found[place] for place in sorted(found)]
+        parts[part.place] = part
+    return [parts[place] for place in sorted(parts)]
 
 
 def _part(path: Path) -> Part:
@@ -58,9 +58,9 @@ def _answers_of(file: Path) -> Path:
     """Return the directory with the answers to a claims file."""
     claims, place = Claims.load(file), default_directory(file)
     if not (place / KEPT).is_file():
-        what = f"{place} does not contain its answers; run `mobilenet claims {quoted(file)}` first"
+        what = f"{place} does not contain its answers; run `mobilenet claims {quote(file)}` first"
         raise ArtefactError(f"{file}: {what}")
-    kept = Claims.load(place / KEPT)
-    if (place / KEPT).read_text(encoding="utf-8") != claims.kept(kept.experiments):
-        raise ArtefactError(f"{file}: differs from {place / KEPT}; run `mobilenet claims {quoted(file)}` again")
+    stored_claims = Claims.load(place / KEPT)
+    if (place / KEPT).read_text(encoding="utf-8") != claims.file_text(stored_claims.experiments):
+        raise ArtefactError(f"{file}: differs from {place / KEPT}; run `mobilenet claims {quote(file)}` again")
     return place

@@ -14,7 +14,7 @@ from mobilenet.artefact.archive import CHECKSUMS
 from mobilenet.artefact.parts import CLAIMS, Part
 from mobilenet.artefact.searches import Search, answer_lines
 from mobilenet.papers.jobs import markdown as table
-from mobilenet.quoting import counted, shown
+from mobilenet.quoting import format_number, pluralize
 from mobilenet.rundir.stamp import PLACE
 
 LOCK, INSTALLED, CRATE = "requirements.lock", "installed.txt", "ro-crate-metadata.json"
@@ -92,20 +92,20 @@ def _commit(made_by: Mapping[str, str | None]) -> str:
 
 def _in_words(parts: Sequence[Summary]) -> str:
     runs = sum(one.runs for one in parts)
-    return contents(parts) + (f", {counted(runs, 'run')} in all" if runs else "")
+    return contents(parts) + (f", {pluralize(runs, 'run')} in all" if runs else "")
 
 
 def contents(parts: Sequence[Summary]) -> str:
     """Return `1 study, 1 capacity search and 4 claims`."""
     kinds = Counter(one.kind.lower() for one in parts if one.part.kind != CLAIMS)
-    found = [counted(count, kind) for kind, count in kinds.items()]
+    phrases = [pluralize(count, kind) for kind, count in kinds.items()]
     claims = sum(len(one.answers) for one in parts)
-    found += [counted(claims, "claim")] if claims else []
-    return f"{', '.join(found[:-1])} and {found[-1]}" if len(found) > 1 else "".join(found)
+    phrases += [pluralize(claims, "claim")] if claims else []
+    return f"{', '.join(phrases[:-1])} and {phrases[-1]}" if len(phrases) > 1 else "".join(phrases)
 
 
 def _part(one: Summary) -> list[str]:
-    runs = f": {counted(one.configurations, 'configuration')}, {counted(one.runs, 'run')}" if one.runs else ""
+    runs = f": {pluralize(one.configurations, 'configuration')}, {pluralize(one.runs, 'run')}" if one.runs else ""
     if one.part.kind != CLAIMS:
         head = [f"## {one.kind}: {one.part.name}", f"`{one.part.place}/study.yaml`{runs}."]
         return head if one.search is None else [*head, *answer_lines(one.search), *_command(one, one.search)]
@@ -119,7 +119,7 @@ def _part(one: Summary) -> list[str]:
 
 
 def _command(one: Summary, search: Search) -> list[str]:
-    return ["The check repeats this command:", f"    {search.placed(one.part.place)}"]
+    return ["The check repeats this command:", f"    {search.command_in(one.part.place)}"]
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
@@ -133,4 +133,4 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 def _number(value: Any) -> str:
     """Return a number of claims.json, where infinite ones are texts."""
-    return shown(value) if isinstance(value, int | float) else str(value or "")
+    return format_number(value) if isinstance(value, int | float) else str(value or "")

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.artefact import ArtefactError
-from mobilenet.quoting import cut, shown, spelled_out
-from mobilenet.rundir.provenance import carried
+from mobilenet.quoting import cut, format_number, spell_out
+from mobilenet.rundir.provenance import read_provenance
 from mobilenet.rundir.stamp import KEY
 from mobilenet.studies.capacity import kept as of_capacity
 from mobilenet.studies.csv_tables import read_rows
@@ -50,7 +50,7 @@ class Search:
     def title(self) -> str:
         return TITLES[self.verb]
 
-    def placed(self, place: str) -> str:
+    def command_in(self, place: str) -> str:
         """Return its command with a directory."""
         words = shlex.split(self.command)
         return shlex.join(place + word[len("STUDY") :] if word.startswith("STUDY/") else word for word in words)
@@ -58,10 +58,10 @@ class Search:
 
 def verb_of(path: Path) -> str | None:
     """Return what has made a study's directory: `capacity` or `sensitivity`; None: neither."""
-    found = [verb for verb, names in FILES.items() if any((path / name).exists() for name in names)]
-    if len(found) > 1:
+    verbs = [verb for verb, names in FILES.items() if any((path / name).exists() for name in names)]
+    if len(verbs) > 1:
         raise ArtefactError(f"{path}: contains the answers of two commands; expected one directory for each")
-    return found[0] if found else None
+    return verbs[0] if verbs else None
 
 
 def plan_of(path: Path) -> Any:
@@ -77,8 +77,8 @@ def search_in(path: Path) -> Search | None:
     """Return the answer of the search that has made a directory; None for other studies."""
     if (verb := verb_of(path)) is None:
         return None
-    found = carried(path / ANSWERS[verb])
-    command = found.command if found is not None else f"mobilenet {verb}"
+    provenance = read_provenance(path / ANSWERS[verb])
+    command = provenance.command if provenance is not None else f"mobilenet {verb}"
     if verb == CAPACITY:
         sentences = document_of(path).get("sentences")
         texts = [one for one in sentences if isinstance(one, str)] if isinstance(sentences, list) else []
@@ -93,8 +93,8 @@ def document_of(path: Path) -> dict[str, Any]:
     """Return capacity.json without its provenance. Raises ArtefactError."""
     file = path / ANSWERS[CAPACITY]
     try:
-        found = json.loads(file.read_bytes())
-        return {key: value for key, value in found.items() if key != KEY}
+        document = json.loads(file.read_bytes())
+        return {key: value for key, value in document.items() if key != KEY}
     except (OSError, ValueError, AttributeError, RecursionError):
         raise ArtefactError(f"{file}: damaged; repeat the command that made it") from None
 
@@ -103,16 +103,16 @@ def answer_in(path: Path, with_words: bool) -> dict[str, Any]:
     """Return what is compared of capacity.json; other versions may word sentences differently."""
     if verb_of(path) != CAPACITY:
         return {}
-    found = document_of(path)
-    return found if with_words else {key: value for key, value in found.items() if key != "sentences"}
+    document = document_of(path)
+    return document if with_words else {key: value for key, value in document.items() if key != "sentences"}
 
 
 def pictures_of(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the pictures of an answer that were drawn from it."""
-    made_by = carried(path / ANSWERS[CAPACITY])
+    made_by = read_provenance(path / ANSWERS[CAPACITY])
     for name in PICTURES:
         file = path / name
-        if file.is_file() and not file.is_symlink() and carried(file) == made_by:
+        if file.is_file() and not file.is_symlink() and read_provenance(file) == made_by:
             yield name, file.read_bytes()
 
 
@@ -138,7 +138,7 @@ def answer_lines(one: Search) -> list[str]:
 
 def _number(text: str, least: float = -math.inf) -> str:
     try:
-        return shown(max(least, float(text)))
+        return format_number(max(least, float(text)))
     except ValueError:
         return text
 
@@ -146,11 +146,11 @@ def _number(text: str, least: float = -math.inf) -> str:
 def first_of(path: Path) -> str:
     """Return the answer of a search in a few words, whatever its file contains."""
     if verb_of(path) == CAPACITY:
-        found = document_of(path)
-        value = found.get("value")
-        text = str(found.get("verdict")) + (f": {value}" if value is not None else "")
+        document = document_of(path)
+        value = document.get("value")
+        text = str(document.get("verdict")) + (f": {value}" if value is not None else "")
     else:
         search = search_in(path)
         keys = [row.get("key", "") for row in search.ranking] if search is not None else []
         text = f"first: {keys[0]}" if keys else ""
-    return cut(spelled_out(text), SHORT)
+    return cut(spell_out(text), SHORT)

@@ -48,45 +48,45 @@ def reports_of(part: Part) -> tuple[str, ...]:
     return ("capacity.md",) if verb_of(part.path) == CAPACITY else ()
 
 
-def differing_statements(kept: Path, parts: Sequence[Part], by: Mapping[str, str | None]) -> list[Line]:
+def differing_statements(folder: Path, parts: Sequence[Part], by: Mapping[str, str | None]) -> list[Line]:
     """Return a line for the README and for the metadata, unless they state what the archive contains."""
-    files = {name: (kept / name).read_bytes() for name in _names(kept) if name not in (CHECKSUMS, CRATE)}
+    files = {name: (folder / name).read_bytes() for name in _names(folder) if name not in (CHECKSUMS, CRATE)}
     summaries = [summary_of(part) for part in parts]
     lock = next((name for name in (LOCK, INSTALLED) if name in files), LOCK)
     title = files.get(README, b"").decode(errors="replace").partition("\n")[0].removeprefix("# ")
-    found = []
+    lines = []
     if files.get(README) != readme(title, summaries, by, lock).encode():
-        found.append(Line(README, Sameness.DIFFERS, "does not state what the archive contains"))
+        lines.append(Line(README, Sameness.DIFFERS, "does not state what the archive contains"))
     try:
-        is_same = _bytes(kept / CRATE) == metadata(_about(kept, title), summaries, files, by)
+        is_same = _bytes(folder / CRATE) == metadata(_about(folder, title), summaries, files, by)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         is_same = False
-    return found if is_same else [*found, Line(CRATE, Sameness.DIFFERS, "does not state what the archive contains")]
+    return lines if is_same else [*lines, Line(CRATE, Sameness.DIFFERS, "does not state what the archive contains")]
 
 
-def not_compared(kept: Path, parts: Sequence[Part], is_promised: bool) -> list[str]:
+def not_compared(folder: Path, parts: Sequence[Part], is_promised: bool) -> list[str]:
     """Return the names of what the check does not vouch for."""
     never = ("effects.csv", "effects.parquet", "comparison.json")
-    found = [name for name in _names(kept) if f"/{FIGURES}/" in f"/{name}" or name.rpartition("/")[2] in never]
-    found += [f"{part.place}/{name}" for part in parts for name in PICTURES if (part.path / name).is_file()]
-    found += [name for name in (LOCK, INSTALLED) if (kept / name).is_file()]
+    names = [name for name in _names(folder) if f"/{FIGURES}/" in f"/{name}" or name.rpartition("/")[2] in never]
+    names += [f"{part.place}/{name}" for part in parts for name in PICTURES if (part.path / name).is_file()]
+    names += [name for name in (LOCK, INSTALLED) if (folder / name).is_file()]
     if not is_promised:
-        found += [README, CRATE]
-        found += [f"{part.place}/{name}" for part in parts for name in reports_of(part)]
-        found += [name for name in _names(kept) if name.endswith(".parquet")]
-    return sorted(set(found))
+        names += [README, CRATE]
+        names += [f"{part.place}/{name}" for part in parts for name in reports_of(part)]
+        names += [name for name in _names(folder) if name.endswith(".parquet")]
+    return sorted(set(names))
 
 
-def _about(kept: Path, title: str) -> About:
-    graph = json.loads((kept / CRATE).read_text(encoding="utf-8"))["@graph"]
+def _about(folder: Path, title: str) -> About:
+    graph = json.loads((folder / CRATE).read_text(encoding="utf-8"))["@graph"]
     root: dict[str, Any] = next(one for one in graph if one.get("@id") == "./")
     place = str(root["license"]["@id"])
     license_ = unquote(place.removeprefix(LICENSES)) if place.startswith(LICENSES) else None
     return About(title, str(root["datePublished"]), license_)
 
 
-def _names(kept: Path) -> Iterator[str]:
-    return (path.relative_to(kept).as_posix() for path in sorted(kept.rglob("*")) if path.is_file())
+def _names(folder: Path) -> Iterator[str]:
+    return (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
 def _bytes(path: Path) -> bytes | None:

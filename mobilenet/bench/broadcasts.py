@@ -67,12 +67,12 @@ class Row(Head):
 def measure(repeat: int) -> Iterator[Row]:
     """All cases, one after the other."""
     for case in CASES:
-        found = middle("mobilenet.bench.broadcasts", case.name, repeat)
-        speed = found["messages"] / found["cpu_s"]
-        share = speed / found["baseline"]
+        run = middle("mobilenet.bench.broadcasts", case.name, repeat)
+        speed = run["messages"] / run["cpu_s"]
+        share = speed / run["baseline"]
         yield Row.now(
             case.name, PROCESSES,
-            int(found["messages"]), round(found["cpu_s"], 3), round(speed), round(found["baseline"]),
+            int(run["messages"]), round(run["cpu_s"], 3), round(speed), round(run["baseline"]),
             round(share, 4), case.target, share >= case.target,
         )  # fmt: skip
 

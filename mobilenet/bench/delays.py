@@ -72,18 +72,18 @@ def once(case: Case) -> dict[str, float]:
     from mobilenet.why.shares import delay_ns
 
     plain = load_scenario(SCENARIOS / "dynamic.yaml", ["duration_s=100"])
-    recorded = plain.changed(["record.causes=true"])
-    simulate(plain.changed(["duration_s=12"]))  # what is imported and compiled belongs to no case
-    simulating_s, _ = _timed(lambda: simulate(plain))
-    recording_s, outcome = _timed(lambda: simulate(recorded))
+    recorded = plain.with_changes(["record.causes=true"])
+    simulate(plain.with_changes(["duration_s=12"]))  # what is imported and compiled belongs to no case
+    simulating_s, _ = _time(lambda: simulate(plain))
+    recording_s, outcome = _time(lambda: simulate(recorded))
     with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as folder:
         run, with_causes = Path(folder, "plain"), Path(folder, "recorded")
         for place, scenario, result in ((run, plain, simulate(plain)), (with_causes, recorded, outcome)):
             with run_directory(place) as partial:
                 keep(partial, scenario, result, 0.0, "mobilenet bench")
-        all_s, stories = _timed(lambda: _all_stories(stories_of(run)))
+        all_s, stories = _time(lambda: _all_stories(stories_of(run)))
         slowest = max(stories.record.deliveries, key=lambda one: delay_ns(stories, one))
-        one_s, _ = _timed(lambda: stories_of(with_causes).of(slowest.message, slowest.node))
+        one_s, _ = _time(lambda: stories_of(with_causes).of(slowest.message, slowest.node))
     names = list(MOST)
     return {
         "simulating": simulating_s,
@@ -100,7 +100,7 @@ def _all_stories(stories: Stories) -> Stories:
     return stories
 
 
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
+def _time(work: Callable[[], T]) -> tuple[float, T]:
     began_s = time.process_time()
     result = work()
     return time.process_time() - began_s, result

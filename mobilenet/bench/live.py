@@ -81,8 +81,8 @@ def measure(repeat: int) -> Iterator[Row]:
     rates = {name: median(watched[name] for _, watched in pairs) for name in ("states_per_s", "simulated_per_s")}
     yield _row("full_speed", 70, ratio, rates, MOST_MORE)
     for case, hosts, target in (("speed_1", 70, MOST_SHARE), ("hosts_1000", 1000, None)):
-        found = in_a_process(module, case)
-        yield _row(case, hosts, found["cpu_s"] / found["wall_s"], found, target)
+        run = in_a_process(module, case)
+        yield _row(case, hosts, run["cpu_s"] / run["wall_s"], run, target)
 
 
 def _row(case: str, hosts: int, cost: float, rates: dict[str, float], target: float | None) -> Row:

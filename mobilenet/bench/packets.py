@@ -83,7 +83,7 @@ class Row(Head):
     passed: bool
 
 
-class Found(NamedTuple):
+class PacketRun(NamedTuple):
     """A run: its scenario, what h1 printed, and the packets that entered the network, per CPU second."""
 
     scenario: Scenario
@@ -97,7 +97,7 @@ def why_not() -> str | None:
     from mobilenet.parameters import ScenarioError
 
     try:
-        _played({}, 1, 0.1)
+        _play({}, 1, 0.1)
     except ScenarioError as error:
         return str(error)
     return None
@@ -107,27 +107,27 @@ def measure() -> Iterator[Row]:
     """All cases that this machine has the programs for, one after the other."""
     for case, commands in COMMANDS.items():
         if shutil.which("ping" if case == "ping" else "iperf3") is not None:
-            yield _row(case, _played(commands, len(commands)))
+            yield _row(case, _play(commands, len(commands)))
     words = [sys.executable, "sender.py", "{me}", str(HOSTS), str(PACKETS_PER_S), str(SECONDS)]
-    yield _row("crowd", _played({f"h{number}": words for number in range(HOSTS)}, HOSTS))
+    yield _row("crowd", _play({f"h{number}": words for number in range(HOSTS)}, HOSTS))
 
 
-def _row(case: str, found: Found) -> Row:
-    late = found.late_ms["p50"], found.late_ms["p99"]
-    rate = round(found.packets_per_cpu_s)
+def _row(case: str, run: PacketRun) -> Row:
+    late = run.late_ms["p50"], run.late_ms["p99"]
+    rate = round(run.packets_per_cpu_s)
     if case == "ping":
-        rtts = [float(line.rsplit("time=")[1].split()[0]) for line in found.printed.splitlines() if "time=" in line]
-        rtt, model = statistics.median(rtts), model_rtt_ms(found.scenario)
+        rtts = [float(line.rsplit("time=")[1].split()[0]) for line in run.printed.splitlines() if "time=" in line]
+        rtt, model = statistics.median(rtts), model_rtt_ms(run.scenario)
         passed, target = abs(rtt - model) <= MOST_APART_MS, f"the model's ± {MOST_APART_MS:g} ms"
         return Row.now(case, None, None, round(rtt, 3), round(model, 3), rate, *late, target, passed)
     if case == "crowd":
         passed, target = late[1] <= MOST_LATE_MS, f"p99 <= {MOST_LATE_MS:g} ms"
         return Row.now(case, None, None, None, None, rate, *late, target, passed)
-    end = json.loads(found.printed)["end"]
+    end = json.loads(run.printed)["end"]
     mbps = end["sum_received" if case == "tcp" else "sum"]["bits_per_second"] / 1e6
     if case == "udp":
         mbps *= 1 - end["sum"]["lost_percent"] / 100
-    share = mbps / mac_allows_mbps(found.scenario)
+    share = mbps / mac_allows_mbps(run.scenario)
     passed, target = share >= LEAST_SHARE[case], f">= {LEAST_SHARE[case]:g} of the MAC's"
     return Row.now(case, round(mbps, 2), round(share, 3), None, None, rate, *late, target, passed)
 
@@ -162,7 +162,7 @@ def _ack_ns(scenario: Scenario) -> int:
     return mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(scenario.wireless.unicast_mbps))
 
 
-def _played(commands: dict[str, list[str]], hosts: int, duration_s: float = SECONDS + 3) -> Found:
+def _play(commands: dict[str, list[str]], hosts: int, duration_s: float = SECONDS + 3) -> PacketRun:
     from mobilenet.api import run
     from mobilenet.realtime.pace import RealTime
     from mobilenet.scenario import Scenario
@@ -189,4 +189,4 @@ def _played(commands: dict[str, list[str]], hosts: int, duration_s: float = SECO
         assert isinstance(packets, (int, float))
         printed = folder / "run" / "h1.stdout.txt"
         text = printed.read_text(encoding="utf-8") if printed.is_file() else ""
-        return Found(scenario, text, packets / cpu_s, done.manifest["real_time"]["lateness_ms"])
+        return PacketRun(scenario, text, packets / cpu_s, done.manifest["real_time"]["lateness_ms"])

@@ -96,8 +96,8 @@ def measure(repeat: int) -> Iterator[Row]:
     """All cases, one after the other."""
     base: float | None = None
     for count in (10, 70, 300):
-        found = [_pipes(count) for _ in range(repeat)]
-        own, theirs = (statistics.median(column) for column in zip(*found, strict=True))
+        rates = [_pipes(count) for _ in range(repeat)]
+        own, theirs = (statistics.median(column) for column in zip(*rates, strict=True))
         base = own if base is None else base
         growth = base / own
         passed = own >= LEAST_PER_CPU_S and (count < 300 or growth <= MOST_GROWTH)

@@ -22,7 +22,7 @@ import numpy as np
 
 from mobilenet.bench.baseline import REFERENCE_EVENTS_PER_S
 from mobilenet.bench.row import Column, Head, tell
-from mobilenet.bench.simulator import Case, in_a_process, measured
+from mobilenet.bench.simulator import Case, in_a_process, run_and_measure
 from mobilenet.engine.random_streams import Stream
 
 RADIO = "mode: g, broadcast_rate_mbps: 6"
@@ -75,13 +75,13 @@ def measure(repeat: int) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def _cost(found: dict[str, float]) -> float:
+def _cost(run: dict[str, float]) -> float:
     """As if the queue had run at the speed of the reference."""
-    return found["cpu_s"] * found["baseline"] / REFERENCE_EVENTS_PER_S
+    return run["cpu_s"] * run["baseline"] / REFERENCE_EVENTS_PER_S
 
 
-def _each(found: dict[str, float]) -> float:
-    return _cost(found) / found["frames"] / found["near"]
+def _each(run: dict[str, float]) -> float:
+    return _cost(run) / run["frames"] / run["near"]
 
 
 def once(case: Case) -> dict[str, float]:
@@ -95,17 +95,17 @@ def once(case: Case) -> dict[str, float]:
             town.write_text(json.dumps(buildings()), encoding="utf-8")
             more = f"fading: {{model: nakagami}}, shadowing: {{sigma_db: 7}}, obstacles: {{file: '{town}'}}"
             overrides = (f"wireless={{model: sinr, {RADIO}, {more}}}",)
-        simulation, found = measured(
+        simulation, measures = run_and_measure(
             Case(case.name, case.scenario, case.simulated_s, None, case.hosts, case.stations, overrides)
         )
     places = np.array([node.transceiver.position(simulation.kernel.now) for node in simulation.nodes])
     wireless = simulation.scenario.wireless
     if wireless.model == "sinr":
         distances = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
-        found["near"] = float((distances <= cutoff_m(wireless)).sum(axis=1).mean() - 1)
+        measures["near"] = float((distances <= cutoff_m(wireless)).sum(axis=1).mean() - 1)
     else:
-        found["near"] = found["pairs"] / found["frames"]
-    return found
+        measures["near"] = measures["pairs"] / measures["frames"]
+    return measures
 
 
 def buildings() -> dict[str, object]:

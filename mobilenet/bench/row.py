@@ -42,14 +42,14 @@ class Head:
         return cls(at, __version__, platform.python_version(), native.in_use(), case, *values)
 
 
-class Named(Protocol):
+class HasName(Protocol):
     """A case."""
 
     @property
     def name(self) -> str: ...
 
 
-Case = TypeVar("Case", bound=Named)
+Case = TypeVar("Case", bound=HasName)
 
 
 def tell(once: Callable[[Case], dict[str, float]], cases: Sequence[Case]) -> None:

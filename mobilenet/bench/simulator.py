@@ -121,8 +121,8 @@ def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
 
 def middle(module: str, case: str, repeat: int) -> dict[str, float]:
     """The run with the median cost, with that of the queue."""
-    found = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["baseline"])
-    return found[len(found) // 2]
+    runs = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["baseline"])
+    return runs[len(runs) // 2]
 
 
 def in_a_process(module: str, case: str) -> dict[str, float]:
@@ -132,16 +132,16 @@ def in_a_process(module: str, case: str) -> dict[str, float]:
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:]
         raise RuntimeError(": ".join([" ".join(command), *last]))
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    measures: dict[str, float] = json.loads(done.stdout)
+    return measures
 
 
 def once(case: Case) -> dict[str, float]:
     """Run a case here."""
-    return measured(case)[1]
+    return run_and_measure(case)[1]
 
 
-def measured(case: Case) -> tuple[Simulation, dict[str, float]]:
+def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
     """What was run, and what it cost."""
     import scipy.spatial  # noqa: F401  # which networks with many stations load when they are built
 

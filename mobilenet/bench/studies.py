@@ -18,7 +18,7 @@ from pathlib import Path
 from mobilenet.bench.row import Column, Head
 from mobilenet.shipped import SCENARIOS
 from mobilenet.studies.batch import run_all
-from mobilenet.studies.configurations import planned
+from mobilenet.studies.configurations import plan_runs
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.spark import local_master, spark_context
 from mobilenet.studies.store import create
@@ -53,7 +53,7 @@ def measure() -> Iterator[Row]:
         study = Study.load(file)
         store = create(study, folder / "alone")
         began = time.perf_counter()
-        jobs = tuple(Job(run.id, run.configuration, run.replication, run.seed) for run in planned(study, [RUNS]))
+        jobs = tuple(Job(run.id, run.configuration, run.replication, run.seed) for run in plan_runs(study, [RUNS]))
         perform(Batch(str(store.path), study.kind, jobs))
         alone_s = time.perf_counter() - began
         yield Row.now("without Spark", RUNS, 0.0, round(alone_s, 2), round(60 * RUNS / alone_s, 1), None)

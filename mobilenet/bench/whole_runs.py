@@ -61,10 +61,10 @@ def measure(repeat: int) -> Iterator[Row]:
     """All cases, one after the other."""
     for case in CASES:
         runs = [in_a_process("mobilenet.bench.whole_runs", case.name) for _ in range(repeat)]
-        found = sorted(runs, key=lambda one: one["rest_cpu_s"] / one["simulating_cpu_s"])[repeat // 2]
-        share = found["rest_cpu_s"] / found["simulating_cpu_s"]
+        run = sorted(runs, key=lambda one: one["rest_cpu_s"] / one["simulating_cpu_s"])[repeat // 2]
+        share = run["rest_cpu_s"] / run["simulating_cpu_s"]
         yield Row.now(
-            case.name, int(found["events"]), round(found["simulating_cpu_s"], 3), round(found["rest_cpu_s"], 3),
+            case.name, int(run["events"]), round(run["simulating_cpu_s"], 3), round(run["rest_cpu_s"], 3),
             round(share, 3), MOST, share <= MOST,
         )  # fmt: skip
 

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.claim_files.declaration import Answer, Below, Difference, Falls, Grows, NoViolation, Published, Ratio
-from mobilenet.claim_files.judge import Judged
+from mobilenet.claim_files.judge import Judgement
 from mobilenet.claim_files.questions import Question
 from mobilenet.metrics.registry import unit_of
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 from mobilenet.rundir.stamp import PLACE
 from mobilenet.studies.statistics import Bounds
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredClaim:
     """A claim with its answer. `what`: the quantity that `bounds` are about, with its unit in `unit`."""
 
     question: Question
@@ -57,7 +57,7 @@ class Outcome:
     error: float
     rare: float  # share of the runs; outcomes in fewer may be missed
     seed: int
-    answers: tuple[Answered, ...]
+    answers: tuple[AnsweredClaim, ...]
     runs: int
     failed: tuple[str, ...] = ()  # EXPERIMENT/RUN: why
     violated: tuple[Path, ...] = ()  # run directories
@@ -67,11 +67,11 @@ class Outcome:
         return Counter(one.answer for one in self.answers)
 
     @property
-    def unexpected(self) -> list[Answered]:
+    def unexpected(self) -> list[AnsweredClaim]:
         return [one for one in self.answers if not one.is_expected]
 
     @property
-    def left(self) -> list[Answered]:
+    def left(self) -> list[AnsweredClaim]:
         return [one for one in self.answers if one.is_left]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -109,10 +109,10 @@ class Outcome:
         }
 
 
-def placed(command: str, out: Path) -> str:
+def command_in(command: str, out: Path) -> str:
     """Return a command of an answer with the directory instead of PLACE, for a shell."""
     steps = [
-        [quoted(out / word[len(PLACE) + 1 :]) if word.startswith(f"{PLACE}/") else shlex.quote(word) for word in words]
+        [quote(out / word[len(PLACE) + 1 :]) if word.startswith(f"{PLACE}/") else shlex.quote(word) for word in words]
         for words in map(shlex.split, command.split(" && "))
     ]
     return " && ".join(map(" ".join, steps))
@@ -122,18 +122,18 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def answered(question: Question, judged: Judged, command: str, is_left: bool) -> Answered:
+def answer_to(question: Question, judged: Judgement, command: str, is_left: bool) -> AnsweredClaim:
     """Combine a question with what its runs have shown. Of several tests, the one nearest to failing is reported."""
     place = _nearest(question, judged)
     bounds = judged.bounds[place] if judged.bounds else None
     unit = "" if question.tests[place].is_ratio else unit_of(question.metric, question.of_processes)
-    return Answered(
+    return AnsweredClaim(
         question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
         judged.why, judged.is_clear, is_left, judged.assumes, judged.had[place] if judged.had else None,
     )  # fmt: skip
 
 
-def _nearest(question: Question, judged: Judged) -> int:
+def _nearest(question: Question, judged: Judgement) -> int:
     lacks = [
         -math.inf if b is None else (b.mean - t.bound if t.at_most else t.bound - b.mean)
         for t, b in zip(question.tests, judged.bounds, strict=False)

@@ -19,16 +19,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mobilenet.claim_files.answer import Answered, Outcome, answered, quantity, requirement
+from mobilenet.claim_files.answer import AnsweredClaim, Outcome, answer_to, quantity, requirement
 from mobilenet.claim_files.declaration import Answer, NoViolation, Published
 from mobilenet.claim_files.looks import Looks
 from mobilenet.claim_files.published import PaperTables
 from mobilenet.claim_files.questions import Cell, Plan, Question
 from mobilenet.claim_files.schedules import SECONDS_EACH, command, play
 from mobilenet.claim_files.words import markdown
-from mobilenet.quoting import as_file_name, counted, quoted, unknown
+from mobilenet.quoting import as_file_name, pluralize, quote, unknown
 from mobilenet.rundir.provenance import inputs_of_claims
-from mobilenet.rundir.stamp import PLACE, in_document, in_text, made, stamping
+from mobilenet.rundir.stamp import PLACE, in_document, in_text, new_provenance, stamping
 from mobilenet.rundir.writer import write_json
 from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.batch import Progress, Standing, run_all
@@ -88,8 +88,8 @@ class UpTo:
         return self._targets
 
     def most(self, there: set[str]) -> list[int]:
-        found = highest_replications(there, len(self._targets))
-        return [max(pair) for pair in zip(found, self._targets, strict=True)]
+        replications = highest_replications(there, len(self._targets))
+        return [max(pair) for pair in zip(replications, self._targets, strict=True)]
 
     def more(self, targets: list[int]) -> int:
         return 0
@@ -112,7 +112,7 @@ def answer(plan: Plan, means: Means, master: str, context: Any = None) -> Outcom
     stores = {
         name: create(study, means.out / name, means.allow_code, means.say) for name, study in plan.studies.items()
     }
-    write_text(means.out / KEPT, plan.claims.kept(stores))
+    write_text(means.out / KEPT, plan.claims.file_text(stores))
     work = _Work(plan, means, stores)
     with ExitStack() as held:
         for store in stores.values():
@@ -125,9 +125,9 @@ def answer(plan: Plan, means: Means, master: str, context: Any = None) -> Outcom
         with suppress(TimeUp):
             work.play_all()
         outcome = work.outcome()
-        inputs = inputs_of_claims(plan.claims.kept(stores), [store.path for store in stores.values()])
+        inputs = inputs_of_claims(plan.claims.file_text(stores), [store.path for store in stores.values()])
         permission = next(filter(None, (store.permission() for store in stores.values())), "")
-        with stamping(made(f"mobilenet claims {PLACE}/{KEPT}{permission}", inputs)):
+        with stamping(new_provenance(f"mobilenet claims {PLACE}/{KEPT}{permission}", inputs)):
             write_rows(means.out, "claims", outcome.rows())
             write_text(means.out / "claims.md", in_text(markdown(outcome), "\n<!-- ", " -->"))
             write_json(means.out / MARK, in_document(outcome.json()))
@@ -153,7 +153,7 @@ class _Work:
         self._looks = Looks(plan.questions, plan.error, plan.claims.replications, plan.claims.rare)
         self._targets = {name: [0] * len(store.configurations) for name, store in stores.items()}
         self._rows: dict[Cell, list[Row]] = {}
-        self._others: dict[str, Answered] = {}  # claims about schedules and papers
+        self._others: dict[str, AnsweredClaim] = {}  # claims about schedules and papers
         self._published = PaperTables(means.out, means.workers)
         for store in stores.values():
             store.clear_notes()
@@ -172,8 +172,8 @@ class _Work:
 
     def _missing(self) -> dict[Cell, int]:
         """Return the replications that configurations still lack for the next looks."""
-        wanted = self._looks.wanted()
-        missing = {cell: runs - self._targets[cell.experiment][cell.configuration] for cell, runs in wanted.items()}
+        needs = self._looks.replications()
+        missing = {cell: runs - self._targets[cell.experiment][cell.configuration] for cell, runs in needs.items()}
         return {cell: more for cell, more in missing.items() if more > 0}
 
     def _perform(self, missing: dict[Cell, int], spark: Any) -> None:
@@ -187,13 +187,13 @@ class _Work:
         for cell, more in missing.items():
             if cell.experiment == name and costs[cell] <= TOGETHER * costs[cheapest]:
                 targets[cell.configuration] += more
-        store, note = self._stores[name], f"{name}, {counted(len(self._looks.open), 'open claim')}"
+        store, note = self._stores[name], f"{name}, {pluralize(len(self._looks.open), 'open claim')}"
         self._targets[name] = targets
         try:
             run_all(store, spark, lambda one: self._means.report(one._replace(note=note)), UpTo(targets))
         finally:
-            found = metrics_by_configuration(store.measured, targets)
-            self._rows |= {Cell(name, number): rows for number, rows in found.items()}
+            rows_by_configuration = metrics_by_configuration(store.measured, targets)
+            self._rows |= {Cell(name, number): rows for number, rows in rows_by_configuration.items()}
             self._judge(name)
 
     def _judge(self, name: str) -> None:
@@ -201,7 +201,7 @@ class _Work:
         failures = self._stores[name].failures()
         for question in self._looks.open if failures else ():
             if any(cell.experiment == name for cell in question.cells):
-                self._looks.give_up(question, f"{counted(failures, 'run')} of {name} failed")
+                self._looks.give_up(question, f"{pluralize(failures, 'run')} of {name} failed")
         self._require_metrics(name)
         self._looks.take(self._rows)
 
@@ -235,10 +235,10 @@ class _Work:
         for question in sorted(left, key=lambda one: getattr(one.claim, "largest", 0)):
             if isinstance(question.claim, Published):
                 self._means.check_time()
-                found = self._published.verdict(question.claim, self._means.say, self._means.check_time)
-                self._others[question.name] = Answered(
-                    question, found.answer, quantity(question), "", requirement(question), None, 0,
-                    self._published.command(question.claim), found.why,
+                verdict = self._published.verdict(question.claim, self._means.say, self._means.check_time)
+                self._others[question.name] = AnsweredClaim(
+                    question, verdict.answer, quantity(question), "", requirement(question), None, 0,
+                    self._published.command(question.claim), verdict.why,
                 )  # fmt: skip
 
     def _play(self, question: Question, claim: NoViolation) -> None:
@@ -249,12 +249,12 @@ class _Work:
         def advance(left: int) -> None:
             self._means.report(Standing(claim.schedules - left, 0, left, 1, left, note))
 
-        found = play(claim, self._means.out, workers, self._plan.claims.error, advance)
-        share = Bounds(found.violated, 0.0, found.high)
+        outcome = play(claim, self._means.out, workers, self._plan.claims.error, advance)
+        share = Bounds(outcome.violated, 0.0, outcome.high)
         words = f"{quantity(question)}, and the interval of their share:"
-        why = found.why or (f"{found.unknown} unknown" if found.unknown else "")
-        self._others[question.name] = Answered(
-            question, found.answer, words, "", requirement(question), share, found.schedules, command(claim), why
+        why = outcome.why or (f"{outcome.unknown} unknown" if outcome.unknown else "")
+        self._others[question.name] = AnsweredClaim(
+            question, outcome.answer, words, "", requirement(question), share, outcome.schedules, command(claim), why
         )
 
     def outcome(self) -> Outcome:
@@ -265,36 +265,36 @@ class _Work:
             self._plan.claims.error,
             self._plan.claims.rare,
             self._plan.claims.seed,
-            tuple(self._answered(question) for question in self._plan.questions),
+            tuple(self._answer(question) for question in self._plan.questions),
             sum(map(sum, self._targets.values())),
-            tuple(self._failed()),
-            tuple(self._violated()),
+            tuple(self._failures()),
+            tuple(self._violations()),
         )
 
-    def _answered(self, question: Question) -> Answered:
+    def _answer(self, question: Question) -> AnsweredClaim:
         if question.name in self._others:
             return self._others[question.name]
         if not question.tests:
             claim = question.claim
-            shown = command(claim) if isinstance(claim, NoViolation) else ""
-            shown = self._published.command(claim) if isinstance(claim, Published) else shown
-            return Answered(
-                question, Answer.UNDECIDED, quantity(question), "", requirement(question), None, 0, shown, LEFT,
+            shell_command = command(claim) if isinstance(claim, NoViolation) else ""
+            shell_command = self._published.command(claim) if isinstance(claim, Published) else shell_command
+            return AnsweredClaim(
+                question, Answer.UNDECIDED, quantity(question), "", requirement(question), None, 0, shell_command, LEFT,
                 is_left=True,
             )  # fmt: skip
         judged = self._looks.judged[question.name]
         names = dict.fromkeys(cell.experiment for cell in question.cells)
-        shown = " && ".join(f"mobilenet report {quoted(Path(PLACE, name))}" for name in names)
+        shell_command = " && ".join(f"mobilenet report {quote(Path(PLACE, name))}" for name in names)
         is_left = not judged.is_final
-        return answered(question, judged._replace(why=LEFT) if is_left else judged, shown, is_left)
+        return answer_to(question, judged._replace(why=LEFT) if is_left else judged, shell_command, is_left)
 
-    def _failed(self) -> Iterator[str]:
+    def _failures(self) -> Iterator[str]:
         for name, store in self._stores.items():
             if (store.path / "runs.csv").is_file():
                 rows = read_rows(store.path / "runs.csv")
                 yield from (f"{name}/{row['run']}: {row['error']}" for row in rows if row["state"] == "failed")
 
-    def _violated(self) -> Iterator[Path]:
+    def _violations(self) -> Iterator[Path]:
         for name, store in self._stores.items():
             if any(self._targets[name]):
                 rows = read_rows(store.tables / "runs.csv")

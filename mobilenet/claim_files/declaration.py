@@ -19,7 +19,7 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.protocols.names import DEFAULT
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import Node
@@ -114,7 +114,7 @@ class Bounded(OfMetric):
     at_most: float | None = Field(default=None, description="upper bound; null: none")
 
     @model_validator(mode="after")
-    def _bounded(self) -> Self:
+    def _require_bounds(self) -> Self:
         if self.at_least is None and self.at_most is None:
             raise ValueError("at_most: missing; expected at_most, at_least or both")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
@@ -251,7 +251,7 @@ class Claims(Parameters):
         if "claims" not in root.value and {"stations", "processes", "scenario"} & root.value.keys():
             kind = "study" if "scenario" in root.value else "scenario"
             command = "study" if kind == "study" else "run"
-            raise ScenarioError(f"{path}: a {kind}, not a claims file; `mobilenet {command} {quoted(path)}` runs it")
+            raise ScenarioError(f"{path}: a {kind}, not a claims file; `mobilenet {command} {quote(path)}` runs it")
         if seed is not None:
             root.value["seed"] = Node(seed, f"--seed {seed}")
         return cls.of_nodes(root, path.parent)
@@ -260,22 +260,22 @@ class Claims(Parameters):
     def of_nodes(cls, root: Node, folder: Path) -> Self:
         """From the nodes of a file in `folder`. Raises ScenarioError."""
         try:
-            found = cls.model_validate(root.plain())
+            claims = cls.model_validate(root.plain())
         except ValidationError as error:
             raise ScenarioError("\n".join(problems(error, root, cls))) from None
-        found._folder, found._root = folder, root
+        claims._folder, claims._root = folder, root
         for group in ("experiments", "claims"):
-            for name in getattr(found, group):
+            for name in getattr(claims, group):
                 if not NAME.fullmatch(name):
-                    raise found.problem(
+                    raise claims.problem(
                         (group, name), "expected a name of up to 60 letters, digits, dots, dashes and underscores"
                     )
-        papers = {claim.paper for claim in found.claims.values() if isinstance(claim, Published)}
-        for name in found.experiments:
+        papers = {claim.paper for claim in claims.claims.values() if isinstance(claim, Published)}
+        for name in claims.experiments:
             if name.casefold() in (*RESERVED, *papers):
                 what = "`mobilenet claims` writes a file or folder of this name; expected another name"
-                raise found.problem(("experiments", name), what)
-        return found
+                raise claims.problem(("experiments", name), what)
+        return claims
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
         """An error at a key of the file; names contain dots themselves."""
@@ -286,7 +286,7 @@ class Claims(Parameters):
             node = node.value[key]
         return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
 
-    def kept(self, experiments: Iterable[str]) -> str:
+    def file_text(self, experiments: Iterable[str]) -> str:
         """Return the file that a directory of answers keeps: each of these experiments is the study next to it."""
         values = {key: value for key, value in self._root.plain().items() if key != "experiments"}
         studies = {

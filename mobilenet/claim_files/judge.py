@@ -24,9 +24,9 @@ import numpy as np
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.claim_files.questions import EXACTLY, Cell, Inequality, Question
 from mobilenet.metrics.registry import limits
-from mobilenet.quoting import shown
+from mobilenet.quoting import format_number
 from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, NEVER, OF_BACKLOG, Row, may_run_away
-from mobilenet.studies.rare import OF_RARE, RARE, Error, Unseen, clipped, is_rare, lower, unseen, upper
+from mobilenet.studies.rare import OF_RARE, RARE, Error, Unseen, clip, is_rare, lower, unseen, upper
 from mobilenet.studies.statistics import Bounds, Values, grows, share_of_look
 
 BACKLOG = "backlog_slope"
@@ -34,7 +34,7 @@ Runs = Mapping[Cell, Sequence[Row]]
 STEPS = 200  # of the search for an end of a ratio's interval, at most
 
 
-class Judged(NamedTuple):
+class Judgement(NamedTuple):
     """What is known after a look. `bounds`: of the value, ratio or difference of each test; None: too few values."""
 
     answer: Answer
@@ -47,7 +47,7 @@ class Judged(NamedTuple):
     had: tuple[int, ...] = ()  # for each test, in how many replications its configurations have the metric
 
 
-def judge(question: Question, runs: Runs, number: int, error: float, rare: float = RARE) -> Judged:
+def judge(question: Question, runs: Runs, number: int, error: float, rare: float = RARE) -> Judgement:
     """Look at the runs of a question, which are those of look `number`; `error`: of this question at all looks; `rare`:
     the share of the runs below which outcomes may be missed.
     """
@@ -60,16 +60,16 @@ def judge(question: Question, runs: Runs, number: int, error: float, rare: float
     slopes = [np.array([row.get(BACKLOG, 0.0) for row in own]) for own in rows.values()]
     each = Error((1 - OF_BACKLOG - OF_RARE) * share / tests, OF_RARE * error / tests, rare)
     sides = [_side(question.metric, rows, test, each) for test in question.tests]
-    found = _judged(question, sides, Judged(Answer.UNDECIDED, n, is_final=False), slopes, OF_BACKLOG * share)
-    if found.answer is Answer.UNDECIDED and not found.is_final and any(is_rare(n, count, each) for count in had):
+    outcome = _decide(question, sides, Judgement(Answer.UNDECIDED, n, is_final=False), slopes, OF_BACKLOG * share)
+    if outcome.answer is Answer.UNDECIDED and not outcome.is_final and any(is_rare(n, count, each) for count in had):
         why = f"fewer than {rare * 100:g} % of the runs have a finite {question.metric}"
-        found = found._replace(is_final=True, why=why)
-    return found._replace(had=had)
+        outcome = outcome._replace(is_final=True, why=why)
+    return outcome._replace(had=had)
 
 
-def _judged(
-    question: Question, sides: Sequence[Side | None], open_: Judged, slopes: Sequence[Values], of_backlog: float
-) -> Judged:
+def _decide(
+    question: Question, sides: Sequence[Side | None], open_: Judgement, slopes: Sequence[Values], of_backlog: float
+) -> Judgement:
     """`open_`: the answer as long as nothing is decided; `of_backlog`: the error of its test."""
     open_ = open_._replace(bounds=tuple(None if side is None else _interval(side) for side in sides))
     if question.metric != BACKLOG:
@@ -84,37 +84,37 @@ def _judged(
     if failing:
         is_clear = any(_fails(side, 0.0) for side in failing)
         assumes = all(side.against(Answer.FAILS).is_assumed for side in failing)
-        return Judged(Answer.FAILS, open_.n, open_.bounds, _of_zero(failing), is_clear=is_clear, assumes=assumes)
+        return Judgement(Answer.FAILS, open_.n, open_.bounds, _of_zero(failing), is_clear=is_clear, assumes=assumes)
     if len(known) < len(sides):
         is_final = question.metric.startswith(NEVER)  # infinite in both places of some replication, for good
         return open_._replace(why=f"too few runs have a finite {question.metric}", is_final=is_final)
     if all(_is_met(side) and _holds(side, side.test.margin) for side in known):
         is_clear = all(_holds(side, 0.0) for side in known)
         assumes = any(side.against(Answer.HOLDS).is_assumed for side in known)
-        return Judged(Answer.HOLDS, open_.n, open_.bounds, is_clear=is_clear, assumes=assumes)
+        return Judgement(Answer.HOLDS, open_.n, open_.bounds, is_clear=is_clear, assumes=assumes)
     return open_
 
 
-def _exact(question: Question, rows: Runs, n: int) -> Judged:
+def _exact(question: Question, rows: Runs, n: int) -> Judgement:
     """All replications are the same, so one number is the mean; more than one shows that they are."""
     values = [[row.get(question.metric) for row in own] for own in rows.values()]
     if any(len(set(own)) > 1 for own in values):
-        return Judged(Answer.UNDECIDED, n, (), "its runs differ, so its experiment is not deterministic")
+        return Judgement(Answer.UNDECIDED, n, (), "its runs differ, so its experiment is not deterministic")
     if any(None in own for own in values):
-        return Judged(Answer.UNDECIDED, n, (), f"its runs have no {question.metric}")
+        return Judgement(Answer.UNDECIDED, n, (), f"its runs have no {question.metric}")
     sides = [_side(question.metric, rows, test, None) for test in question.tests]
     bounds = tuple(None if side is None else _interval(side) for side in sides)
     if (why := _without_ratio(sides)) is not None:
-        return Judged(Answer.UNDECIDED, n, bounds, why)
+        return Judgement(Answer.UNDECIDED, n, bounds, why)
     failing = [side for side in sides if side is not None and not _is_met(side)]
-    return Judged(Answer.FAILS if failing else Answer.HOLDS, n, bounds, _of_zero(failing), is_clear=True)
+    return Judgement(Answer.FAILS if failing else Answer.HOLDS, n, bounds, _of_zero(failing), is_clear=True)
 
 
 def _without_ratio(sides: Sequence[Side | None]) -> str | None:
     """Return why a ratio has no value; None: it has one. `below` and `grows` only compare two means, and need none."""
     for side in sides:
         if side is not None and side.test.is_ratio and not side.test.is_strict and (mean := side.mean_of_other) <= 0:
-            return f"the denominator is {shown(mean)} on average; a ratio needs a denominator above 0"
+            return f"the denominator is {format_number(mean)} on average; a ratio needs a denominator above 0"
     return None
 
 
@@ -124,10 +124,10 @@ def _of_zero(failing: Sequence[Side]) -> str:
     return "the mean that should be the larger one is 0" if is_zero else ""
 
 
-def _running_away(question: Question, n: int, bounds: tuple[Bounds | None, ...]) -> Judged:
+def _running_away(question: Question, n: int, bounds: tuple[Bounds | None, ...]) -> Judgement:
     why = "the backlog grows without bound, so no mean exists"
     has_upper_bound = all(test.other is None for test in question.tests) and any(t.at_most for t in question.tests)
-    return Judged(Answer.FAILS if has_upper_bound else Answer.UNDECIDED, n, bounds, why)
+    return Judgement(Answer.FAILS if has_upper_bound else Answer.UNDECIDED, n, bounds, why)
 
 
 class Side(NamedTuple):
@@ -247,8 +247,8 @@ def _interval(side: Side) -> Bounds | None:
     """The value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
     least, most = limits(side.metric)
     if not side.test.is_ratio:
-        found = Bounds(_mean(side.less(1.0, 0.0)), _low(side, 1.0, 0.0), _high(side, 1.0, 0.0))
-        return found if side.test.other is not None else clipped(found, least, most)
+        bounds = Bounds(_mean(side.less(1.0, 0.0)), _low(side, 1.0, 0.0), _high(side, 1.0, 0.0))
+        return bounds if side.test.other is not None else clip(bounds, least, most)
     below, mean = side.mean_of_other, float(np.mean(side.value))
     if below <= 0:
         return None
@@ -256,17 +256,17 @@ def _interval(side: Side) -> Bounds | None:
         return Bounds(math.inf, -math.inf, math.inf)
     ratio = mean / below
     ends = (_end(side, ratio, is_low=is_low) for is_low in (True, False))
-    return clipped(Bounds(ratio, *ends), 0.0 if least >= 0 else -math.inf, math.inf)
+    return clip(Bounds(ratio, *ends), 0.0 if least >= 0 else -math.inf, math.inf)
 
 
 def _end(side: Side, ratio: float, is_low: bool) -> float:
     """Where the bounds begin to exclude a ratio; infinite where they do not exclude any."""
 
-    def excluded(at: float) -> bool:
+    def is_excluded(at: float) -> bool:
         return _low(side, at, 0.0) > 0 if is_low else _high(side, at, 0.0) < 0
 
     sign, width = (-1 if is_low else 1), max(abs(ratio), 1e-9) * 0.01
-    while not excluded(ratio + sign * width):
+    while not is_excluded(ratio + sign * width):
         width *= 2
         if width > 1e6 * max(abs(ratio), 1e-9):
             return sign * math.inf
@@ -275,5 +275,5 @@ def _end(side: Side, ratio: float, is_low: bool) -> float:
         if outside - inside <= 1e-6 * width:
             break
         middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if excluded(ratio + sign * middle) else (middle, outside)
+        inside, outside = (inside, middle) if is_excluded(ratio + sign * middle) else (middle, outside)
     return ratio + sign * (inside + outside) / 2

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mobilenet.claim_files.declaration import Answer
-from mobilenet.claim_files.judge import Judged, Runs, judge
+from mobilenet.claim_files.judge import Judgement, Runs, judge
 from mobilenet.claim_files.questions import Cell, Question
 from mobilenet.studies.rare import RARE
 from mobilenet.studies.statistics import look
@@ -27,7 +27,9 @@ class Looks:
         self.questions = {question.name: question for question in questions if question.tests}
         self._error, self._most, self._rare = error, most, rare
         self._number = dict.fromkeys(self.questions, 0)
-        self.judged: dict[str, Judged] = {name: Judged(Answer.UNDECIDED, is_final=False) for name in self.questions}
+        self.judged: dict[str, Judgement] = {
+            name: Judgement(Answer.UNDECIDED, is_final=False) for name in self.questions
+        }
 
     @property
     def open(self) -> list[Question]:
@@ -37,13 +39,13 @@ class Looks:
     def _runs(self, question: Question) -> int:
         return EXACT_RUNS if question.is_exact else look(self._number[question.name])
 
-    def wanted(self) -> dict[Cell, int]:
+    def replications(self) -> dict[Cell, int]:
         """Return the replications that the next looks need of each configuration."""
-        found: dict[Cell, int] = {}
+        needs: dict[Cell, int] = {}
         for question in self.open:
             for cell in question.cells:
-                found[cell] = max(found.get(cell, 0), self._runs(question))
-        return found
+                needs[cell] = max(needs.get(cell, 0), self._runs(question))
+        return needs
 
     def take(self, runs: Runs) -> None:
         """Judge each open question whose runs are there, as often as they allow."""
@@ -56,14 +58,14 @@ class Looks:
             if min(len(runs.get(cell, ())) for cell in question.cells) < n:
                 return
             own = {cell: runs[cell][:n] for cell in question.cells}
-            found = judge(question, own, self._number[question.name], self._error, self._rare)
+            outcome = judge(question, own, self._number[question.name], self._error, self._rare)
             self._number[question.name] += 1
-            if not found.is_final and self._runs(question) > self._most:
-                found = found._replace(
-                    is_final=True, why=found.why or "all replications that the file allows have been used"
+            if not outcome.is_final and self._runs(question) > self._most:
+                outcome = outcome._replace(
+                    is_final=True, why=outcome.why or "all replications that the file allows have been used"
                 )
-            self.judged[question.name] = found
-            if found.is_final:
+            self.judged[question.name] = outcome
+            if outcome.is_final:
                 return
 
     def give_up(self, question: Question, why: str) -> None:

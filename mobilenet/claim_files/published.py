@@ -44,32 +44,32 @@ class PaperTables:
 
     def __init__(self, out: Path, workers: int | None) -> None:
         self._out, self._workers = out, workers
-        self._found: dict[tuple[str, int], dict[str, Verdict]] = {}
+        self._verdicts: dict[tuple[str, int], dict[str, Verdict]] = {}
 
     def verdict(self, claim: Published, report: Callable[[str], None], look: Callable[[], None] = nothing) -> Verdict:
         """Run what is missing; `look` is called every second, and may raise to stop."""
         key = claim.paper, claim.largest
-        if key not in self._found:
+        if key not in self._verdicts:
             of_paper = self._sentences if claim.paper == "reliable" else self._numbers
-            self._found[key] = of_paper(claim.largest, report, look)
+            self._verdicts[key] = of_paper(claim.largest, report, look)
         what = f"not among the values checked with up to {claim.largest} processes"
-        return self._found[key].get(claim.id, Verdict(Answer.UNDECIDED, what))
+        return self._verdicts[key].get(claim.id, Verdict(Answer.UNDECIDED, what))
 
     def command(self, claim: Published) -> str:
         """The command that shows it, in normal form."""
         return f"mobilenet reproduce {claim.paper} --max-n {claim.largest} --out {PLACE}/{claim.paper}"
 
     def _sentences(self, largest: int, report: Callable[[str], None], look: Callable[[], None]) -> dict[str, Verdict]:
-        _, found = reliable.reproduce(self._out / "reliable", largest, None, self._workers, report, look)
+        _, statements = reliable.reproduce(self._out / "reliable", largest, None, self._workers, report, look)
         answers = {HOLD: Answer.HOLDS, UNCHECKED: Answer.UNDECIDED} | dict.fromkeys(FAIL, Answer.FAILS)
-        return {one["id"]: Verdict(answers[one["verdict"]], one["answer"]) for one in found}
+        return {one["id"]: Verdict(answers[one["verdict"]], one["answer"]) for one in statements}
 
     def _numbers(self, largest: int, report: Callable[[str], None], look: Callable[[], None]) -> dict[str, Verdict]:
-        found = {}
+        verdicts = {}
         for row in causal.reproduce(self._out / "causal", largest, None, self._workers, report, look):
             if row["verdict"]:
                 why = f"{row['ours']}, published {row['printed']}: {row['verdict']}"
                 verdict = Verdict(Answer.HOLDS if row["verdict"] == AGREES else Answer.FAILS, why)
                 for size in (row["size"], "all"):
-                    found[f"{row['table']}/{size}/{row['quantity']}"] = verdict
-        return found
+                    verdicts[f"{row['table']}/{size}/{row['quantity']}"] = verdict
+        return verdicts

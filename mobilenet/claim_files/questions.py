@@ -77,8 +77,8 @@ class Question:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The configurations that it is about."""
-        found = [cell for test in self.tests for cell in (test.value, test.other) if cell is not None]
-        return tuple(dict.fromkeys(found))
+        cells = [cell for test in self.tests for cell in (test.value, test.other) if cell is not None]
+        return tuple(dict.fromkeys(cells))
 
     @property
     def can_err(self) -> bool:
@@ -116,11 +116,11 @@ def plan(claims: Claims, allow_code: bool = False) -> Plan:
 
 def questions(claims: Claims, studies: dict[str, Study]) -> list[Question]:
     """Return a question for each claim, in the order of the file. Raises ScenarioError."""
-    found = []
+    all_questions = []
     for name, claim in claims.claims.items():
         if isinstance(claim, (NoViolation, Published)):
             _require_known(claims, name, claim)
-            found.append(Question(name, claim))
+            all_questions.append(Question(name, claim))
             continue
         study = studies[claim.value.experiment]
         try:
@@ -132,8 +132,8 @@ def questions(claims: Claims, studies: dict[str, Study]) -> list[Question]:
             claims.experiments[cell.experiment].deterministic for cell in Question(name, claim, "", tests).cells
         )
         of_processes = isinstance(study.base(), ProcessScenario)
-        found.append(Question(name, claim, claim.metric, tests, exact, of_processes))
-    return found
+        all_questions.append(Question(name, claim, claim.metric, tests, exact, of_processes))
+    return all_questions
 
 
 def _places(claim: AnyClaim) -> list[tuple[str, Place]]:
@@ -173,9 +173,9 @@ def _tests(claims: Claims, studies: dict[str, Study], name: str, claim: OfMetric
         return _cells(claims, studies[place.experiment], ("claims", name, key), place, without)
 
     if isinstance(claim, Grows):
-        found = list(cell("value", claim.value, claim.along).values())
-        pairs = pairwise(found)
-        if len(found) < 2:
+        cells = list(cell("value", claim.value, claim.along).values())
+        pairs = pairwise(cells)
+        if len(cells) < 2:
             raise claims.problem(("claims", name, "along"), f"{claim.along} has one level, expected at least 2")
         margin = MARGIN if claim.margin is None else claim.margin
         if isinstance(claim, Falls):
@@ -203,8 +203,8 @@ def _tests(claims: Claims, studies: dict[str, Study], name: str, claim: OfMetric
     )
 
 
-def _margin(given: float | None, bound: float) -> float:
-    return max(MARGIN * abs(bound) if given is None else given, EXACTLY * abs(bound))
+def _margin(margin: float | None, bound: float) -> float:
+    return max(MARGIN * abs(bound) if margin is None else margin, EXACTLY * abs(bound))
 
 
 def _cells(claims: Claims, study: Study, path: tuple[str, ...], place: Place, without: str | None) -> dict[Any, Cell]:
@@ -212,36 +212,38 @@ def _cells(claims: Claims, study: Study, path: tuple[str, ...], place: Place, wi
     if without is not None and without not in study.factors:
         what = _unknown("factor", without, list(study.factors))
         raise claims.problem((*path[:-1], "along"), what)
-    wanted = {}
+    level_of = {}
     for factor, level in place.at.items():
         if factor not in study.factors or factor == without:
             known = [one for one in study.factors if one != without]
             raise claims.problem((*path, "at", factor), _unknown("factor", factor, known))
-        wanted[factor] = _level(study, factor, level, partial(claims.problem, (*path, "at", factor)))
+        level_of[factor] = _level(study, factor, level, partial(claims.problem, (*path, "at", factor)))
     for factor in study.factors:
         levels = study.levels(factor)
-        if factor != without and factor not in wanted:
+        if factor != without and factor not in level_of:
             if len(levels) > 1:
-                what = f"the level of {factor} is missing; expected one of: {_shown(study, factor)}"
+                what = f"the level of {factor} is missing; expected one of: {_levels_text(study, factor)}"
                 raise claims.problem((*path, "at") if place.at else path, what)
-            wanted[factor] = levels[0]
+            level_of[factor] = levels[0]
     return {
         levels[without] if without is not None else None: Cell(place.experiment, number)
         for number, levels in enumerate(combinations(study))
-        if all(levels[factor] == level for factor, level in wanted.items())
+        if all(levels[factor] == level for factor, level in level_of.items())
     }
 
 
-def _level(study: Study, factor: str, given: Any, problem: Callable[[str], ScenarioError]) -> Any:
+def _level(study: Study, factor: str, raw_level: Any, problem: Callable[[str], ScenarioError]) -> Any:
     levels = study.levels(factor)
     by_label = {label: level for label, level in zip(study.labels(factor), levels, strict=True) if label is not None}
-    if isinstance(given, str) and given in by_label:
-        return by_label[given]
-    if given in levels and not isinstance(given, bool) or any(given is level for level in levels):
-        return given
-    raise problem(f"{inline(given)[:60]} is not a level of {factor}, expected one of: {_shown(study, factor)}")
+    if isinstance(raw_level, str) and raw_level in by_label:
+        return by_label[raw_level]
+    if raw_level in levels and not isinstance(raw_level, bool) or any(raw_level is level for level in levels):
+        return raw_level
+    raise problem(
+        f"{inline(raw_level)[:60]} is not a level of {factor}, expected one of: {_levels_text(study, factor)}"
+    )
 
 
-def _shown(study: Study, factor: str) -> str:
+def _levels_text(study: Study, factor: str) -> str:
     pairs = zip(study.labels(factor), study.levels(factor), strict=True)
     return ", ".join(label or inline(level)[:40] for label, level in pairs)[:300]

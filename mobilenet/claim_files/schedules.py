@@ -23,7 +23,7 @@ FILE = "schedules.jsonl"
 SECONDS_EACH = 0.025  # of one core, roughly
 
 
-class Played(NamedTuple):
+class ScheduleTally(NamedTuple):
     """What became of the schedules of a claim."""
 
     answer: Answer
@@ -36,9 +36,9 @@ class Played(NamedTuple):
 
 def play(
     claim: NoViolation, out: Path, workers: int, error: float, advance: Callable[[int], None] = lambda left: None
-) -> Played:
+) -> ScheduleTally:
     """Play what is missing; `advance` is called after each schedule, and may raise to stop."""
-    answers = _kept(out / FILE, claim.protocol)
+    answers = _earlier_answers(out / FILE, claim.protocol)
     missing = [seed for seed in range(claim.seed, claim.seed + claim.schedules) if seed not in answers]
     if missing:
         with (out / FILE).open("a", encoding="utf-8") as file:
@@ -53,18 +53,20 @@ def play(
     return judge_answers(own, error)
 
 
-def judge_answers(answers: list[str], error: float) -> Played:
+def judge_answers(answers: list[str], error: float) -> ScheduleTally:
     """From the answers of all schedules of a claim."""
     violated, unknown = answers.count("violated"), answers.count("unknown")
     others = len(answers) - violated - unknown - answers.count("valid")
     high = _upper_end(violated, len(answers), error)
     if violated:
-        return Played(Answer.FAILS, len(answers), violated, high, unknown)
+        return ScheduleTally(Answer.FAILS, len(answers), violated, high, unknown)
     if others:
-        return Played(Answer.UNDECIDED, len(answers), 0, high, unknown, "at least one schedule ended with an error")
+        return ScheduleTally(
+            Answer.UNDECIDED, len(answers), 0, high, unknown, "at least one schedule ended with an error"
+        )
     if unknown == len(answers):
-        return Played(Answer.UNDECIDED, len(answers), 0, high, unknown, "no schedule could be judged")
-    return Played(Answer.HOLDS, len(answers), 0, high, unknown)
+        return ScheduleTally(Answer.UNDECIDED, len(answers), 0, high, unknown, "no schedule could be judged")
+    return ScheduleTally(Answer.HOLDS, len(answers), 0, high, unknown)
 
 
 def command(claim: NoViolation) -> str:
@@ -78,14 +80,14 @@ def _upper_end(violated: int, schedules: int, error: float) -> float:
     return 1.0 if violated == schedules else float(betaincinv(violated + 1, schedules - violated, 1 - error))
 
 
-def _kept(file: Path, protocol: str) -> dict[int, str]:
-    found = {}
+def _earlier_answers(file: Path, protocol: str) -> dict[int, str]:
+    answers = {}
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
     for line in lines:
         try:
             row = json.loads(line)
             if (row["code"], row["protocol"]) == (digest_of_code(), protocol):
-                found[int(row["seed"])] = str(row["answer"])
+                answers[int(row["seed"])] = str(row["answer"])
         except (ValueError, KeyError, TypeError):
             continue
-    return found
+    return answers

@@ -9,22 +9,22 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from mobilenet.claim_files.answer import Answered, Outcome, placed
+from mobilenet.claim_files.answer import AnsweredClaim, Outcome, command_in
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.papers.jobs import markdown as table
-from mobilenet.quoting import counted, shown
+from mobilenet.quoting import format_number, pluralize
 from mobilenet.rundir.stamp import PLACE
 from mobilenet.studies.rare import assumption
 
 HEAD = ("claim", "answer", "value", "interval", "required", "runs")
 
 
-def cells(one: Answered) -> tuple[str, ...]:
+def cells(one: AnsweredClaim) -> tuple[str, ...]:
     """Return the row of a claim, for HEAD."""
     return (one.question.name, decision(one), *_numbers(one), one.required, f"{one.replications:,}")
 
 
-def decision(one: Answered) -> str:
+def decision(one: AnsweredClaim) -> str:
     """`holds`, `does not hold (as expected)`, `undecided (left)`, ..."""
     notes = []
     if one.is_left:
@@ -36,28 +36,28 @@ def decision(one: Answered) -> str:
     return one.answer.value + (f" ({', '.join(notes)})" if notes else "")
 
 
-def _numbers(one: Answered) -> tuple[str, str]:
+def _numbers(one: AnsweredClaim) -> tuple[str, str]:
     if one.bounds is None:
         return "–", "–"
     unit = f" {one.unit}" if one.unit else ""
-    low, high = (shown(end) if math.isfinite(end) else str(end) for end in (one.bounds.low, one.bounds.high))
-    value = shown(one.bounds.mean) if math.isfinite(one.bounds.mean) else str(one.bounds.mean)
+    low, high = (format_number(end) if math.isfinite(end) else str(end) for end in (one.bounds.low, one.bounds.high))
+    value = format_number(one.bounds.mean) if math.isfinite(one.bounds.mean) else str(one.bounds.mean)
     return f"{value}{unit}", f"{low} to {high}{unit}"
 
 
-def sentence(one: Answered, out: Path | None = None) -> str:
+def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
     """Return the answer of a claim with what supports it, in one line. `out`: the directory, for its command."""
     value, interval = _numbers(one)
     says = f" {one.question.claim.says}" if one.question.claim.says else ""
     numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
     runs = f" {_replications(one)};" if one.replications and one.question.tests else ""
     why = f" {one.why};" if one.why else ""
-    command = one.command if out is None else placed(one.command, out)
+    command = one.command if out is None else command_in(one.command, out)
     return f"{one.question.name}: {decision(one)}.{says}{numbers}{runs}{why} {command}"
 
 
-def _replications(one: Answered) -> str:
-    total = counted(one.replications, "replication")
+def _replications(one: AnsweredClaim) -> str:
+    total = pluralize(one.replications, "replication")
     if one.had is None or one.had == one.replications:
         return total
     return f"{total}, of which {one.had:,} {'has' if one.had == 1 else 'have'} {one.question.metric}"
@@ -68,19 +68,19 @@ def summary(outcome: Outcome) -> str:
     counts = outcome.counts
     holds, fails, open_ = (counts[answer] for answer in Answer)
     hold, do = "holds" if holds == 1 else "hold", "does" if fails == 1 else "do"
-    said = f"{counted(len(outcome.answers), 'claim')}: {holds} {hold}, {fails} {do} not hold, {open_} undecided"
+    text = f"{pluralize(len(outcome.answers), 'claim')}: {holds} {hold}, {fails} {do} not hold, {open_} undecided"
     if outcome.left:
-        said += f" ({len(outcome.left)} left by --quick)"
+        text += f" ({len(outcome.left)} left by --quick)"
     return (
-        f"{said}; probability that any answer is wrong: at most {outcome.error * 100:g} %, not counting values within"
-        f" the margins; {counted(outcome.runs, 'run')}"
+        f"{text}; probability that any answer is wrong: at most {outcome.error * 100:g} %, not counting values within"
+        f" the margins; {pluralize(outcome.runs, 'run')}"
     )
 
 
 def closing(outcome: Outcome) -> list[str]:
     """Return the summary, and what the answers assume."""
     assumes = sum(one.assumes for one in outcome.answers)
-    about = f"{assumption(outcome.rare)}, for {assumes} of {counted(len(outcome.answers), 'claim')}"
+    about = f"{assumption(outcome.rare)}, for {assumes} of {pluralize(len(outcome.answers), 'claim')}"
     return [summary(outcome), *([about] if assumes else [])]
 
 

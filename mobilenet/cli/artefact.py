@@ -12,7 +12,7 @@ import typer
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, Workers
 from mobilenet.cli.progress import runs_progress
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 CHECK = "check"
 MOST_NAMES = 12  # of files that were not compared
@@ -83,9 +83,9 @@ def _make(paths: list[Path], out: Path, title: str | None, license_: str | None,
     from mobilenet.artefact.making import make
     from mobilenet.rundir.provenance import digest
 
-    made = make(paths, out, title, license_, date)
-    say(f"{quoted(out)}: {counted(made.files, 'file')}, {made.bytes / 1e6:.1f} MB; SHA-256 {digest(out)}")
-    say(f"Next: mobilenet artefact check {quoted(out)}{' --allow-code' if made.has_code else ''}")
+    archive = make(paths, out, title, license_, date)
+    say(f"{quote(out)}: {pluralize(archive.files, 'file')}, {archive.bytes / 1e6:.1f} MB; SHA-256 {digest(out)}")
+    say(f"Next: mobilenet artefact check {quote(out)}{' --allow-code' if archive.has_code else ''}")
 
 
 def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, quiet: bool) -> None:
@@ -94,25 +94,25 @@ def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, 
     from mobilenet.artefact.comparing import Sameness
 
     with _while_spark_lives(), runs_progress(quiet) as update:
-        found = check(file, out, How(workers, update, say, allow_code))
-    say(f"{quoted(file)}: SHA-256 {found.sha256}")
-    print_table(("what", "comes out", "note"), [(one.what, one.sameness.value, one.why) for one in found.lines])
-    counts = [(found.count(kind), kind.value) for kind in Sameness]
-    say(", ".join(f"{count} {words}" for count, words in counts if count) + f"; {found.promise}")
-    if found.unchecked:
-        names, more = ", ".join(found.unchecked[:MOST_NAMES]), len(found.unchecked) - MOST_NAMES
+        check_result = check(file, out, How(workers, update, say, allow_code))
+    say(f"{quote(file)}: SHA-256 {check_result.sha256}")
+    print_table(("what", "comes out", "note"), [(one.what, one.sameness.value, one.why) for one in check_result.lines])
+    counts = [(check_result.count(kind), kind.value) for kind in Sameness]
+    say(", ".join(f"{count} {words}" for count, words in counts if count) + f"; {check_result.promise}")
+    if check_result.unchecked:
+        names, more = ", ".join(check_result.unchecked[:MOST_NAMES]), len(check_result.unchecked) - MOST_NAMES
         say(f"not compared: {names}{f' and {more} more' if more > 0 else ''}")
-    if found.count(Sameness.DIFFERS):
-        names = ", ".join(one.what for one in found.lines if one.sameness is Sameness.DIFFERS)
+    if check_result.count(Sameness.DIFFERS):
+        names = ", ".join(one.what for one in check_result.lines if one.sameness is Sameness.DIFFERS)
         say(f"differs: {names}", always=True)
         raise typer.Exit(Exit.VIOLATED)
-    if found.count(Sameness.UNFINISHED):
+    if check_result.count(Sameness.UNFINISHED):
         fail("some runs failed, so not everything could be compared", Exit.UNFINISHED)
-    if found.count(Sameness.NOT_RUN):
-        say(f"Next: mobilenet artefact check {quoted(file)} --allow-code")
+    if check_result.count(Sameness.NOT_RUN):
+        say(f"Next: mobilenet artefact check {quote(file)} --allow-code")
         raise typer.Exit(Exit.UNKNOWN)
-    note = "; its own text was not compared" if "README.md" in found.unchecked else ""
-    say(f"Next: unpack {quoted(file)}, and read README.md{note}")
+    note = "; its own text was not compared" if "README.md" in check_result.unchecked else ""
+    say(f"Next: unpack {quote(file)}, and read README.md{note}")
 
 
 @contextmanager

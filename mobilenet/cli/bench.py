@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mobilenet.cli.console import Exit, fail, reporting, say
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 
 
 def bench(
@@ -61,4 +61,4 @@ def bench(
             for row in rows:
                 say(line(columns, row))
                 append(table.with_name(f"{table.stem}{suffix}.csv"), row)
-        say(f"Next: look at {quoted(table)}; the targets are in mobilenet/bench/")
+        say(f"Next: look at {quote(table)}; the targets are in mobilenet/bench/")

@@ -12,7 +12,7 @@ from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, ScenarioFile, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 
 def capacity(
@@ -93,8 +93,8 @@ def _search(
     if has_one_movement(planned.study.base()):
         say(f"{question.name}: {ADVICE}")
     say(
-        f"{span(planned.asked)} in {counted(planned.last, 'step')}, at most {counted(question.budget, 'run')};"
-        f" {quoted(place)}"
+        f"{span(planned.search_question)} in {pluralize(planned.last, 'step')}, at most"
+        f" {pluralize(question.budget, 'run')}; {quote(place)}"
     )
     master = where[0] or local_master(where[1])
     with keeping_what_is_done(), runs_progress(quiet) as update:
@@ -108,41 +108,41 @@ def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> No
     from mobilenet.studies.capacity.words import document, head, more_runs, point_rows, sentences
     from mobilenet.viz.capacity import draw_into
 
-    found = done.found
+    answer = done.result
     for line in [f"failed: {line}" for line in done.failed[:10]] + [f"violated: {run}" for run in done.violated[:10]]:
         say(line, always=not as_json)
-    if found.points:
-        draw_into(found, place, normal_form(question, bool(done.store.code())))
+    if answer.points:
+        draw_into(answer, place, normal_form(question, bool(done.store.code())))
     if as_json:
-        say(json.dumps(document(found), indent=1), always=True)
-    print_table(head(found.asked), point_rows(found))
-    for line in sentences(found):
+        say(json.dumps(document(answer), indent=1), always=True)
+    print_table(head(answer.question), point_rows(answer))
+    for line in sentences(answer):
         say(line)
     if done.failed:
-        fail(f"{counted(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
+        fail(f"{pluralize(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if done.violated:
-        say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
+        say(f"Next: mobilenet verify {quote(done.store.runs / done.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
-    if found.is_over_budget:
-        more = more_runs(found)
+    if answer.is_over_budget:
+        more = more_runs(answer)
         if more:
             say(
-                f"about {counted(more, 'more run')} would settle the question at {_values(found)}; with a"
+                f"about {pluralize(more, 'more run')} would settle the question at {_values(answer)}; with a"
                 " larger --tolerance, fewer are needed"
             )
-        say(f"Next: {again} --budget {_rounded(2 * found.asked.budget, found.runs + more)}")
+        say(f"Next: {again} --budget {_round_up(2 * answer.question.budget, answer.runs + more)}")
     else:
-        say(f"Next: mobilenet report {quoted(place)}")
-    if found.is_undecided:
+        say(f"Next: mobilenet report {quote(place)}")
+    if answer.is_undecided:
         raise typer.Exit(Exit.UNKNOWN)
 
 
-def _values(found: Any) -> str:
-    from mobilenet.studies.capacity.answer import shown_value
+def _values(answer: Any) -> str:
+    from mobilenet.studies.capacity.answer import format_value
 
-    return f"{found.asked.key} {', '.join(map(shown_value, found.open_points))}"
+    return f"{answer.question.key} {', '.join(map(format_value, answer.open_points))}"
 
 
-def _rounded(least: int, needed: int) -> int:
+def _round_up(least: int, needed: int) -> int:
     """Enough runs, in hundreds."""
     return -(-max(least, needed * 3 // 2) // 100) * 100

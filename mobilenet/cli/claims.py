@@ -12,7 +12,7 @@ from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, AsJson, Master, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 
 def claims(
@@ -61,9 +61,9 @@ def claims(
 
 def _announce(planned: Any, place: Path) -> None:
     count, experiments = len(planned.questions), len(planned.studies)
-    about = f" about {counted(experiments, 'experiment')}" if experiments else ""
+    about = f" about {pluralize(experiments, 'experiment')}" if experiments else ""
     most = planned.claims.replications
-    say(f"{counted(count, 'claim')}{about}, at most {most} runs of each configuration; {quoted(place)}")
+    say(f"{pluralize(count, 'claim')}{about}, at most {most} runs of each configuration; {quote(place)}")
 
 
 def _end(outcome: Any, again: str, as_json: bool) -> None:
@@ -73,7 +73,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
     for line in [f"failed: {line}" for line in outcome.failed[:10]]:
         say(line, always=not as_json)
     for run in outcome.violated[:10]:
-        say(f"violated: {quoted(run)}", always=not as_json)
+        say(f"violated: {quote(run)}", always=not as_json)
     if as_json:
         say(json.dumps(outcome.json(), indent=1), always=True)
     print_table(HEAD, [cells(one) for one in outcome.answers])
@@ -82,15 +82,15 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
     for line in closing(outcome):
         say(line)
     if outcome.failed:
-        fail(f"{counted(len(outcome.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
+        fail(f"{pluralize(len(outcome.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if outcome.left:
         say(f"not examined: {', '.join(one.question.name for one in outcome.left)}")
     if outcome.violated:
-        say(f"Next: mobilenet verify {quoted(outcome.violated[0])}")
+        say(f"Next: mobilenet verify {quote(outcome.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
     for one in outcome.unexpected:
         say(f"not as expected: {one.question.name}: {one.answer.value}, expected: {one.question.claim.expect}")
-    say(f"Next: {again}" if outcome.left else f"Next: look at {quoted(outcome.path / 'claims.md')}")
+    say(f"Next: {again}" if outcome.left else f"Next: look at {quote(outcome.path / 'claims.md')}")
     if outcome.unexpected:
         raise typer.Exit(Exit.VIOLATED)
     if any(one.answer.value == "undecided" for one in outcome.answers):
@@ -99,7 +99,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
 
 def _command(file: Path, out: Path | None, seed: int | None, allow_code: bool, quick: bool) -> str:
     """The command that answers the file, or goes on with it."""
-    words = ["mobilenet claims", quoted(file), *(["--quick"] if quick else [])]
-    words += [] if out is None else ["--out", quoted(out)]
+    words = ["mobilenet claims", quote(file), *(["--quick"] if quick else [])]
+    words += [] if out is None else ["--out", quote(out)]
     words += [] if seed is None else ["--seed", str(seed)]
     return " ".join([*words, *(["--allow-code"] if allow_code else [])])

@@ -15,6 +15,7 @@ import errno
 import gc
 import mmap
 import os
+import re
 import signal
 import sys
 import time
@@ -29,7 +30,7 @@ import typer
 from typer.core import TyperGroup
 
 from mobilenet import __version__
-from mobilenet.quoting import cut, spelled_out
+from mobilenet.quoting import cut, spell_out
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SAME_REQUEST_S = 1.0  # a second signal so soon after the first (timeout(1) sends two) does not disturb the cleaning up
@@ -41,6 +42,14 @@ NO_MEMORY = "out of memory; nothing was written"
 LONGEST_LINE = 800  # of what went wrong
 WIDEST = 10_000  # columns of a table
 SELDOM = (100_000, 20, 20)  # for the garbage collector: modules that are imported are not garbage
+WORDINGS = {  # of typer's messages
+    "Value error, ": "",
+    "Invalid value for '([^']+)'": r"\1",
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be a valid number, unable to parse string as a number": "expected a number",
+    "Input should be greater than or equal to": "expected at least",
+    "Input should be less than or equal to": "expected at most",
+}
 REPEATED = "The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same."
 
 
@@ -56,7 +65,7 @@ class Stopped(BaseException):
     """A signal asked us to stop."""
 
 
-_asked: list[str] = []  # the signal that asked us to stop; what it raises may get lost, e.g. within a finalizer
+_stop_signals: list[str] = []  # the signal that asked us to stop; what it raises may get lost, e.g. within a finalizer
 _hush: list[bool] = []  # whether the command that runs was asked to be quiet
 
 
@@ -89,9 +98,10 @@ class Group(TyperGroup):
         except typer.TyperException as error:
             context = getattr(error, "ctx", None)
             command = context.command_path if context is not None else "mobilenet"
-            _print_error(
-                f"{command}: {error.format_message().replace('Value error, ', '').rstrip('.')}; see {command} --help"
-            )
+            what = error.format_message().rstrip(".")
+            for theirs, ours in WORDINGS.items():
+                what = re.sub(theirs, ours, what)
+            _print_error(f"{command}: {what}; see {command} --help")
             code = Exit.BAD_INPUT
         if not standalone:
             return code
@@ -108,7 +118,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]
     from mobilenet.rundir.writer import RecordError
 
     _hush.append(quiet)
-    _asked.clear()
+    _stop_signals.clear()
     stop = _on_signal()
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -132,26 +142,26 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]
     except MemoryError:
         fail(NO_MEMORY, Exit.UNFINISHED)
     except ImportError as error:
-        _unexpected(error, reads) if not _is_without_memory(error) else fail(NO_MEMORY, Exit.UNFINISHED)
+        _fail_unexpectedly(error, reads) if not _is_without_memory(error) else fail(NO_MEMORY, Exit.UNFINISHED)
     except OSError as error:
         _forsake_stdout()
         if isinstance(error, BrokenPipeError):
             raise typer.Exit(Exit.UNFINISHED) from None
-        if (said := _in_the_way(error, reads)) is not None:
-            fail(said, Exit.BAD_INPUT)
+        if (problem := _in_the_way(error, reads)) is not None:
+            fail(problem, Exit.BAD_INPUT)
         if error.filename or error.errno is None:  # raised by a library without a number, for what it cannot read
-            _unexpected(error, reads)
+            _fail_unexpectedly(error, reads)
         fail(f"the output could not be written: {error.strerror}", Exit.UNFINISHED)
     except Exception as error:
         if was_stopped():
-            fail(f"stopped by {_asked[0]}; nothing was written", Exit.UNFINISHED)
-        _unexpected(error, reads)
+            fail(f"stopped by {_stop_signals[0]}; nothing was written", Exit.UNFINISHED)
+        _fail_unexpectedly(error, reads)
 
 
-def _unexpected(error: Exception, reads: Sequence[Path]) -> NoReturn:
+def _fail_unexpectedly(error: Exception, reads: Sequence[Path]) -> NoReturn:
     for directory in reads:
-        if (said := _damage(directory)) is not None:
-            fail(said, Exit.BAD_INPUT)
+        if (damage := _damage(directory)) is not None:
+            fail(damage, Exit.BAD_INPUT)
     _internal(error)
 
 
@@ -196,8 +206,8 @@ def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
 def was_stopped() -> bool:
     """Whether a signal asked us to stop, or does so now: one to the whole group may reach another process before us."""
     with suppress(Stopped, KeyboardInterrupt):
-        time.sleep(0.0 if _asked else GROUP_S)
-    return bool(_asked)
+        time.sleep(0.0 if _stop_signals else GROUP_S)
+    return bool(_stop_signals)
 
 
 def _on_signal() -> Callable[[int, FrameType | None], None]:
@@ -207,7 +217,7 @@ def _on_signal() -> Callable[[int, FrameType | None], None]:
         now = time.monotonic()
         if not first or now - first[0] > SAME_REQUEST_S:
             first[:] = [now]
-            _asked[:] = [signal.Signals(number).name]
+            _stop_signals[:] = [signal.Signals(number).name]
             signal.signal(signal.SIGALRM, _ask_again)
             signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
             raise Stopped(signal.Signals(number).name)
@@ -223,7 +233,7 @@ def _ask_again(number: int, frame: FrameType | None) -> None:
         if isinstance(error, Stopped):
             return
         error = error.__cause__ or error.__context__
-    raise Stopped(*_asked)
+    raise Stopped(*_stop_signals)
 
 
 def _no_more_asking() -> None:
@@ -251,7 +261,7 @@ def _forsake_stdout() -> None:
 
 
 def fail(message: str, code: Exit) -> NoReturn:
-    if _asked:  # we end already, and with this code; a second request must not interrupt that
+    if _stop_signals:  # we end already, and with this code; a second request must not interrupt that
         _no_more_asking()
         with suppress(ValueError):  # not in the main thread
             for number in SIGNALS:
@@ -262,13 +272,13 @@ def fail(message: str, code: Exit) -> NoReturn:
 
 def _print_error(message: str) -> None:
     with suppress(OSError):  # stderr is closed
-        print(cut(spelled_out(message), LONGEST_LINE), file=sys.stderr, flush=True)
+        print(cut(spell_out(message), LONGEST_LINE), file=sys.stderr, flush=True)
 
 
 def say(line: str, always: bool = False) -> None:
     """Print a line, unless the command was asked to be quiet; `always`: even then."""
     if always or not any(_hush):
-        print(spelled_out(line), flush=True)
+        print(spell_out(line), flush=True)
 
 
 @contextmanager
@@ -300,7 +310,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
 
     table = Table(*head, box=None, pad_edge=False, show_header=any(head))
     for row in rows:
-        table.add_row(*(Text(spelled_out(text)) for text in row))
+        table.add_row(*(Text(spell_out(text)) for text in row))
     for column in right:
         table.columns[column].justify = "right"
     console = Whole(highlight=False)

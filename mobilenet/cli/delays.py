@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.cli.console import Exit, fail, print_table, say
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 if TYPE_CHECKING:
     from mobilenet.why.kinds import Part
@@ -37,13 +37,13 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
         print_as_json({"all": _document(whole), "slowest": _document(tail)})
         return
     if not deliveries:
-        say(f"{quoted(run)}: no message broadcast during the measurement period was delivered")
-        say(f"Next: mobilenet show {quoted(run)}")
+        say(f"{quote(run)}: no message broadcast during the measurement period was delivered")
+        say(f"Next: mobilenet show {quote(run)}")
         return
     node, one = deliveries[0].node, "datagram" if stories.record.of_datagrams else "delivery"
     say(
-        f"{counted(whole.deliveries, one)}, mean delay {_mean(whole, node)};"
-        f" the slowest 5 % ({counted(tail.deliveries, one)}) have a mean delay of {_mean(tail, node)}"
+        f"{pluralize(whole.deliveries, one)}, mean delay {_mean(whole, node)};"
+        f" the slowest 5 % ({pluralize(tail.deliveries, one)}) have a mean delay of {_mean(tail, node)}"
     )
     if stories.record.of_datagrams:
         say(
@@ -55,24 +55,24 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
     for title, name_of in (("cell", lambda one: one.station), ("receiver", lambda one: one.node)):
         _print_groups(title, stories, deliveries, name_of)
     _print_longest(stories, late[:LONGEST])
-    say(f"Next: mobilenet why {quoted(run)} --message {late[0].message} --at {late[0].node}{allowed}")
+    say(f"Next: mobilenet why {quote(run)} --message {late[0].message} --at {late[0].node}{allowed}")
 
 
 def window_ns(run: Path) -> tuple[int, int]:
     """The observed time; of processes, all of the run."""
-    from mobilenet.rundir.kinds import kind_of
+    from mobilenet.rundir.kinds import run_kind
     from mobilenet.rundir.reader import read_manifest
 
     manifest = read_manifest(run)
-    return kind_of(manifest).window_ns(manifest)
+    return run_kind(manifest).window_ns(manifest)
 
 
-def _document(found: Shares) -> dict[str, Any]:
+def _document(totals: Shares) -> dict[str, Any]:
     return {
-        "deliveries": found.deliveries,
-        "delay_ns": found.delay_ns,
-        "held_ns": found.held_ns,
-        "parts": listed_parts(found.by_part),
+        "deliveries": totals.deliveries,
+        "delay_ns": totals.delay_ns,
+        "held_ns": totals.held_ns,
+        "parts": listed_parts(totals.by_part),
     }
 
 
@@ -98,7 +98,7 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
     print_table((f"mean ({small_unit(node)})", "share", "slowest", "where", "what"), rows, right=[0, 1, 2])
     if len(parts) > MOST_PARTS:
         rest = sum(length for _, length in parts[MOST_PARTS:])
-        say(f"... and {counted(len(parts) - MOST_PARTS, 'smaller part')}, {percent(rest / whole.delay_ns)} in total")
+        say(f"... and {pluralize(len(parts) - MOST_PARTS, 'smaller part')}, {percent(rest / whole.delay_ns)} in total")
 
 
 def _print_groups(
@@ -113,15 +113,15 @@ def _print_groups(
             groups[name].append(one)
     if len(groups) < 2:
         return
-    found = sorted(
+    ranking = sorted(
         ((name, shares(stories, own)) for name, own in groups.items()),
         key=lambda item: (-item[1].delay_ns / item[1].deliveries, _in_order(item[0])),
     )
-    shown = f" ({MOST_NODES} of {len(found)})" if len(found) > MOST_NODES else ""
-    say(f"\nBy {title}, slowest first{shown}:")
+    note = f" ({MOST_NODES} of {len(ranking)})" if len(ranking) > MOST_NODES else ""
+    say(f"\nBy {title}, slowest first{note}:")
     rows = [
         (name, _mean(own, deliveries[0].node), largest_part(own.by_part, own.delay_ns))
-        for name, own in found[:MOST_NODES]
+        for name, own in ranking[:MOST_NODES]
     ]
     print_table((title, "mean delay", "mostly"), rows, right=[1])
 
@@ -193,20 +193,20 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
     """Print what explains the difference between the mean delays of two runs, over the deliveries that both have."""
     from mobilenet.why.shares import counted_deliveries, shares
 
-    found = [
+    deliveries = [
         {(one.node, one.message): one for one in counted_deliveries(own, *window_ns(run))}
         for run, own in zip(runs, stories, strict=True)
     ]
     sent = [own.record.broadcasts for own in stories]
-    named_alike = [key for key in found[0] if key in found[1]]
+    named_alike = [key for key in deliveries[0] if key in deliveries[1]]
     common = [key for key in named_alike if sent[0][key[1]].time_ns == sent[1][key[1]].time_ns]
     if not common:
         fail(
-            f"{quoted(runs[0])} and {quoted(runs[1])} have no delivery in common; expected runs in the same world, with"
+            f"{quote(runs[0])} and {quote(runs[1])} have no delivery in common; expected runs in the same world, with"
             " the same seed, hosts and workload",
             Exit.BAD_INPUT,
         )
-    first, second = (shares(own, [of[key] for key in common]) for own, of in zip(stories, found, strict=True))
+    first, second = (shares(own, [of[key] for key in common]) for own, of in zip(stories, deliveries, strict=True))
     rows = _changes(first, second)
     if as_json:
         listed = [{"kind": kind, "leg": leg, "ns": [a, b]} for (kind, leg), a, b in rows]
@@ -216,16 +216,16 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
     node = common[0][0]
     if other := len(named_alike) - len(common):
         why = "their messages have the same names, but were broadcast at different times"
-        say(f"{counted(other, 'delivery')} left out: {why}")
+        say(f"{pluralize(other, 'delivery')} left out: {why}")
     say(
-        f"{counted(len(common), 'delivery')} in both runs: mean delay {_mean(first, node)} in {quoted(runs[0])},"
-        f" {_mean(second, node)} in {quoted(runs[1])}"
+        f"{pluralize(len(common), 'delivery')} in both runs: mean delay {_mean(first, node)} in {quote(runs[0])},"
+        f" {_mean(second, node)} in {quote(runs[1])}"
     )
     _print_changes(rows, len(common), node)
-    changes = _by_message(stories, found, common)
+    changes = _by_message(stories, deliveries, common)
     most = ", ".join(f"{name} ({in_s(change, node, '+.3g')})" for name, change in changes)
     say(f"\nMessages whose delays changed most, summed over their receivers: {most}")
-    say(f"Next: mobilenet why {quoted(runs[1])} --message {changes[0][0]}{allowed}")
+    say(f"Next: mobilenet why {quote(runs[1])} --message {changes[0][0]}{allowed}")
 
 
 def _changes(first: Shares, second: Shares) -> list[tuple[Part, int, int]]:
@@ -257,13 +257,13 @@ def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node:
 
 
 def _by_message(
-    stories: Sequence[Stories], found: Sequence[dict[tuple[str, str], Delivery]], common: Sequence[tuple[str, str]]
+    stories: Sequence[Stories], deliveries: Sequence[dict[tuple[str, str], Delivery]], common: Sequence[tuple[str, str]]
 ) -> list[tuple[str, int]]:
     from mobilenet.why.shares import delay_ns
 
     change: dict[str, int] = defaultdict(int)
     for key in common:
-        change[key[1]] += delay_ns(stories[1], found[1][key]) - delay_ns(stories[0], found[0][key])
+        change[key[1]] += delay_ns(stories[1], deliveries[1][key]) - delay_ns(stories[0], deliveries[0][key])
     return sorted(change.items(), key=lambda item: (-abs(item[1]), _in_order(item[0])))[:MOST_NODES]
 
 
@@ -272,7 +272,7 @@ def _by_message(
 
 def say_drawn(out: Path, as_json: bool) -> None:
     if not as_json:
-        say(f"The parts are drawn in {quoted(out)}")
+        say(f"The parts are drawn in {quote(out)}")
 
 
 def print_as_json(value: dict[str, Any]) -> None:
@@ -306,8 +306,8 @@ def milli(time_ns: float, node: str, form: str = ".4g") -> str:
     return f"{time_ns / (1e9 if node[0] == 'p' else 1e6):{form}}"
 
 
-def _mean(found: Shares, node: str) -> str:
-    return in_s(found.delay_ns / found.deliveries, node)
+def _mean(totals: Shares, node: str) -> str:
+    return in_s(totals.delay_ns / totals.deliveries, node)
 
 
 def percent(share: float) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.cli.console import Exit, fail
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 
 
 def require_shell(protocol: Any, node: str | None) -> None:
@@ -26,9 +26,9 @@ def require_shell(protocol: Any, node: str | None) -> None:
 
 
 @contextmanager
-def shell_of(node: str | None, asked: list[str]) -> Iterator[tuple[str, int] | None]:
-    """A pseudo-terminal for the shell of a node, connected to this terminal. When the shell ends, `asked` has the
-    reason to end the run.
+def shell_of(node: str | None, stop_reasons: list[str]) -> Iterator[tuple[str, int] | None]:
+    """A pseudo-terminal for the shell of a node, connected to this terminal. When the shell ends, `stop_reasons` has
+    the reason to end the run.
     """
     if node is None:
         yield None
@@ -40,7 +40,7 @@ def shell_of(node: str | None, asked: list[str]) -> Iterator[tuple[str, int] | N
 
     def serve() -> None:
         connect(ours, over.is_set)
-        asked.append("the end of the shell")
+        stop_reasons.append("the end of the shell")
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -62,7 +62,7 @@ def enter(run: Path, shell: str | None, exec_in: str | None, words: Sequence[str
         fail("--join: expected --shell NODE, or --exec NODE -- COMMAND", Exit.BAD_INPUT)
     machine = _machine(run, node)
     if os.getuid() == 0 and machine["order"]["become"] is None:
-        fail(f"{quoted(run)}: an ordinary user started this run; expected the same user, not root", Exit.BAD_INPUT)
+        fail(f"{quote(run)}: an ordinary user started this run; expected the same user, not root", Exit.BAD_INPUT)
     order = machine["order"] | {"command": list(words) or shell_command(), "on_terminal": shell is not None}
     command = entering(machine["pid"], order)
     return subprocess.call(command) if shell is None else _on_a_terminal(command)
@@ -71,12 +71,12 @@ def enter(run: Path, shell: str | None, exec_in: str | None, words: Sequence[str
 def _machine(run: Path, node: str) -> dict[str, Any]:
     from mobilenet.realtime.tunnels import MACHINES
 
-    found = sorted(run.parent.glob(f".{run.name}.partial-*/{MACHINES}"))
-    machines: dict[str, Any] = json.loads(found[-1].read_text()) if found else {}
+    files = sorted(run.parent.glob(f".{run.name}.partial-*/{MACHINES}"))
+    machines: dict[str, Any] = json.loads(files[-1].read_text()) if files else {}
     if not machines:
-        fail(f"{quoted(run)}: expected a run in progress with protocol.name: ip", Exit.BAD_INPUT)
+        fail(f"{quote(run)}: expected a run in progress with protocol.name: ip", Exit.BAD_INPUT)
     if node not in machines:
-        fail(f"{quoted(run)}: {node} is not running now; expected one of {', '.join(machines)}", Exit.BAD_INPUT)
+        fail(f"{quote(run)}: {node} is not running now; expected one of {', '.join(machines)}", Exit.BAD_INPUT)
     return dict(machines[node])
 
 

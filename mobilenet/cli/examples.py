@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mobilenet.cli.console import reporting, say
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 
 FIRST = Path("scenarios", "first.yaml")
 
@@ -29,7 +29,7 @@ def examples(
             for name in FOLDERS:
                 shutil.copytree(ROOT / name, partial / name, ignore=shutil.ignore_patterns("__pycache__"))
             count = sum(path.is_file() for path in partial.rglob("*"))
-        say(f"{quoted(folder)}: {count} files. Next: mobilenet run {quoted(folder / FIRST)}")
+        say(f"{quote(folder)}: {count} files. Next: mobilenet run {quote(folder / FIRST)}")
 
 
 def first_step() -> str:

@@ -31,7 +31,7 @@ def exhaust(
     The result holds within the bounds that are printed. It does not extend to larger networks.
     """
     with reporting():
-        from mobilenet.exhaustion.campaign import Told, bounds, explore
+        from mobilenet.exhaustion.campaign import CaseProgress, bounds, explore
         from mobilenet.exhaustion.cases import CASES
 
         for name in names or ():
@@ -44,19 +44,19 @@ def exhaust(
             return
         reports: list[Report] = []
         last_s = 0.0
-        for told in explore(chosen, minutes * 60, gib):
-            if isinstance(told, Told):
-                case, progress = told
+        for update in explore(chosen, minutes * 60, gib):
+            if isinstance(update, CaseProgress):
+                case, progress = update
                 if progress.seconds < last_s:
                     last_s = 0.0
                 if progress.seconds - last_s >= EVERY_S:
                     last_s = progress.seconds
                     say(f"  {case.name}: {_so_far(progress)}, {progress.waiting:,} waiting")
                 continue
-            reports.append(told)
+            reports.append(update)
             last_s = 0.0
-            say(f"{told.case.name}: {bounds(told.case)}")
-            _say_report(told)
+            say(f"{update.case.name}: {bounds(update.case)}")
+            _say_report(update)
         outcomes = [report.result.outcome for report in reports]
         if "violated" in outcomes:
             say("Next: repeat the trace on the controllable network, mobilenet/controlled")

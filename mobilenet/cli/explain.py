@@ -10,7 +10,7 @@ import typer
 
 from mobilenet.cli.console import Exit, fail, reporting, say
 from mobilenet.cli.options import AsJson
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 if TYPE_CHECKING:
     from mobilenet.rundir.stamp import Inputs, Provenance
@@ -39,79 +39,79 @@ def explain(
     again. If the directory that contains the file is not the one that the file was made from, the exit code is 1.
     """
     with reporting(quiet=as_json, reads=[file]):
-        from mobilenet.rundir.provenance import carried
+        from mobilenet.rundir.provenance import read_provenance
 
         if not file.is_file():
-            fail(f"{quoted(file)}: no such file", Exit.BAD_INPUT)
+            fail(f"{quote(file)}: no such file", Exit.BAD_INPUT)
         place, there = _around(file if source is None else source)
         if source is not None and place is None:
             fail(
-                f"--from {quoted(source)}: expected the directory of a run, of a study or of evaluated claims",
+                f"--from {quote(source)}: expected the directory of a run, of a study or of evaluated claims",
                 Exit.BAD_INPUT,
             )
-        found = carried(file)
-        if found is None and there is None and _print_archive(file, as_json):
+        provenance = read_provenance(file)
+        if provenance is None and there is None and _print_archive(file, as_json):
             return
-        if found is None and there is None:
+        if provenance is None and there is None:
             fail(
-                f"{quoted(file)}: contains no provenance, and is not inside a run or study directory; expected a file"
+                f"{quote(file)}: contains no provenance, and is not inside a run or study directory; expected a file"
                 " that mobilenet wrote",
                 Exit.BAD_INPUT,
             )
         if as_json:
-            about = {} if found is None else found.document()
+            about = {} if provenance is None else provenance.document()
             say(json.dumps(about | {"directory": None if place is None else str(place)}, indent=1), always=True)
-        is_same = _print(file, found, place, there)
+        is_same = _print(file, provenance, place, there)
         if not is_same:
             raise typer.Exit(Exit.VIOLATED)
 
 
-def _print(file: Path, found: Provenance | None, place: Path | None, there: Inputs | None) -> bool:
+def _print(file: Path, provenance: Provenance | None, place: Path | None, there: Inputs | None) -> bool:
     """Print the provenance; return whether the file was made from the directory at hand."""
-    if found is None:
+    if provenance is None:
         assert place is not None and there is not None
-        say(f"{quoted(file)}: part of {_words(there)} in {quoted(place)}")
+        say(f"{quote(file)}: part of {_words(there)} in {quote(place)}")
         say(f"Next: {_remade(place, there)}")
         return True
-    say(f"{quoted(file)}: written by mobilenet {found.version}{_of(found)}")
-    say(f"from {_words(found.inputs)}; SHA-256 of the scenario: {found.inputs.scenario_sha256}")
-    if found.inputs.fingerprint is not None:
-        say(f"fingerprint: {found.inputs.fingerprint}")
-    _compare_versions(found)
-    is_same = there is None or there == found.inputs
+    say(f"{quote(file)}: written by mobilenet {provenance.version}{_of(provenance)}")
+    say(f"from {_words(provenance.inputs)}; SHA-256 of the scenario: {provenance.inputs.scenario_sha256}")
+    if provenance.inputs.fingerprint is not None:
+        say(f"fingerprint: {provenance.inputs.fingerprint}")
+    _compare_versions(provenance)
+    is_same = there is None or there == provenance.inputs
     if place is None or there is None or not is_same:
         if not is_same:
-            say(f"{quoted(place or file)} is not what the file was made from: {_difference(found.inputs, there)}")
-        if source := next((name for name in PLACES if f" {name}" in found.command), None):
+            say(f"{quote(place or file)} is not what the file was made from: {_difference(provenance.inputs, there)}")
+        if source := next((name for name in PLACES if f" {name}" in provenance.command), None):
             say(f"{source} stands for what the file was made from; `--from` names its directory")
-        say(f"Next: {found.command}")
+        say(f"Next: {provenance.command}")
         return is_same
-    verb = found.command.split()[1]
+    verb = provenance.command.split()[1]
     if verb not in MAKERS:
-        say(f"the directory is {quoted(place)}; to recreate it: {_remade(place, there)}")
+        say(f"the directory is {quote(place)}; to recreate it: {_remade(place, there)}")
     is_own = verb not in MAKERS or verb in ("run", "serve")
-    say(f"Next: {_in_place(found.command, place) if is_own else _remade(place, there)}")
+    say(f"Next: {_in_place(provenance.command, place) if is_own else _remade(place, there)}")
     return True
 
 
 def _print_archive(file: Path, as_json: bool) -> bool:
     """Print what made an archive, or the unpacked archive around a file; return whether it is one."""
     from mobilenet.artefact import ArtefactError
-    from mobilenet.artefact.archive import CHECKSUMS, opened
+    from mobilenet.artefact.archive import CHECKSUMS, open_archive
 
     folder = file.parent
     try:
         if file.suffix.lower() == ".zip":
-            with opened(file) as archive:
+            with open_archive(file) as archive:
                 digests, by = archive.digests, archive.made_by
-            following = f"mobilenet artefact check {quoted(file)}"
+            following = f"mobilenet artefact check {quote(file)}"
         elif (folder / CHECKSUMS).is_file():
             document = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
             digests, by = dict(document["files"]), dict(document["made_by"])
             if file.name not in (*digests, CHECKSUMS):
                 return False
             parts = sorted(folder.glob(f"claims/*/{KEPT}")) or sorted(folder.glob("studies/*/study.yaml"))
-            following = f"mobilenet explain {quoted(parts[0])}" if parts else f"look at {quoted(folder / 'README.md')}"
+            following = f"mobilenet explain {quote(parts[0])}" if parts else f"look at {quote(folder / 'README.md')}"
         else:
             return False
     except (ArtefactError, OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -119,8 +119,8 @@ def _print_archive(file: Path, as_json: bool) -> bool:
     if as_json:
         say(json.dumps({"kind": "artefact", "files": len(digests), "made_by": by}, indent=1), always=True)
     what = "an archive" if file.suffix.lower() == ".zip" else "part of an unpacked archive"
-    made = f"with mobilenet {str(by.get('mobilenet'))[:80]}, commit {str(by.get('commit') or 'unknown')[:80]}"
-    say(f"{quoted(file)}: {what} of {counted(len(digests) + 1, 'file')}, written by `mobilenet artefact` {made}")
+    origin = f"with mobilenet {str(by.get('mobilenet'))[:80]}, commit {str(by.get('commit') or 'unknown')[:80]}"
+    say(f"{quote(file)}: {what} of {pluralize(len(digests) + 1, 'file')}, written by `mobilenet artefact` {origin}")
     say(f"Next: {following}")
     return True
 
@@ -146,22 +146,22 @@ def _has_answers(place: Path) -> bool:
 def _words(inputs: Inputs) -> str:
     names = {"run": "a run", "study": "a study", "studies": "several studies", "file": "a file of tracks"}
     if inputs.kind == "paper":
-        return f"{counted(inputs.runs, 'run')} of the experiments in a paper"
-    many = f" of {counted(inputs.runs, 'run')}" if inputs.kind != "run" and inputs.runs else ""
+        return f"{pluralize(inputs.runs, 'run')} of the experiments in a paper"
+    many = f" of {pluralize(inputs.runs, 'run')}" if inputs.kind != "run" and inputs.runs else ""
     return f"{names.get(inputs.kind, inputs.kind)}{many}"
 
 
-def _of(found: Provenance) -> str:
-    if found.commit is None:
+def _of(provenance: Provenance) -> str:
+    if provenance.commit is None:
         return ""
-    return f", commit {found.commit.rstrip('+')}{' with changes' if found.commit.endswith('+') else ''}"
+    return f", commit {provenance.commit.rstrip('+')}{' with changes' if provenance.commit.endswith('+') else ''}"
 
 
-def _compare_versions(found: Provenance) -> None:
+def _compare_versions(provenance: Provenance) -> None:
     from mobilenet import __version__
     from mobilenet.rundir.stamp import commit
 
-    if (found.version, found.commit) != (__version__, commit()):
+    if (provenance.version, provenance.commit) != (__version__, commit()):
         say(f"this is mobilenet {__version__}, commit {commit() or 'unknown'}, which may write the file differently")
 
 
@@ -175,20 +175,20 @@ def _remade(place: Path, inputs: Inputs) -> str:
     """Return the command that its own files name: it knows the verb, and whether code has to be allowed. Experiments of
     claims are made with their claims.
     """
-    from mobilenet.rundir.provenance import carried
+    from mobilenet.rundir.provenance import read_provenance
 
     around = place.absolute().parent if place.name == "" else place.parent
     answers = place if inputs.kind == "claims" else around if _has_answers(around) else None
     if inputs.kind != "run" and answers is not None:
-        found = carried(answers / ANSWERS)
-        permission = " --allow-code" if found is not None and found.command.endswith(" --allow-code") else ""
+        provenance = read_provenance(answers / ANSWERS)
+        permission = " --allow-code" if provenance is not None and provenance.command.endswith(" --allow-code") else ""
         return _in_place(f"mobilenet claims CLAIMS/{KEPT}{permission}", answers)
     for name in SEARCHES if inputs.kind == "study" else ():
-        if (place / name).is_file() and (found := carried(place / name)) is not None:
-            return _in_place(found.command, place)
+        if (place / name).is_file() and (provenance := read_provenance(place / name)) is not None:
+            return _in_place(provenance.command, place)
     table = place / ("events.parquet" if inputs.kind == "run" else "tables/runs.parquet")
-    found = carried(table) if table.is_file() else None
-    return _in_place(_remade_of_kind(place, inputs.kind) if found is None else found.command, place)
+    provenance = read_provenance(table) if table.is_file() else None
+    return _in_place(_remade_of_kind(place, inputs.kind) if provenance is None else provenance.command, place)
 
 
 def _remade_of_kind(place: Path, kind: str) -> str:
@@ -206,9 +206,9 @@ def _in_place(command: str, place: Path) -> str:
     """Put the directory into the command."""
     words = command.split(" ")
     for name in PLACES:
-        words = [quoted(place / word[len(name) + 1 :]) if word.startswith(f"{name}/") else word for word in words]
-        words = [quoted(place) if word == name else word for word in words]
+        words = [quote(place / word[len(name) + 1 :]) if word.startswith(f"{name}/") else word for word in words]
+        words = [quote(place) if word == name else word for word in words]
     if words[1] in MAKERS:
         whole = place if place.name else place.absolute()
-        words += ["--out", quoted(whole.with_name(whole.name + "-again"))]
+        words += ["--out", quote(whole.with_name(whole.name + "-again"))]
     return " ".join(words)

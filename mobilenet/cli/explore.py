@@ -12,7 +12,7 @@ import typer
 from mobilenet.cli.console import REPEATED, Exit, fail, print_table, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import counted, quoted, shown
+from mobilenet.quoting import format_number, pluralize, quote
 
 Around = Annotated[
     str | None,
@@ -55,20 +55,20 @@ def spacetime(
         import pandas as pd
 
         from mobilenet.replay.rerun import needs_code, protocol_messages
-        from mobilenet.rundir.kinds import kind_of
+        from mobilenet.rundir.kinds import run_kind
         from mobilenet.rundir.provenance import stamping_of
         from mobilenet.rundir.reader import read_events, read_manifest
         from mobilenet.rundir.stamp import normal_command
-        from mobilenet.verify.basis.verdict import ended_early
+        from mobilenet.verify.basis.verdict import early_end
         from mobilenet.viz.files import whole_file
         from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 
         manifest = read_manifest(run)
-        kind_of(manifest).require_hosts(run, "only runs with hosts and stations have space-time diagrams")
+        run_kind(manifest).require_hosts(run, "only runs with hosts and stations have space-time diagrams")
         events = pd.DataFrame(read_events(run))
         end_ns = round(manifest["simulated_s"] * 1e9)
         if around is None:
-            around, host = default_moment(events, ended_early(manifest), end_ns, host)
+            around, host = default_moment(events, early_end(manifest), end_ns, host)
         try:
             window = window_around(events, around, host, margin_s, end_ns)
         except WindowError as error:
@@ -85,7 +85,7 @@ def spacetime(
             say(REPEATED)
         if not arrows:
             say(f"{window.host} sends and receives nothing in this period; --margin-s 1 shows a longer period")
-        say(f"{window.title}. The diagram shows {counted(len(arrows), 'message')}. Next: open {quoted(target)}")
+        say(f"{window.title}. The diagram shows {pluralize(len(arrows), 'message')}. Next: open {quote(target)}")
 
 
 def diff(
@@ -99,25 +99,25 @@ def diff(
     with reporting(reads=[one, other]):
         from mobilenet.rundir.compare import difference
 
-        found = difference(one, other)
-        _print_apart("scenario", found.scenario, _or_dash)
-        if found.same:
-            say(f"both runs have the same {counted(found.common, 'event')}, to the nanosecond")
+        comparison = difference(one, other)
+        _print_apart("scenario", comparison.scenario, _or_dash)
+        if comparison.same:
+            say(f"both runs have the same {pluralize(comparison.common, 'event')}, to the nanosecond")
         else:
-            is_one = found.common == 1
-            say(f"the first {'event is' if is_one else f'{found.common} events are'} the same; then")
-            for event in found.before:
+            is_one = comparison.common == 1
+            say(f"the first {'event is' if is_one else f'{comparison.common} events are'} the same; then")
+            for event in comparison.before:
                 say(f"    both     {_event(event)}")
-            for path, parting in zip((one, other), found.events, strict=True):
+            for path, parting in zip((one, other), comparison.events, strict=True):
                 say(f"    {path}  {'has no more events' if parting is None else _event(parting)}")
-        _print_apart("metric", found.metrics, shown)
-        _print_apart("verdict", found.verdicts, _or_dash)
-        parted = [event for event in found.events if event is not None and event["node"].startswith("h")]
+        _print_apart("metric", comparison.metrics, format_number)
+        _print_apart("verdict", comparison.verdicts, _or_dash)
+        parted = [event for event in comparison.events if event is not None and event["node"].startswith("h")]
         if parted:
             moment = f"--host {parted[0]['node']} --around {parted[0]['time_ns'] / 1e9:.6f}"
-            say(f"Next: mobilenet spacetime {quoted(one)} {moment}")
+            say(f"Next: mobilenet spacetime {quote(one)} {moment}")
         else:
-            say(f"Next: mobilenet show {quoted(one)}")
+            say(f"Next: mobilenet show {quote(one)}")
 
 
 def _or_dash(value: Any) -> str:
@@ -138,7 +138,7 @@ def _print_apart(kind: str, rows: list[tuple[str, Any, Any]], show: Callable[[An
 
 
 def reference(
-    wanted: Annotated[
+    keys: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys or metrics, such as wireless.loss.")
     ] = None,
     search: Annotated[
@@ -163,19 +163,19 @@ def reference(
         from mobilenet.cli.key_reference import listing, reference
 
         if out is not None:
-            if wanted or search:
+            if keys or search:
                 fail("--out writes all keys; omit KEY and --search", Exit.BAD_INPUT)
             with writing(out):
                 out.write_text(reference(), encoding="utf-8")
-            say(f"Next: read {quoted(out)}")
+            say(f"Next: read {quote(out)}")
             return
         try:
-            found = listing(wanted or (), search)
+            text = listing(keys or (), search)
         except LookupError as error:
             fail(str(error.args[0]), Exit.BAD_INPUT)
-        if not found:
+        if not text:
             fail(f"--search {search!r}: no key or metric has these words in its name or description", Exit.BAD_INPUT)
-        say(found)
+        say(text)
         print("Next: mobilenet check SCENARIO", file=sys.stderr)  # what is printed may be on its way into a file
 
 
@@ -199,7 +199,7 @@ def schema(
             return
         with writing(out):
             out.mkdir(parents=True, exist_ok=True)
-            for name, made in schemas().items():
-                (out / name).write_text(text_of(made), encoding="utf-8")
-        say(f"Written to {quoted(out)}: {', '.join(schemas())}")
+            for name, document in schemas().items():
+                (out / name).write_text(text_of(document), encoding="utf-8")
+        say(f"Written to {quote(out)}: {', '.join(schemas())}")
         say("Next: begin a scenario with  # yaml-language-server: $schema=FOLDER/scenario.schema.json")

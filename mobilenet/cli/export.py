@@ -12,7 +12,7 @@ from mobilenet.cli.console import REPEATED, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet
 from mobilenet.cli.progress import progress
 from mobilenet.cli.tracks import parse_origin
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 SHOWN = 5
 
@@ -81,8 +81,8 @@ def export(
     The formats are CSV, GeoJSON, kepler.gl, ShiViz and PCAP.
     """
     with reporting(quiet, reads=[directory]):
-        wanted = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "pcap": pcap}
-        kinds = [name for name in wanted if wanted[name]]
+        selection = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "pcap": pcap}
+        kinds = [name for name in selection if selection[name]]
         if len(kinds) != 1:
             fail("expected one of --csv, --geojson, --kepler, --shiviz or --pcap", Exit.BAD_INPUT)
         at = None if origin is None else parse_origin(origin)
@@ -120,7 +120,7 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
         else:
             study_tables(directory, folder)
         names = ", ".join(sorted(path.name for path in folder.iterdir()))
-    say(f"{quoted(target)}: {names}. Next: open them in a program that reads CSV")
+    say(f"{quote(target)}: {names}. Next: open them in a program that reads CSV")
 
 
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:
@@ -140,11 +140,11 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
     left = [] if epoch_s is None else without_trip(opened)
     if left:
         say(
-            f"left out {counted(len(left), 'track')} with only one position:"
+            f"left out {pluralize(len(left), 'track')} with only one position:"
             f" {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}"
         )
     say(
-        f"{quoted(target)}: {counted(count, 'feature')}. Next: "
+        f"{quote(target)}: {pluralize(count, 'feature')}. Next: "
         + ("open it in a map program (QGIS, geojson.io)" if epoch_s is None else "open it at kepler.gl and press play")
     )
 
@@ -159,7 +159,7 @@ def _export_pcap(directory: Path, target: Path, node: str | None) -> None:
         count = write_pcap(directory, partial, node)
     with stamping_of(directory, normal_command("export", "RUN", pcap=True, node=node)):
         write_sidecar(target)
-    say(f"{quoted(target)}: {counted(count, 'packet')}. Next: open it in Wireshark")
+    say(f"{quote(target)}: {pluralize(count, 'packet')}. Next: open it in Wireshark")
 
 
 def _export_shiviz(
@@ -186,7 +186,7 @@ def _export_shiviz(
         write_sidecar(target)
     if replayed:
         say(REPEATED)
-    say(f"{quoted(target)}: {counted(count, 'event')}. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
+    say(f"{quote(target)}: {pluralize(count, 'event')}. Next: open it in ShiViz (bestchai.bitbucket.io/shiviz)")
 
 
 def _check_slice(from_s: float, to_s: float | None, ends_s: float | None) -> None:

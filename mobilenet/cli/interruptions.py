@@ -20,7 +20,7 @@ from mobilenet.cli.delays import (
     stretch_rows,
     window_ns,
 )
-from mobilenet.quoting import counted, cut, quoted
+from mobilenet.quoting import cut, pluralize, quote
 
 if TYPE_CHECKING:
     from mobilenet.why.handoffs import Interruption, Interruptions
@@ -37,69 +37,68 @@ def interruptions(run: Path, stories: Stories, name: str | None, out: Path | Non
 
     if stories.record.of_datagrams:
         what = "the record does not show which datagrams carried the messages that programs deliver"
-        fail(f"{quoted(run)}: {what}; expected a run in virtual time", Exit.BAD_INPUT)
-    found = interrupting(run)
+        fail(f"{quote(run)}: {what}; expected a run in virtual time", Exit.BAD_INPUT)
+    handoffs = interrupting(run)
     walk = Interruptions(stories, load_scenario(run / "scenario.yaml"))
     if name is None:
-        _draw(run, walk, found, out, as_json)
-        _all(run, walk, found, as_json, allowed)
+        _draw(run, walk, handoffs, out, as_json)
+        _all(run, walk, handoffs, as_json, allowed)
         return
-    one = next((one for one in found if one.name == name), None)
+    one = next((one for one in handoffs if one.name == name), None)
     if one is None:
-        known = f"; expected a handoff of this run, such as {found[0].name}" if found else ""
+        known = f"; expected a handoff of this run, such as {handoffs[0].name}" if handoffs else ""
         fail(f"--handoff: {cut(name, 40)} is not a confirmed handoff between two deliveries{known}", Exit.BAD_INPUT)
     _draw(run, walk, [one], out, as_json)
     _one(run, stories, walk, one, as_json, allowed)
 
 
-def _draw(run: Path, walk: Interruptions, found: list[Interruption], out: Path | None, as_json: bool) -> None:
+def _draw(run: Path, walk: Interruptions, handoffs: list[Interruption], out: Path | None, as_json: bool) -> None:
     if out is not None:
         from mobilenet.viz.delays import draw_handoffs
 
-        draw_handoffs(run, walk, found, out)
+        draw_handoffs(run, walk, handoffs, out)
         say_drawn(out, as_json)
 
 
 def interrupting(run: Path) -> list[Interruption]:
     """The confirmed handoffs of the measurement period that interrupt deliveries, as the metric counts them."""
     from mobilenet.metrics.fold import EventFold
-    from mobilenet.metrics.mobile import interrupted
+    from mobilenet.metrics.mobile import interruptions
     from mobilenet.rundir.reader import read_coded
     from mobilenet.why.handoffs import Interruption
 
     return [
         Interruption(row.handoff.node, row.handoff.session, last, row.handoff.begin_ns, row.handoff.end_ns, first)
-        for row in interrupted(EventFold(read_coded(run, "events"), *window_ns(run)))
+        for row in interruptions(EventFold(read_coded(run, "events"), *window_ns(run)))
         if row.between_ns is not None and row.handoff.cause == "cell"
         for last, first in [row.between_ns]
     ]
 
 
-def _all(run: Path, walk: Interruptions, found: list[Interruption], as_json: bool, allowed: str) -> None:
+def _all(run: Path, walk: Interruptions, handoffs: list[Interruption], as_json: bool, allowed: str) -> None:
     from mobilenet.why.handoffs import parts_of
 
-    total_ns = sum(one.length_ns for one in found)
-    parts = parts_of(stretch for one in found for stretch in walk.of(one))
+    total_ns = sum(one.length_ns for one in handoffs)
+    parts = parts_of(stretch for one in handoffs for stretch in walk.of(one))
     if as_json:
-        print_as_json({"handoffs": len(found), "interruption_ns": total_ns, "parts": listed_parts(parts)})
+        print_as_json({"handoffs": len(handoffs), "interruption_ns": total_ns, "parts": listed_parts(parts)})
         return
-    if not found:
+    if not handoffs:
         say(
-            f"{quoted(run)}: no handoff confirmed during the measurement period falls between two deliveries at its"
-            " host"
+            f"{quote(run)}: no handoff confirmed during the measurement period falls between two deliveries at its host"
         )
-        say(f"Next: mobilenet show {quoted(run)}")
+        say(f"Next: mobilenet show {quote(run)}")
         return
-    node = found[0].host
-    say(f"{counted(len(found), 'handoff')}, mean interruption {in_s(total_ns / len(found), node)}")
-    _print_parts(parts, total_ns, len(found), node)
-    longest = sorted(found, key=lambda one: -one.length_ns)[:MOST_NAMED]
+    node = handoffs[0].host
+    say(f"{pluralize(len(handoffs), 'handoff')}, mean interruption {in_s(total_ns / len(handoffs), node)}")
+    _print_parts(parts, total_ns, len(handoffs), node)
+    longest = sorted(handoffs, key=lambda one: -one.length_ns)[:MOST_NAMED]
     say("\nThe longest interruptions:")
     rows = [
         (one.name, in_s(one.length_ns, node), largest_part(parts_of(walk.of(one)), one.length_ns)) for one in longest
     ]
     print_table(("handoff", "interruption", "mostly"), rows, right=[1])
-    say(f"Next: mobilenet why {quoted(run)} --handoff {longest[0].name}{allowed}")
+    say(f"Next: mobilenet why {quote(run)} --handoff {longest[0].name}{allowed}")
 
 
 def _print_parts(parts: Mapping[Part, int], total_ns: int, count: int, node: str) -> None:
@@ -124,4 +123,4 @@ def _one(run: Path, stories: Stories, walk: Interruptions, one: Interruption, as
         f" confirmed {in_s(one.end_ns - one.begin_ns, one.host, '.9g')} later:"
     )
     print_stretches(rows, one.host)
-    say(f"Next: mobilenet spacetime {quoted(run)} --host {one.host} --around {one.begin_ns / 1e9:.9g}{allowed}")
+    say(f"Next: mobilenet spacetime {quote(run)} --host {one.host} --around {one.begin_ns / 1e9:.9g}{allowed}")

@@ -25,7 +25,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     of_scenarios: TypeAdapter[Any] = TypeAdapter(Scenario | ProcessScenario)
     scenario = of_scenarios.json_schema(by_alias=True)
     return {
-        NAMES[0]: {"$schema": DIALECT, "title": "A scenario of mobilenet"} | _told_apart(scenario),
+        NAMES[0]: {"$schema": DIALECT, "title": "A scenario of mobilenet"} | _discriminate(scenario),
         NAMES[1]: {"$schema": DIALECT} | _plain(Study) | {"title": "A study of mobilenet"},
         NAMES[2]: {"$schema": DIALECT} | _plain(Claims) | {"title": "A claims file of mobilenet"},
     }
@@ -39,7 +39,7 @@ def _plain(model: type[BaseModel]) -> dict[str, Any]:
     return model.model_json_schema(by_alias=True)
 
 
-def _told_apart(schema: dict[str, Any]) -> dict[str, Any]:
+def _discriminate(schema: dict[str, Any]) -> dict[str, Any]:
     """A scenario of processes has the key `processes`, others have not: editors then complain about the right one."""
     hosts, processes = schema.pop("anyOf")
     return schema | {"if": {"required": ["processes"]}, "then": processes, "else": hosts}

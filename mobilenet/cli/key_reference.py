@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from mobilenet.parameters import Documented, Within
+from mobilenet.parameters import KeyNotes, Within
 from mobilenet.scenario.yaml_writer import inline
 
 UNITS = {  # by the last part of a name
@@ -170,8 +170,8 @@ def _default(field: FieldInfo) -> str:
 
 
 def _unit(name: str, field: FieldInfo) -> str:
-    told = next((item.unit for item in field.metadata if isinstance(item, Documented)), "")
-    return told or WHOLE_UNITS.get(name) or (UNITS.get(name.rpartition("_")[2], "") if "_" in name else "")
+    unit = next((item.unit for item in field.metadata if isinstance(item, KeyNotes)), "")
+    return unit or WHOLE_UNITS.get(name) or (UNITS.get(name.rpartition("_")[2], "") if "_" in name else "")
 
 
 def _bounds(field: FieldInfo) -> str:
@@ -182,23 +182,23 @@ def _bounds(field: FieldInfo) -> str:
 
 
 def _own_bounds(metadata: list[Any]) -> str:
-    found: list[str] = []
+    bounds: list[str] = []
     for item in metadata:
         if isinstance(item, Within):
-            found.append(str(item))
-        elif isinstance(item, Documented) and item.bounds:
+            bounds.append(str(item))
+        elif isinstance(item, KeyNotes) and item.bounds:
             return item.bounds
         for holder in (item, *getattr(item, "metadata", ())):
             for name, words in BOUNDS.items():
                 value = getattr(holder, name, None)
                 if isinstance(value, (int, float)):
-                    found.append(
+                    bounds.append(
                         words.format(f"{value:g}" if isinstance(value, float) or abs(value) < 10**7 else f"{value:.3g}")
                     )
             pattern = getattr(holder, "pattern", None)
             if isinstance(pattern, str):  # of a name: a letter and a number
-                found.append(f"{pattern[1]}0, {pattern[1]}1, ...")
-    return ", ".join(dict.fromkeys(found))
+                bounds.append(f"{pattern[1]}0, {pattern[1]}1, ...")
+    return ", ".join(dict.fromkeys(bounds))
 
 
 def _of_elements(annotation: Any) -> str:
@@ -222,7 +222,7 @@ def _ornaments(annotation: Any) -> Iterator[Any]:
             yield from _ornaments(argument)
 
 
-def _described(group: type[BaseModel] | None) -> type[BaseModel] | None:
+def _with_docstring(group: type[BaseModel] | None) -> type[BaseModel] | None:
     """The group, or the nearest of its bases, that has a docstring."""
     classes = [] if group is None else [cls for cls in group.__mro__ if issubclass(cls, BaseModel) and cls.model_fields]
     return next((cls for cls in classes if cls.__dict__.get("__doc__")), None)
@@ -230,23 +230,23 @@ def _described(group: type[BaseModel] | None) -> type[BaseModel] | None:
 
 def _about(group: type[BaseModel] | None) -> str:
     """The first line of its docstring, as a meaning."""
-    found = _described(group)
-    if found is None:
+    model = _with_docstring(group)
+    if model is None:
         return ""
-    words = (inspect.getdoc(found) or "").partition("\n")[0].rstrip(".")
+    words = (inspect.getdoc(model) or "").partition("\n")[0].rstrip(".")
     first = words.partition(" ")[0]
     return words[:1].lower() + words[1:] if first[1:].islower() or len(first) == 1 else words
 
 
 def _about_module(group: type[BaseModel]) -> str:
-    found = _described(group)
-    return (found or group).__module__
+    model = _with_docstring(group)
+    return (model or group).__module__
 
 
 def source_of(module: str) -> str:
     """The Source field of a module's docstring, in one line."""
-    found = re.search(r"^Source +(.*?)(?=^\S|\Z)", sys.modules[module].__doc__ or "", re.MULTILINE | re.DOTALL)
-    return " ".join(found[1].split()) if found else ""
+    match = re.search(r"^Source +(.*?)(?=^\S|\Z)", sys.modules[module].__doc__ or "", re.MULTILINE | re.DOTALL)
+    return " ".join(match[1].split()) if match else ""
 
 
 def reference() -> str:
@@ -275,13 +275,13 @@ def reference() -> str:
     return "".join(parts)
 
 
-def listing(wanted: Sequence[str] = (), search: str = "") -> str:
+def listing(keys: Sequence[str] = (), search: str = "") -> str:
     """The keys and metrics as a list for a terminal: those wanted with what is inside them, and of these the ones whose
     name or meaning has all words of `search`; LookupError for a key that is not there.
     """
     entries = dict.fromkeys((*_entries_of_keys(), *_entries_of_metrics()))
     names = {re.sub(r"\{[^}]*\}|\[\]", "", path) for path, _, _ in entries}
-    for key in wanted:
+    for key in keys:
         if not any(_is_in(name, key) for name in names):
             close = get_close_matches(key, names, 3, 0.5)
             hint = f"did you mean {' or '.join(close)}?" if close else "try --search with a word"
@@ -290,7 +290,7 @@ def listing(wanted: Sequence[str] = (), search: str = "") -> str:
     for path, facts, meaning in entries:
         name = re.sub(r"\{[^}]*\}|\[\]", "", path)
         text = f"{path} {meaning}".lower()
-        if (not wanted or any(_is_in(name, key) for key in wanted)) and all(w in text for w in search.lower().split()):
+        if (not keys or any(_is_in(name, key) for key in keys)) and all(w in text for w in search.lower().split()):
             lines = [line for line in (facts, meaning) if line]
             parts.append("\n".join([path, *(fill(line, COLUMNS, **INDENTED) for line in lines)]))
     return "\n".join(parts)

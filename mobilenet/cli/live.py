@@ -19,7 +19,7 @@ import typer
 
 from mobilenet.cli.console import SIGNALS, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Overrides, ScenarioFile, Seed
-from mobilenet.quoting import counted, cut, quoted
+from mobilenet.quoting import cut, pluralize, quote
 
 
 def live(
@@ -80,15 +80,15 @@ def live(
         _end(desk, scenario, out, again + ("" if seed is None else f" --seed {seed}"))
 
 
-def _speed(said: str) -> float | Literal["max"]:
-    if said == "max":
+def _speed(text: str) -> float | Literal["max"]:
+    if text == "max":
         return "max"
     try:
-        speed = float(said)
+        speed = float(text)
     except ValueError:
         speed = 0.0
     if not 0.01 <= speed <= 1000:
-        fail(f"--speed: got {cut(repr(said), 60)}, expected a number from 0.01 to 1000, or max", Exit.BAD_INPUT)
+        fail(f"--speed: got {cut(repr(text), 60)}, expected a number from 0.01 to 1000, or max", Exit.BAD_INPUT)
     return speed
 
 
@@ -121,7 +121,7 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
     left = [one for one in unsaved if session.done_in(one) or session.is_real_time]
     next_scenario = scenario
     for branch in left:
-        count = counted(len(session.done_in(branch)), "intervention")
+        count = pluralize(len(session.done_in(branch)), "intervention")
         if branch.number == session.branch.number:
             try:
                 directory = keep_unfinished(session, None if out is None or out.exists() else out)
@@ -130,20 +130,20 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
                 say(f"the run could not be saved. To repeat it, add this line to its scenario:\ninterventions: {done}")
                 fail(str(error), Exit.BAD_INPUT)
             marked = "" if session.is_over else ", marked as ended early"
-            say(f"the run up to that point, with {count}, is in {quoted(directory)}{marked}")
+            say(f"the run up to that point, with {count}, is in {quote(directory)}{marked}")
             next_scenario = directory / "scenario.yaml"
             if session.is_real_time:  # the page of its record plays back
-                say(f"Next: mobilenet map {quoted(directory)}")
+                say(f"Next: mobilenet map {quote(directory)}")
                 return
         else:
             directory = keep_branch(session, branch)
-            say(f"the scenario of branch {branch.number}, with {count}, is in {quoted(directory)}")
+            say(f"the scenario of branch {branch.number}, with {count}, is in {quote(directory)}")
             next_scenario = next_scenario if next_scenario != scenario else directory / "scenario.yaml"
     if not left:
         say("all interventions are already saved")
     options = again if next_scenario == scenario else ""
     if session.is_real_time:
-        say(f"Next: mobilenet serve {quoted(next_scenario)}{options} --allow-code")
+        say(f"Next: mobilenet serve {quote(next_scenario)}{options} --allow-code")
         return
     allow = " --allow-code" if any(session.scenario.code()) else ""
-    say(f"Next: mobilenet run {quoted(next_scenario)}{options}{allow}")
+    say(f"Next: mobilenet run {quote(next_scenario)}{options}{allow}")

@@ -44,7 +44,7 @@ class Commands(Mapping[str, Any]):
     """The commands of all panels. A command is imported when it is looked up, so that each starts sooner."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+        self._commands: dict[str, Any] = {}
         self._panels = {name: panel for panel, commands in PANELS.items() for name in commands}
 
     def __iter__(self) -> Iterator[str]:
@@ -54,13 +54,13 @@ class Commands(Mapping[str, Any]):
         return len(self._panels)
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
+        if name not in self._commands:
             panel = self._panels[name]
             module, function = PANELS[panel][name].split(":")
             one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
             one.command(name, rich_help_panel=panel)(getattr(import_module(f"mobilenet.cli.{module}"), function))
-            self._made[name] = get_command(one)
-        return self._made[name]
+            self._commands[name] = get_command(one)
+        return self._commands[name]
 
 
 class AllCommands(Group):
@@ -95,8 +95,8 @@ SIMULATING = (
 )  # where edited sources would cost half of the speed
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         say(f"mobilenet {__version__}")
         raise typer.Exit()
 

@@ -12,7 +12,7 @@ import typer
 from mobilenet.cli.console import Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 
 NARROWEST_IN, WIDEST_IN = 3, 40  # of a figure
 
@@ -68,7 +68,7 @@ def map_(
             size = draw(run, target, tiles, frames_in=Path(name) if is_missing else None)
         fetches = "with tiles from openstreetmap.org" if tiles else "makes no network requests"
         say(f"{target}: {size / 1e6:.1f} MB, {fetches}")
-        say(f"Next: open {quoted(target)} in a browser; space plays, h goes to the next handoff")
+        say(f"Next: open {quote(target)} in a browser; space plays, h goes to the next handoff")
 
 
 def _width(value: float | None) -> float | None:
@@ -114,9 +114,9 @@ def figures(
         folder, look = out or directory / "figures", Look(_suffixes(formats), not plain, not plain, width)
         is_study = _is_study_with_tables(directory)
         of_studies = {"--metric": metrics, "--x": x, "--latex": latex, "--markdown": markdown}
-        given = [option for option, value in of_studies.items() if value]
-        if given and not is_study:
-            fail(f"{given[0]} applies only to studies; {quoted(directory)} is a run", Exit.BAD_INPUT)
+        study_options = [option for option, value in of_studies.items() if value]
+        if study_options and not is_study:
+            fail(f"{study_options[0]} applies only to studies; {quote(directory)} is a run", Exit.BAD_INPUT)
         with together(folder) as place:
             if is_study:
                 drawn = study_figures(directory, place, look, metrics or (), x)
@@ -126,8 +126,8 @@ def figures(
             if plain:
                 _write_captions(drawn, place)
         for title, path in [*((title, path) for title, path, _ in drawn), *(("Means", path) for path in written)]:
-            say(f"{title}: {quoted(folder / path.name)}")
-        say(f"Next: open the figures in {quoted(folder)}")
+            say(f"{title}: {quote(folder / path.name)}")
+        say(f"Next: open the figures in {quote(folder)}")
 
 
 def _write_captions(drawn: Sequence[tuple[str, Path, str]], place: Path) -> None:
@@ -164,7 +164,7 @@ def report(
         _is_study_with_tables(directory)
         target = out or directory / "report.html"
         size = draw(directory, target)
-        say(f"{quoted(target)}: {size / 1e6:.1f} MB. Next: open it in a browser")
+        say(f"{quote(target)}: {size / 1e6:.1f} MB. Next: open it in a browser")
 
 
 def _is_study_with_tables(directory: Path) -> bool:

@@ -10,7 +10,7 @@ import typer
 from mobilenet.cli.console import Exit, fail, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import error_console, progress
-from mobilenet.quoting import counted, cut, quoted, spelled_out
+from mobilenet.quoting import cut, pluralize, quote, spell_out
 
 LONGEST = 2000  # characters of a line
 REPEATED = (
@@ -60,43 +60,43 @@ def replay(
             lines, again = lines_of(run, update, allow_code)
         if again:
             say(REPEATED)
-        found = lines_of_node(lines, node, life, run)
-        told = [event for event, _ in exchanges(found)]
+        node_lines = lines_of_node(lines, node, life, run)
+        events = [event for event, _ in exchanges(node_lines)]
         if out is not None:
-            _write(out, told, f"the events of life {life} of {node}")
+            _write(out, events, f"the events of life {life} of {node}")
             return
         protocol: Any = load_scenario(run / "scenario.yaml").protocol
         if not hasattr(protocol, "answer_within_s"):
             raise RunError(
                 f"{run}: the run has recorded lines of programs, but its protocol is not a program in virtual time"
             )
-        words = _found_here(command) if command else _command_of(protocol, node)
+        words = _resolve_files(command) if command else _command_of(protocol, node)
         if not allow_code:
             raise ScenarioError(
                 f"{cut(' '.join(words), 200)}: runs a program with your full permissions; if you trust it, pass"
                 " --allow-code"
             )
-        parting = feed(found, words, run, protocol.answer_within_s if within_s is None else within_s)
+        parting = feed(node_lines, words, run, protocol.answer_within_s if within_s is None else within_s)
         if parting is None:
-            many = counted(len(told), "answer")
-            say(f"{node}, life {life}: {many}, all as recorded. Next: mobilenet show {quoted(run)}")
+            many = pluralize(len(events), "answer")
+            say(f"{node}, life {life}: {many}, all as recorded. Next: mobilenet show {quote(run)}")
             return
-        say(f"{node}, life {life}: the answer to event {parting.number} of {len(told)} differs")
-        for title, texts in (("told", [parting.told]), ("recorded", parting.recorded), ("now", parting.answered)):
+        say(f"{node}, life {life}: the answer to event {parting.number} of {len(events)} differs")
+        for title, texts in (("told", [parting.event]), ("recorded", parting.recorded), ("now", parting.answered)):
             for text in texts:
-                say(f"  {title:9} {spelled_out(cut(text, LONGEST))}")
+                say(f"  {title:9} {spell_out(cut(text, LONGEST))}")
         played = " --allow-code" if again else ""  # it has to be once more
-        say(f"Next: mobilenet replay {quoted(run)} --node {node} --life {life} -o told.jsonl{played}, to debug it")
+        say(f"Next: mobilenet replay {quote(run)} --node {node} --life {life} -o told.jsonl{played}, to debug it")
         raise typer.Exit(Exit.VIOLATED)
 
 
-def _write(out: Path, told: list[str], what: str) -> None:
+def _write(out: Path, events: list[str], what: str) -> None:
     with writing(out):
-        out.write_text("".join(f"{line}\n" for line in told), encoding="utf-8")
-    say(f"{out}: {what}, {counted(len(told), 'event')}. Next: PROGRAM < {quoted(out)}")
+        out.write_text("".join(f"{line}\n" for line in events), encoding="utf-8")
+    say(f"{out}: {what}, {pluralize(len(events), 'event')}. Next: PROGRAM < {quote(out)}")
 
 
-def _found_here(command: list[str]) -> list[str]:
+def _resolve_files(command: list[str]) -> list[str]:
     """Resolve files from the current folder; the run has its own copies."""
     return [str(Path(word).resolve()) if Path(word).is_file() else word for word in command]
 
@@ -131,17 +131,15 @@ def shrink(
             search = Shrinking(run, allow_code, most, lambda summary: status.update(f"smallest so far: {summary}"))
             search.run()
         small = api.run(search.scenario, out=target, overrides=search.to_look_at, allow_code=allow_code)
-        tried = counted(search.trials, "run")
+        tried = pluralize(search.trials, "run")
         if search.trials >= most:
             tried += ", the maximum; --trials raises it"
         say(f"{search.violated} is still violated with {search.summary()}; tried: {tried}")
         verdict = small.verdicts[search.violated]
         say(f"{search.violated} {verdict.answer}: {verdict.explanation}")
         allow = " --allow-code" if allow_code else ""
-        say(f"Repeat: mobilenet run {quoted(target / 'scenario.yaml')}{allow}")
+        say(f"Repeat: mobilenet run {quote(target / 'scenario.yaml')}{allow}")
         around = search.around(small)
         say(
-            f"Next: mobilenet spacetime {quoted(target)} {around}"
-            if around
-            else f"Next: mobilenet show {quoted(target)}"
+            f"Next: mobilenet spacetime {quote(target)} {around}" if around else f"Next: mobilenet show {quote(target)}"
         )

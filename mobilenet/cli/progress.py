@@ -96,8 +96,10 @@ def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
 
             def update(standing: Standing) -> None:
                 if is_new(standing, standing.round):  # the speed is that of this round
-                    bar.reset(task, total=standing.done + standing.failed + standing.left, description=_told(standing))
-                bar.update(task, completed=standing.done + standing.failed, description=_told(standing))
+                    bar.reset(
+                        task, total=standing.done + standing.failed + standing.left, description=_description(standing)
+                    )
+                bar.update(task, completed=standing.done + standing.failed, description=_description(standing))
 
             yield update
 
@@ -118,7 +120,9 @@ def _plain_runs_progress() -> Callable[[Standing], None]:
             is_known = ended - before >= max(standing.configurations, LEAST_KNOWN)
             each_s = (now - since) / (ended - before) if is_known else None
             left = "" if each_s is None else f", about {each_s * standing.left:.0f} s left"
-            print(_told(standing) + left + (" in this round" * (standing.round > 1)), file=sys.stderr, flush=True)
+            print(
+                _description(standing) + left + (" in this round" * (standing.round > 1)), file=sys.stderr, flush=True
+            )
 
     return tell
 
@@ -131,18 +135,18 @@ def _new_work() -> Callable[..., bool]:
 
     def is_new(standing: Standing, more: object = None) -> bool:
         ended, kind = standing.done + standing.failed, (standing.configurations, more)
-        found = not last or ended < last[0][0] or last[0][1] != kind
+        is_other_work = not last or ended < last[0][0] or last[0][1] != kind
         last[:] = [(ended, kind)]
-        return found
+        return is_other_work
 
     return is_new
 
 
-def _told(standing: Standing) -> str:
-    said = f"{standing.done} done, {standing.failed} failed, {standing.left} left"
+def _description(standing: Standing) -> str:
+    text = f"{standing.done} done, {standing.failed} failed, {standing.left} left"
     if standing.most_left > standing.left:
-        said = f"round {standing.round}: {said} (at most {standing.most_left})"
-    return said + (f"; {standing.note}" if standing.note else "")
+        text = f"round {standing.round}: {text} (at most {standing.most_left})"
+    return text + (f"; {standing.note}" if standing.note else "")
 
 
 @contextmanager

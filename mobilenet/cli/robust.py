@@ -11,7 +11,7 @@ from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Master, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 
 def robust(
@@ -44,16 +44,16 @@ def robust(
     """Repeat a comparison on other radio models."""
     with reporting(quiet and not dry_run):
         from mobilenet.studies.robust import robust as robustness
-        from mobilenet.studies.robust.words import RADIO_HEAD, radio_row, said_of_mac
+        from mobilenet.studies.robust.words import RADIO_HEAD, mac_sentence, radio_row
         from mobilenet.studies.spark import local_master
 
         refuse_both(master, workers)
         chosen = None if radios is None else [name.strip() for name in radios.split(",") if name.strip()]
         plan = robustness.plan(study, chosen, obstacles, allow_code)
         print_table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios])
-        if mac := said_of_mac(plan):
+        if mac := mac_sentence(plan):
             say(mac)
-        say(f"{counted(len(plan.radios), 'radio')}, at least {plan.runs} runs on each")
+        say(f"{pluralize(len(plan.radios), 'radio')}, at least {plan.runs} runs on each")
         place = out or robustness.default_directory(plan.study, study)
         if dry_run:
             say(f"Next: {_again(study, radios, obstacles, out, allow_code)}")
@@ -76,41 +76,41 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
 
     failed = [f"{result.store.path.name}/{line}" for result in done for line in result.failed]
     violated = [result.store.runs / run for result in done for run in result.violated]
-    for line in [f"failed: {line}" for line in failed[:10]] + [f"violated: {quoted(run)}" for run in violated[:10]]:
+    for line in [f"failed: {line}" for line in failed[:10]] + [f"violated: {quote(run)}" for run in violated[:10]]:
         say(line, always=True)
-    found, unclear = robustness.judge(plan, place), without_mean(done)
+    claims, unclear = robustness.judge(plan, place), without_mean(done)
     with together(place) as fresh, stamping_of(place, f"mobilenet robust STUDY/study.yaml{done[0].store.permission()}"):
-        write_rows(fresh, "robust", robustness.rows(found))
-        write_text(fresh / "robust.md", in_text(markdown(plan, found, unclear), "\n<!-- ", " -->"))
+        write_rows(fresh, "robust", robustness.rows(claims))
+        write_text(fresh / "robust.md", in_text(markdown(plan, claims, unclear), "\n<!-- ", " -->"))
         for suffix in ("svg", "png"):
-            draw(plan.factor, plan.names, plan.study.confidence, found, fresh / f"robust.{suffix}")
-    _print_claims(plan, found)
+            draw(plan.factor, plan.names, plan.study.confidence, claims, fresh / f"robust.{suffix}")
+    _print_claims(plan, claims)
     for line in unclear:
         say(f"{line}: the backlog at stations and hosts keeps growing, so the mean is undefined")
-    say(f"{totals(found)}; {quoted(place / 'robust.md')} contains the intervals, and robust.csv contains all numbers")
+    say(f"{totals(claims)}; {quote(place / 'robust.md')} contains the intervals, and robust.csv contains all numbers")
     if failed:
-        fail(f"{counted(len(failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
+        fail(f"{pluralize(len(failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if violated:
-        say(f"Next: mobilenet verify {quoted(violated[0])}")
+        say(f"Next: mobilenet verify {quote(violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
-    say(f"Next: look at {quoted(place / 'robust.png')}")
+    say(f"Next: look at {quote(place / 'robust.png')}")
 
 
 def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | None, allow_code: bool) -> str:
     """The command that does it."""
-    words = ["mobilenet robust", quoted(study)]
+    words = ["mobilenet robust", quote(study)]
     for option, value in (("--radios", radios), ("--obstacles", obstacles), ("--out", out)):
-        words += [] if value is None else [option, quoted(Path(value))]
+        words += [] if value is None else [option, quote(Path(value))]
     return " ".join([*words, *(["--allow-code"] if allow_code else [])])
 
 
-def _print_claims(plan: Any, found: list[Any]) -> None:
+def _print_claims(plan: Any, claims: list[Any]) -> None:
     from mobilenet.studies.robust.verdicts import ratios_of
     from mobilenet.studies.robust.words import cells, name_of
 
-    as_ratios = ratios_of(found)
+    as_ratios = ratios_of(claims)
     head = ("metric", "comparison", *(radio.name for radio in plan.radios), "verdict")
     print_table(
         head,
-        [(c.metric, name_of(c, plan), *cells(c, c.metric in as_ratios, intervals=False), c.verdict) for c in found],
+        [(c.metric, name_of(c, plan), *cells(c, c.metric in as_ratios, intervals=False), c.verdict) for c in claims],
     )

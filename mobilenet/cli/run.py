@@ -25,7 +25,7 @@ from mobilenet.cli.options import (
     Seed,
 )
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import counted, cut, quoted, shown, spelled_out
+from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
 
 MOST_PARTITIONS = 10  # in a summary
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
@@ -82,10 +82,10 @@ def end_with_verdicts(done: Any) -> NoReturn:
     _print_warnings(done.warnings)
     _print_owed(done)
     _print_failed_metrics(done)
-    if told := sorted(done.path.glob("*.stderr.txt")):
-        example = ", for example" if told[1:] else ""
-        say(f"{counted(len(told), 'program')} wrote to standard error; see {quoted(told[0])}{example}")
-    say(f"Next: mobilenet show {quoted(done.path)}")
+    if stderr_files := sorted(done.path.glob("*.stderr.txt")):
+        example = ", for example" if stderr_files[1:] else ""
+        say(f"{pluralize(len(stderr_files), 'program')} wrote to standard error; see {quote(stderr_files[0])}{example}")
+    say(f"Next: mobilenet show {quote(done.path)}")
     failed = done.failed_metrics and done.verdict != "violated"
     raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
 
@@ -111,8 +111,8 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
             f"{done.path}: two runs of the scenario have different events, although all programs wrote the same lines",
             Exit.BAD_INPUT,
         )
-    way = "wrote" if parting.said else "received"
-    pair = [("nothing more" if text is None else spelled_out(cut(text, 300))) for text in (parting.once, parting.then)]
+    way = "wrote" if parting.is_output else "received"
+    pair = [("nothing more" if text is None else spell_out(cut(text, 300))) for text in (parting.once, parting.then)]
     fail(
         f"{parting.node}: two runs differ in line {parting.number} of the lines that its program {way} in life"
         f" {parting.life}; the first run has {pair[0]}, the second {pair[1]}; expected a program whose output depends"
@@ -139,7 +139,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
             say(f"the verdict may be unknown: {reason}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
         verb = "serve" if loaded.protocol.name in REAL_TIME else "run"
-        say(f"Next: mobilenet {verb} {quoted(scenario)}{again}{' --allow-code' if any(loaded.code()) else ''}")
+        say(f"Next: mobilenet {verb} {quote(scenario)}{again}{' --allow-code' if any(loaded.code()) else ''}")
 
 
 def verify(
@@ -160,9 +160,9 @@ def verify(
             from mobilenet.cli.study_results import verify_study
 
             if repeat:
-                fail(f"--repeat applies only to a single run; name one in {quoted(run / 'runs')}", Exit.BAD_INPUT)
+                fail(f"--repeat applies only to a single run; name one in {quote(run / 'runs')}", Exit.BAD_INPUT)
             answer = verify_study(run)
-            say(f"Next: mobilenet show {quoted(run)}")
+            say(f"Next: mobilenet show {quote(run)}")
             raise typer.Exit(EXITS[answer])
         from mobilenet.api import judge_anew
         from mobilenet.verify.declared import scenario_of, warnings_by
@@ -177,7 +177,7 @@ def verify(
         answer = overall(verdicts)
         if repeat and answer != "violated" and not _is_repeated(run, allow_code):
             answer = "violated"
-        say(f"{run}: {answer}. Next: mobilenet report {quoted(run)}")
+        say(f"{run}: {answer}. Next: mobilenet report {quote(run)}")
         raise typer.Exit(EXITS[answer])
 
 
@@ -186,13 +186,13 @@ def _is_repeated(directory: Path, allow_code: bool) -> bool:
     from mobilenet.replay.comparison import difference
 
     with progress(False, "repeating") as update:
-        found = difference(directory, update, allow_code)
+        divergence = difference(directory, update, allow_code)
     say(
-        f"the repeated run differs: {found}"
-        if found
+        f"the repeated run differs: {divergence}"
+        if divergence
         else "repeated: the two records are the same in every row, counter and manifest entry"
     )
-    return found is None
+    return divergence is None
 
 
 def show(
@@ -213,10 +213,10 @@ def show(
             show_study(run, metrics or (), as_json)
             return
         if metrics:
-            fail(f"--metric applies only to studies; {quoted(run)} is a run", Exit.BAD_INPUT)
+            fail(f"--metric applies only to studies; {quote(run)} is a run", Exit.BAD_INPUT)
         from mobilenet.api import Run
         from mobilenet.metrics.registry import meaning
-        from mobilenet.rundir.kinds import PROCESSES, kind_of
+        from mobilenet.rundir.kinds import PROCESSES, run_kind
         from mobilenet.rundir.reader import glance_at_tables
         from mobilenet.scenario.radio_words import radio_of_run
 
@@ -226,9 +226,11 @@ def show(
         if as_json:
             _print_json(opened)
             return
-        own, of_processes = opened.manifest.get("own_metrics"), kind_of(opened.manifest) is PROCESSES
+        own, of_processes = opened.manifest.get("own_metrics"), run_kind(opened.manifest) is PROCESSES
         words = own if isinstance(own, dict) else None
-        rows = [(name, shown(value), meaning(name, of_processes, words)) for name, value in opened.metrics.items()]
+        rows = [
+            (name, format_number(value), meaning(name, of_processes, words)) for name, value in opened.metrics.items()
+        ]
         print_table(("metric", "value", "what it is"), rows, right=[1])
         if (radio := radio_of_run(run)) is not None:
             say(f"radio: {radio}")
@@ -238,7 +240,7 @@ def show(
         _print_owed(opened)
         _print_failed_metrics(opened)
         look = "figures" if of_processes else "map"
-        say(f"{run}: {opened.verdict}. Next: mobilenet {look} {quoted(run)}")
+        say(f"{run}: {opened.verdict}. Next: mobilenet {look} {quote(run)}")
 
 
 def _print_json(opened: Any) -> None:
@@ -249,20 +251,20 @@ def _print_json(opened: Any) -> None:
 
 def _summary(done: Any) -> str:
     from mobilenet.engine.native import why_interpreted
-    from mobilenet.rundir.kinds import PROCESSES, kind_of
+    from mobilenet.rundir.kinds import PROCESSES, run_kind
 
     m, manifest = done.metrics, done.manifest
     speed = manifest["simulated_s"] / max(manifest["wall_s"], 1e-9)
-    if kind_of(manifest) is PROCESSES:
+    if run_kind(manifest) is PROCESSES:
         return _process_summary(done)
     interpreted = why_interpreted()
     outdated = f"; {interpreted}" if interpreted else ""
-    handoffs = f" {counted(m['handoffs'], 'handoff')}," if "handoffs" in m else ""
+    handoffs = f" {pluralize(m['handoffs'], 'handoff')}," if "handoffs" in m else ""
     return (
         f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times real time"
-        f"{outdated})\n{counted(m['broadcasts'], 'broadcast')}, {counted(m['deliveries'], 'delivery')}, mean delay"
-        f" {shown(m['delivery_delay_mean_s'])} s,{handoffs} {counted(m['crashes'], 'crash')},"
-        f" collision ratio {shown(m['collision_ratio'])}\nverdict: {done.verdict}"
+        f"{outdated})\n{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, mean delay"
+        f" {format_number(m['delivery_delay_mean_s'])} s,{handoffs} {pluralize(m['crashes'], 'crash')},"
+        f" collision ratio {format_number(m['collision_ratio'])}\nverdict: {done.verdict}"
     )
 
 
@@ -272,11 +274,11 @@ def _process_summary(done: Any) -> str:
     of_them = f", {lost} of them lost" if lost else ""
     return "\n".join(
         [
-            f"{counted(manifest['processes'], 'process')}, {manifest['simulated_s']:g} t.u. simulated in"
+            f"{pluralize(manifest['processes'], 'process')}, {manifest['simulated_s']:g} t.u. simulated in"
             f" {manifest['wall_s']:.1f} s",
-            f"{counted(m['broadcasts'], 'broadcast')}, {counted(m['deliveries'], 'delivery')}, latency"
-            f" {shown(m['latency'])} t.u., {counted(m['messages'], 'message')}{of_them},"
-            f" {counted(m['crashes'], 'crash')}",
+            f"{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, latency"
+            f" {format_number(m['latency'])} t.u., {pluralize(m['messages'], 'message')}{of_them},"
+            f" {pluralize(m['crashes'], 'crash')}",
             *([] if lost is None else _partitions(done.path)),
             f"verdict: {done.verdict}",
         ]

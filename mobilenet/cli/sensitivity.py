@@ -12,7 +12,7 @@ from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, ScenarioFile, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 
 def sensitivity(
@@ -60,14 +60,14 @@ def sensitivity(
         from mobilenet.studies.sensitivity import sensitivity as screening
         from mobilenet.studies.spark import local_master
 
-        asked = tuple(metric) if metric else (screening.METRIC,)
+        metrics = tuple(metric) if metric else (screening.METRIC,)
         question = screening.Question(
-            scenario, tuple(keys), asked, trajectories, replications, seed, tuple(overrides or ())
+            scenario, tuple(keys), metrics, trajectories, replications, seed, tuple(overrides or ())
         )
         planned, place = screening.plan(question, allow_code), out or screening.default_directory(question)
         points = int(planned.numbers.max()) + 1
-        runs = counted(points * replications, "run")
-        say(f"{counted(len(planned.ranges), 'key')}, {counted(points, 'point')}, {runs} in all; {quoted(place)}")
+        runs = pluralize(points * replications, "run")
+        say(f"{pluralize(len(planned.ranges), 'key')}, {pluralize(points, 'point')}, {runs} in all; {quote(place)}")
         with keeping_what_is_done(), runs_progress(quiet) as update:
             done = screening.run(planned, place, master or local_master(workers), update, say, allow_code)
         _end(planned, done, place, as_json)
@@ -83,23 +83,23 @@ def _end(planned: Any, done: Any, place: Path, as_json: bool) -> None:
     for line in done.doubts:
         say(line)
     if done.failed:
-        fail(f"{counted(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
+        fail(f"{pluralize(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     metrics, study = planned.question.metrics, planned.study
-    found = [row for row in table_rows(place, f"{SCREENING}.csv") if row["metric"] in metrics]
+    rows = [row for row in table_rows(place, f"{SCREENING}.csv") if row["metric"] in metrics]
     if as_json:
         kinds = {"metric": str, "key": str, "range": str, "trajectories": int}
-        said = [{name: kinds.get(name, float)(text) for name, text in row.items()} for row in found]
-        say(json.dumps(said, indent=1), always=True)
+        document = [{name: kinds.get(name, float)(text) for name, text in row.items()} for row in rows]
+        say(json.dumps(document, indent=1), always=True)
     of_processes = isinstance(study.base(), ProcessScenario)
     head = ("key", "size", f"{study.confidence * 100:g} % interval", "signed", "spread", "p (Holm)")
     for metric in metrics:
         say(f"Average change of {axis_name(metric, of_processes)} over the range of each key, largest first:")
-        print_table(head, [_line(row) for row in found if row["metric"] == metric], right=[1, 2, 3, 4, 5])
-    say(f"{quoted(place / 'sensitivity.csv')} contains all numbers")
+        print_table(head, [_line(row) for row in rows if row["metric"] == metric], right=[1, 2, 3, 4, 5])
+    say(f"{quote(place / 'sensitivity.csv')} contains all numbers")
     if done.violated:
-        say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
+        say(f"Next: mobilenet verify {quote(done.store.runs / done.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
-    say(f"Next: mobilenet report {quoted(place)}")
+    say(f"Next: mobilenet report {quote(place)}")
 
 
 def _line(row: dict[str, str]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from mobilenet.cli.entering import enter, require_shell, shell_of
 from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.cli.run import end_with_verdicts, offering_force
-from mobilenet.quoting import counted, shown
+from mobilenet.quoting import format_number, pluralize
 
 
 def serve(
@@ -64,32 +64,32 @@ def serve(
         from mobilenet.scenario import load_scenario
         from mobilenet.scenario.given import as_options
 
-        asked: list[str] = []
+        stop_reasons: list[str] = []
         protocol = load_scenario(scenario, overrides or []).protocol
         begins = partial(_say_addresses, protocol)
         require_shell(protocol, shell)
-        _take_ctrl_c(asked)
+        _take_ctrl_c(stop_reasons)
         with (
             progress(quiet or shell is not None, scenario.stem) as update,
             offering_force(),
-            shell_of(shell, asked) as terminal,
+            shell_of(shell, stop_reasons) as terminal,
         ):
             done = api.run(
                 scenario, None, out, as_options(overrides, seed), update, allow_code, replace=force,
-                real_time=RealTime(hard_limit_ms, lambda: asked[0] if asked else "", begins, terminal),
+                real_time=RealTime(hard_limit_ms, lambda: stop_reasons[0] if stop_reasons else "", begins, terminal),
             )  # fmt: skip
         say(_summary(done))
         end_with_verdicts(done)
 
 
-def _take_ctrl_c(asked: list[str]) -> None:
+def _take_ctrl_c(stop_reasons: list[str]) -> None:
     """The first one ends the run, and the record is kept; a second one ends the command."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.SIG_IGN:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        asked.append("Ctrl-C")
+        stop_reasons.append("Ctrl-C")
         signal.signal(signal.SIGINT, before)
 
     signal.signal(signal.SIGINT, stop)
@@ -129,43 +129,47 @@ REFUSED = (  # packets of a node
 
 
 def _summary(done: Any) -> str:
-    m, told = done.metrics, done.manifest["real_time"]
-    late = {"p50": 0.0, "p99": 0.0, "max": 0.0, **told["lateness_ms"]}
+    m, facts = done.metrics, done.manifest["real_time"]
+    late = {"p50": 0.0, "p99": 0.0, "max": 0.0, **facts["lateness_ms"]}
     end_s = min(done.manifest["duration_s"], done.manifest["simulated_s"])
     since_s = min(done.manifest["warmup_s"], end_s)
     lines = [
         f"{done.manifest['simulated_s']:g} s in real time; lateness p50 {late['p50']:g} ms, p99 {late['p99']:g} ms,"
         f" maximum {late['max']:g} ms",
-        f"from {since_s:g} to {end_s:g} s: {counted(m['datagrams'], 'datagram')},"
-        f" {shown(m['datagrams_received'])} received, mean delay"
-        f" {shown(m['datagram_delay_mean_s'])} s; {counted(m['broadcasts'], 'broadcast')},"
-        f" {counted(m['deliveries'], 'delivery')}, {counted(m['crashes'], 'crash')}",
-        *(f"in the whole run: {counted(told[key], 'datagram')} {what}" for key, what in UNDELIVERED if told.get(key)),
+        f"from {since_s:g} to {end_s:g} s: {pluralize(m['datagrams'], 'datagram')},"
+        f" {format_number(m['datagrams_received'])} received, mean delay"
+        f" {format_number(m['datagram_delay_mean_s'])} s; {pluralize(m['broadcasts'], 'broadcast')},"
+        f" {pluralize(m['deliveries'], 'delivery')}, {pluralize(m['crashes'], 'crash')}",
         *(
-            f"in the whole run: {counted(count, 'packet')} from {name} {what}"
-            for key, what in REFUSED
-            for name, count in told.get(key, {}).items()
+            f"in the whole run: {pluralize(facts[key], 'datagram')} {what}"
+            for key, what in UNDELIVERED
+            if facts.get(key)
         ),
-        *_remarks(told),
+        *(
+            f"in the whole run: {pluralize(count, 'packet')} from {name} {what}"
+            for key, what in REFUSED
+            for name, count in facts.get(key, {}).items()
+        ),
+        *_remarks(facts),
         f"verdict: {done.verdict}",
     ]
     return "\n".join(lines)
 
 
-def _remarks(told: dict[str, Any]) -> Iterator[str]:
+def _remarks(facts: dict[str, Any]) -> Iterator[str]:
     """What users may want to change."""
-    for sender, pair in told.get("senders_renamed", ()):
+    for sender, pair in facts.get("senders_renamed", ()):
         yield f"{sender} sent from its own address to addresses of {pair}; these datagrams were attributed to {sender}"
-    if told.get("senders_renamed"):
+    if facts.get("senders_renamed"):
         yield "programs that pass on addresses may need protocol.flat: true"
-    for path in told["logs_that_never_were"]:
+    for path in facts["logs_that_never_were"]:
         yield f"{path}: this log file was never created, so its lines are unknown"
-    for name in told["outputs_cut"]:
+    for name in facts["outputs_cut"]:
         yield f"{name}: only the first part of its standard output was read (protocol.limits.output_mb)"
-    if two := told.get("claimed_twice"):
+    if two := facts.get("claimed_twice"):
         yield (
             f"several programs sent datagrams as {', '.join(two)}; expected one program for each host,"
             " or protocol.own_port"
         )
-    if asked := told.get("asked_for_tcp"):
-        yield f"hosts whose TCP connections were refused: {', '.join(asked)}"
+    if hosts := facts.get("asked_for_tcp"):
+        yield f"hosts whose TCP connections were refused: {', '.join(hosts)}"

@@ -16,7 +16,7 @@ import typer
 from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, say, was_stopped
 from mobilenet.cli.options import AllowCode, Master, Overrides, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 MOST_ROWS = 40  # of a table, on the screen
 
@@ -74,9 +74,9 @@ def study(
                 studies.estimate(declared, allow_code, place), workers or os.cpu_count() or 1, studies.SPARK_S
             )
             options = [("--out", out), ("--replications", replications), ("--seed", seed)]
-            given = [f"--set {shlex.quote(override)}" for override in overrides or ()]
-            given += [f"{option} {shlex.quote(str(value))}" for option, value in options if value is not None]
-            say(" ".join(["Next: mobilenet study", quoted(study), *given, *(["--allow-code"] if allow_code else [])]))
+            words = [f"--set {shlex.quote(override)}" for override in overrides or ()]
+            words += [f"{option} {shlex.quote(str(value))}" for option, value in options if value is not None]
+            say(" ".join(["Next: mobilenet study", quote(study), *words, *(["--allow-code"] if allow_code else [])]))
             return
         refuse_both(master, workers)
         places.append(place)
@@ -89,14 +89,14 @@ def _end(done: Any) -> None:
     """Print what came out; exit unless all runs were made and none is violated."""
     _print_study(done)
     if done.failed:
-        fail(f"{counted(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
+        fail(f"{pluralize(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if done.violated:
-        say(f"Next: mobilenet verify {quoted(done.store.runs / done.violated[0])}")
+        say(f"Next: mobilenet verify {quote(done.store.runs / done.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
     if done.store.study.can_be_compared:
-        say(f"Next: mobilenet compare {quoted(done.store.path)}")
+        say(f"Next: mobilenet compare {quote(done.store.path)}")
     else:
-        say(f"Next: mobilenet show {quoted(done.store.path)}")
+        say(f"Next: mobilenet show {quote(done.store.path)}")
 
 
 def reproduce(
@@ -156,8 +156,8 @@ def reproduce(
         else:
             _reproduce_on_vcube(paper, folder, 1024 if max_n is None else max_n, processes, workers)
         for picture in mobile_figures(folder) if paper is Paper.mobile else paper_figures(paper.value, folder):
-            say(f"drawn: {quoted(picture)}")
-        say(f"Next: look at {quoted(folder / f'{paper.value}.md')}")
+            say(f"drawn: {quote(picture)}")
+        say(f"Next: look at {quote(folder / f'{paper.value}.md')}")
 
 
 def _require_sense(
@@ -234,26 +234,26 @@ def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path
     """What does not agree with print, then how much does, table by table; every row is in the file."""
     from mobilenet.papers import agreement
 
-    found = agreement.summary(rows)
-    if apart := [row for row in rows if row["verdict"] not in ("", agreement.AGREES)] if found else rows:
+    summary = agreement.summary(rows)
+    if apart := [row for row in rows if row["verdict"] not in ("", agreement.AGREES)] if summary else rows:
         _print_some(head, apart, file)
         say("")
-    if found:
-        _print_rows(agreement.HEAD, found)
+    if summary:
+        _print_rows(agreement.HEAD, summary)
         say(agreement.RULE)
-    say(f"{agreement.totals(rows)}; {quoted(file)} contains all {counted(len(rows), 'row')}")
+    say(f"{agreement.totals(rows)}; {quote(file)} contains all {pluralize(len(rows), 'row')}")
 
 
 def _print_some(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
     """The first rows; all are in the file."""
     _print_rows(head, rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
-        say(f"... and {counted(len(rows) - MOST_ROWS, 'more row')}, in {quoted(file)}")
+        say(f"... and {pluralize(len(rows) - MOST_ROWS, 'more row')}, in {quote(file)}")
 
 
 def _say_totals(answers: list[str], what: str) -> None:
     counts = Counter(answers)
-    say(f"{counted(len(answers), what)}: " + ", ".join(f"{count} {answer}" for answer, count in counts.most_common()))
+    say(f"{pluralize(len(answers), what)}: " + ", ".join(f"{count} {answer}" for answer, count in counts.most_common()))
 
 
 def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
@@ -275,8 +275,8 @@ def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
         size = sum(n * e.disk_bytes for n, e in zip(count, estimates, strict=True))
         need = "needs" if sum(count) == 1 else "need"
         say(
-            f"{name}{counted(sum(count), 'run')} left, which {need} {cpu_s:.0f} s on one core and {size / 1e6:.0f} MB"
-            f" of disk space; about {cpu_s / cores + spark_s:.0f} s with {counted(cores, 'core')}, including"
+            f"{name}{pluralize(sum(count), 'run')} left, which {need} {cpu_s:.0f} s on one core and {size / 1e6:.0f} MB"
+            f" of disk space; about {cpu_s / cores + spark_s:.0f} s with {pluralize(cores, 'core')}, including"
             f" {spark_s:.0f} s for Spark itself"
         )
 
@@ -293,6 +293,7 @@ def _print_study(done: Any) -> None:
     if (radio := radio_of_study(done.store.path)) is not None:
         say(f"radio: {radio}")
     say(
-        f"{counted(done.done, 'run')} done, {len(done.failed)} failed, {len(done.violated)} with violations; tables in"
-        f" {quoted(done.store.tables)}"
+        f"{pluralize(done.done, 'run')} done, {len(done.failed)} failed, {len(done.violated)} with"
+        " violations; tables in"
+        f" {quote(done.store.tables)}"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.cli.console import print_table, reporting, say
 from mobilenet.cli.options import AsJson, Metrics, StudyDirectory
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 if TYPE_CHECKING:
     from mobilenet.studies.effects import Effect
@@ -20,7 +20,7 @@ MOST_ROWS = 40
 MOST_EFFECTS = 10  # of a metric, on the screen
 
 
-def compare(study: StudyDirectory, wanted: Metrics = None, as_json: AsJson = False) -> None:
+def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson = False) -> None:
     """Compare the settings of a finished study.
 
     The command prints how much the levels of a factor differ, with confidence intervals. If several factors vary, it
@@ -41,32 +41,32 @@ def compare(study: StudyDirectory, wanted: Metrics = None, as_json: AsJson = Fal
             say(note)
         has_comparison = compare_study(study) is not None
         tables = study_tables(study)
-        metrics = metrics_of_interest(tables, wanted or ())
+        metrics = metrics_of_interest(tables, metric_names or ())
         effects = study_effects(study, tables.factors, metrics, tables.confidence)
         write_effects(study, effects)
         if as_json:
-            found = {"comparison": tables.comparison} if has_comparison else {"means": means(tables, metrics)}
-            say(json.dumps(found | {"effects": [effect.row() for effect in effects]}, indent=1), always=True)
+            document = {"comparison": tables.comparison} if has_comparison else {"means": means(tables, metrics)}
+            say(json.dumps(document | {"effects": [effect.row() for effect in effects]}, indent=1), always=True)
             return
         _print_effects(effects, tables, study / "effects.csv")
         if not has_comparison:
             say("The study file has no key `compare`, so these are the means of the study:\n")
             _print_means(tables, metrics)
-            say(f"Next: mobilenet report {quoted(study)}")
+            say(f"Next: mobilenet report {quote(study)}")
             return
         _print_comparison(tables)
         for line in doubts(tables.summary, tables.levels):
             say(line)
-        where = f"drawn in {quoted(study / 'comparison.png')}" if has_room(tables) else "in comparison.csv"
+        where = f"drawn in {quote(study / 'comparison.png')}" if has_room(tables) else "in comparison.csv"
         if has_room(tables):
             with together(study) as place:
                 for suffix in ("svg", "png"):
                     draw(study, place / f"comparison.{suffix}")
-        say(f"{quoted(study)}: {counted(len((tables.comparison or {})['findings']), 'comparison')}, {where}")
-        say(f"Next: mobilenet report {quoted(study)}")
+        say(f"{quote(study)}: {pluralize(len((tables.comparison or {})['findings']), 'comparison')}, {where}")
+        say(f"Next: mobilenet report {quote(study)}")
 
 
-def show_study(directory: Path, wanted: Sequence[str], as_json: bool) -> None:
+def show_study(directory: Path, metric_names: Sequence[str], as_json: bool) -> None:
     """Print the means of a study with their intervals, and how its runs were judged."""
     from mobilenet.studies.caveats import doubts
     from mobilenet.studies.tables import tables_of_what_is_there
@@ -75,18 +75,18 @@ def show_study(directory: Path, wanted: Sequence[str], as_json: bool) -> None:
 
     note = tables_of_what_is_there(directory)
     tables = study_tables(directory)
-    metrics = metrics_of_interest(tables, wanted)
+    metrics = metrics_of_interest(tables, metric_names)
     verdicts = Counter(row["verdict"] for row in tables.rows("tables/runs.csv"))
     if as_json:
-        every = metrics if wanted else list(dict.fromkeys(row["metric"] for row in tables.summary))
-        found = {
+        every = metrics if metric_names else list(dict.fromkeys(row["metric"] for row in tables.summary))
+        document = {
             "study": tables.name,
             "factors": tables.factors,
             "confidence": tables.confidence,
             "verdicts": dict(sorted(verdicts.items())),
             "means": means(tables, every),
         }
-        say(json.dumps(found, indent=1))
+        say(json.dumps(document, indent=1))
         return
     if note:
         say(note)
@@ -94,8 +94,8 @@ def show_study(directory: Path, wanted: Sequence[str], as_json: bool) -> None:
     for line in doubts(tables.summary, tables.levels):
         say(line)
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
-    say(f"{quoted(directory)}: {counted(sum(verdicts.values()), 'run')}: {judged}; --metric selects other metrics")
-    say(f"Next: mobilenet {'compare' if tables.comparison else 'report'} {quoted(directory)}")
+    say(f"{quote(directory)}: {pluralize(sum(verdicts.values()), 'run')}: {judged}; --metric selects other metrics")
+    say(f"Next: mobilenet {'compare' if tables.comparison else 'report'} {quote(directory)}")
 
 
 def means(tables: StudyTables, metrics: Sequence[str]) -> list[dict[str, Any]]:
@@ -116,7 +116,7 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
     head, rows = head_and_rows(tables, metrics)
     print_table(head, rows[:MOST_ROWS], right=list(range(len(tables.factors), len(head))))
     if len(rows) > MOST_ROWS:
-        say(f"... and {counted(len(rows) - MOST_ROWS, 'more row')}; `mobilenet figures --markdown` writes them all")
+        say(f"... and {pluralize(len(rows) - MOST_ROWS, 'more row')}; `mobilenet figures --markdown` writes them all")
     say(note_of_means(tables))
 
 
@@ -134,11 +134,11 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
         head = ("effect", "", f"{tables.confidence * 100:g} % interval", "p (Holm)")
         print_table(head, [_effect_row(effect, tables) for effect in own[:MOST_EFFECTS]], right=[1, 2, 3])
         if len(own) > MOST_EFFECTS:
-            say(f"... and {counted(len(own) - MOST_EFFECTS, 'smaller effect')}")
+            say(f"... and {pluralize(len(own) - MOST_EFFECTS, 'smaller effect')}")
         say(effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes))
         say("")
     if effects:
-        say(f"All effects are in {quoted(file)}.\n")
+        say(f"All effects are in {quote(file)}.\n")
 
 
 def _effect_row(effect: Effect, tables: StudyTables) -> tuple[str, ...]:
@@ -187,9 +187,9 @@ def verify_study(directory: Path) -> str:
             say(f"violated: {error}", always=True)
         else:
             if answer != "valid":
-                say(f"{answer}: {quoted(run)}", always=answer == "violated")
+                say(f"{answer}: {quote(run)}", always=answer == "violated")
         counts[answer] += 1
     worst = next(answer for answer in ("violated", "unknown", "valid") if counts[answer])
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-    say(f"{quoted(directory)}: {counted(len(runs), 'run')} checked again: {judged}")
+    say(f"{quote(directory)}: {pluralize(len(runs), 'run')} checked again: {judged}")
     return worst

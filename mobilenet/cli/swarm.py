@@ -17,7 +17,7 @@ from mobilenet.cli.console import LONGEST_LINE, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode
 from mobilenet.cli.progress import counting
 from mobilenet.protocols.names import AMONG_PROCESSES, DEFAULT, ON_THE_RADIO, SELECTIVE, Backbone
-from mobilenet.quoting import counted, cut, quoted
+from mobilenet.quoting import cut, pluralize, quote
 
 
 class Promises(Enum):
@@ -107,8 +107,8 @@ def _require_sense(
     allow_code: bool,
 ) -> None:
     if command is None:
-        for option, given in (("--station-command", station_command), ("--promises", promises)):
-            if given is not None:
+        for option, value in (("--station-command", station_command), ("--promises", promises)):
+            if value is not None:
                 fail(f"{option}: applies only to programs; specify --command as well", Exit.BAD_INPUT)
     _require_a_protocol(protocol, allow_code)
     if backbone is not None and protocol != DEFAULT:
@@ -140,24 +140,24 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
             advance()
             tally[result.answer] += 1
             happened.update(getattr(result, "happened", {}))
-            which, told = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
+            which, explanation = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
             if result.answer == "violated":
-                say(f"{which} violated:\n{told}")
-                say(f"Repeat: {again(result.seed, 1, **others)} --keep {quoted(keep or Path('runs'))}")
+                say(f"{which} violated:\n{explanation}")
+                say(f"Repeat: {again(result.seed, 1, **others)} --keep {quote(keep or Path('runs'))}")
             elif result.answer == ENDED_BY_ERROR:
-                say(f"{which} ended with an error: {told}")
+                say(f"{which} ended with an error: {explanation}")
                 say(f"Repeat: {again(result.seed, 1, **others)}")
             elif result.answer == "unknown":
-                say(f"{which} unknown: {told.splitlines()[0]}")
+                say(f"{which} unknown: {explanation.splitlines()[0]}")
     parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
-    say(f"{counted(count, 'schedule')} in {time.perf_counter() - started:.0f} s: {parts}")
+    say(f"{pluralize(count, 'schedule')} in {time.perf_counter() - started:.0f} s: {parts}")
     if happened:
         say(
             "Average for each schedule: "
             + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
         )
-    kept = f" --keep {quoted(keep)}" if keep is not None else ""
-    say(f"Next: {again(seed + count, count, **others)}{kept}")
+    keep_option = f" --keep {quote(keep)}" if keep is not None else ""
+    say(f"Next: {again(seed + count, count, **others)}{keep_option}")
     if tally["violated"]:
         raise typer.Exit(Exit.VIOLATED)
     raise typer.Exit(Exit.BAD_INPUT if tally[ENDED_BY_ERROR] else Exit.FINE)  # as a run that a plug-in ends

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say, writing
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 
 SHOWN = 5
 RANGE_M = 120.0
@@ -91,7 +91,7 @@ def inspect_tracks(
     """
     with reporting():
         from mobilenet.rundir.provenance import inputs_of_file
-        from mobilenet.rundir.stamp import made, stamping
+        from mobilenet.rundir.stamp import new_provenance, stamping
         from mobilenet.tracks.read import read_tracks
         from mobilenet.tracks.sites import read_sites
         from mobilenet.viz.files import whole_file
@@ -106,29 +106,29 @@ def inspect_tracks(
         recorded = read_tracks(file, format, coordinates)  # type: ignore[arg-type]
         at, sites = None, None
         if radio_of is not None:
-            found = _by_scenario(radio_of, recorded, origin)
+            inspection = _by_scenario(radio_of, recorded, origin)
         else:
             sites = None if stations is None else read_sites(stations)
             at = _origin(origin, recorded, sites)
-            found = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
-        _print(found, sites, _exchanged(recorded, found))
+            inspection = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
+        _print(inspection, sites, _is_exchanged(recorded, inspection))
         target = out or (Path() if scenario is None else scenario.parent) / f"{_stem(file)}_tracks.png"
         replaced = ", replacing the existing file" if target.exists() else ""
         again = _again(file, stations, radio_of, range_m, origin, format, coordinates)
-        command = again.replace(quoted(file), "FILE", 1)
-        with whole_file(target) as partial, stamping(made(command, inputs_of_file(file))):
-            draw(found, partial, file.name)
-        say(f"Drawn: {quoted(target)}{replaced}")
-        if _is_impossible(found, scenario, again):
+        command = again.replace(quote(file), "FILE", 1)
+        with whole_file(target) as partial, stamping(new_provenance(command, inputs_of_file(file))):
+            draw(inspection, partial, file.name)
+        say(f"Drawn: {quote(target)}{replaced}")
+        if _is_impossible(inspection, scenario, again):
             return
         if radio_of is not None:
-            say(f"Next: mobilenet check {quoted(radio_of)}")
+            say(f"Next: mobilenet check {quote(radio_of)}")
         elif scenario is None:
             say(f"Next: {again} --scenario own.yaml")
         else:
             read_as = {"format": format, "coordinates": coordinates}
-            _write_scenario(scenario, file, stations, found, range_m, at, read_as)
-            say(f"Next: mobilenet run {quoted(scenario)}")
+            _write_scenario(scenario, file, stations, inspection, range_m, at, read_as)
+            say(f"Next: mobilenet run {quote(scenario)}")
 
 
 def _require_known(format: str, coordinates: str) -> None:
@@ -145,22 +145,22 @@ def _again(
 ) -> str:
     """The command that repeats the inspection; `read_as`: format and coordinates."""
     options = {
-        "stations": stations and quoted(stations),
-        "radio-of": radio_of and quoted(radio_of),
+        "stations": stations and quote(stations),
+        "radio-of": radio_of and quote(radio_of),
         "range-m": None if range_m == RANGE_M else f"{range_m:g}",
         "origin": origin and "".join(origin.split()),
         **{name: None if value == "auto" else value for name, value in zip(READ_AS, read_as, strict=True)},
     }
-    told = (f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in options.items() if value)
-    return f"mobilenet inspect-tracks {quoted(file)}" + "".join(told)
+    arguments = (f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in options.items() if value)
+    return f"mobilenet inspect-tracks {quote(file)}" + "".join(arguments)
 
 
-def _is_impossible(found: Any, scenario: Path | None, again: str) -> bool:
+def _is_impossible(inspection: Any, scenario: Path | None, again: str) -> bool:
     """Whether no run can be made of the tracks; the reason is printed, and what helps."""
     from mobilenet.scenario.starter import LONGEST_S
     from mobilenet.world.inspection import no_run
 
-    impossible = no_run(found, LONGEST_S)
+    impossible = no_run(inspection, LONGEST_S)
     if impossible is None:
         return False
     why, helps = impossible
@@ -186,7 +186,7 @@ def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
     from mobilenet.network.radio.links import cell_m
     from mobilenet.scenario import Scenario, load_scenario
     from mobilenet.scenario.radio_world import RadioWorld
-    from mobilenet.world.inspection import LONG_GAP_S, Attached, inspect
+    from mobilenet.world.inspection import LONG_GAP_S, AttachmentRule, inspect
     from mobilenet.world.layout import station_positions
 
     scenario = load_scenario(file)
@@ -207,7 +207,7 @@ def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
         words = f"the best-received station, with a hysteresis of {rule.hysteresis_db:g} dB"
     else:
         words = f"the nearest station, with a hysteresis of {rule.nearer_m:g} m"
-    attached = Attached(RadioWorld(scenario, sites).attachment, words)
+    attached = AttachmentRule(RadioWorld(scenario, sites).attachment, words)
     return inspect(recorded.on_plane(at), sites, cell_m(scenario.wireless), LONG_GAP_S, attached)
 
 
@@ -227,9 +227,9 @@ def parse_origin(text: str) -> Any:
         )
 
 
-def _origin(given: str | None, recorded: Any, sites: Any) -> Any:
-    if given is not None:
-        return parse_origin(given)
+def _origin(text: str | None, recorded: Any, sites: Any) -> Any:
+    if text is not None:
+        return parse_origin(text)
     if sites is not None and sites.lonlat != recorded.lonlat:
         which = ("stations", "tracks") if sites.lonlat else ("tracks", "stations")
         fail(
@@ -253,40 +253,40 @@ def _stem(file: Path) -> str:
     return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:80]
 
 
-def _exchanged(told: Any, found: Any) -> bool:
+def _is_exchanged(tracks: Any, inspection: Any) -> bool:
     """Whether most jumps are gone once longitudes and latitudes have changed places."""
     from mobilenet.parameters import ScenarioError
     from mobilenet.world.inspection import inspect
 
-    if not told.lonlat or not found.jumps or abs(told.x).max() > 85:
+    if not tracks.lonlat or not inspection.jumps or abs(tracks.x).max() > 85:
         return False
-    turned = replace(told, x=told.y, y=told.x)
+    turned = replace(tracks, x=tracks.y, y=tracks.x)
     try:
         again = inspect(turned.on_plane(turned.origin()), None, 1)
     except ScenarioError:
         return False
-    return 2 * len(again.jumps) < len(found.jumps)
+    return 2 * len(again.jumps) < len(inspection.jumps)
 
 
-def _print(found: Any, sites: Any, exchanged: bool) -> None:
-    of_cells = [] if found.cells is None else _of_cells(found, sites)
-    print_table(("", ""), [*_of_tracks(found, exchanged), *of_cells])
-    if found.recorded.choice:
-        say(f"Coordinates: {found.recorded.choice}")
+def _print(inspection: Any, sites: Any, exchanged: bool) -> None:
+    of_cells = [] if inspection.cells is None else _of_cells(inspection, sites)
+    print_table(("", ""), [*_of_tracks(inspection, exchanged), *of_cells])
+    if inspection.recorded.choice:
+        say(f"Coordinates: {inspection.recorded.choice}")
 
 
-def _of_tracks(found: Any, exchanged: bool) -> list[tuple[str, str]]:
-    recorded = found.recorded
-    west, south, east, north = found.extent_m
+def _of_tracks(inspection: Any, exchanged: bool) -> list[tuple[str, str]]:
+    recorded = inspection.recorded
+    west, south, east, north = inspection.extent_m
     begins, since = float(recorded.t_s.min()), ""
     if recorded.begins_s:
         first = datetime.fromtimestamp(recorded.begins_s, UTC).replace(tzinfo=None)
         since = f", counted from {first.isoformat(' ', 'seconds')} UTC"
-    interval, speed, gaps = "–", "–", f"{len(found.gaps)}{_findings(found.gaps, 's')}"
+    interval, speed, gaps = "–", "–", f"{len(inspection.gaps)}{_findings(inspection.gaps, 's')}"
     if len(recorded.t_s) > len(recorded.names):
-        interval = "p5 {:g}, median {:g}, p95 {:g} s".format(*found.interval_s)
-    if len(found.speeds[0]):
-        speed = "p5 {:.2f}, median {:.2f}, p95 {:.2f}, maximum {:.2f} m/s".format(*found.speed_mps)
+        interval = "p5 {:g}, median {:g}, p95 {:g} s".format(*inspection.interval_s)
+    if len(inspection.speeds[0]):
+        speed = "p5 {:.2f}, median {:.2f}, p95 {:.2f}, maximum {:.2f} m/s".format(*inspection.speed_mps)
     if recorded.waypoints:
         gaps = "none between waypoints by definition"
     exchange = "; are lon and lat swapped?" if exchanged else ""
@@ -295,7 +295,7 @@ def _of_tracks(found: Any, exchanged: bool) -> list[tuple[str, str]]:
         ("hosts", f"{len(recorded.names):,}"),
         ("samples", f"{len(recorded.t_s):,}"),
         ("time", f"{begins:g} to {float(recorded.t_s.max()):g} s{since}"),
-        ("host time", f"{found.host_s / 3600:.3g} h"),
+        ("host time", f"{inspection.host_s / 3600:.3g} h"),
         (
             "extent",
             f"{east - west:,.0f} by {north - south:,.0f} m, x {west:.1f} to {east:.1f}, y {south:.1f} to {north:.1f}",
@@ -303,38 +303,38 @@ def _of_tracks(found: Any, exchanged: bool) -> list[tuple[str, str]]:
         ("sample interval", interval),
         ("speed", speed),
         ("gaps of more than 10 s", gaps),
-        ("jumps above 70 m/s", f"{len(found.jumps)}{_findings(found.jumps, 'm/s')}{exchange}"),
+        ("jumps above 70 m/s", f"{len(inspection.jumps)}{_findings(inspection.jumps, 'm/s')}{exchange}"),
     ]
 
 
-def _of_cells(found: Any, sites: Any) -> list[tuple[str, str]]:
-    cells, covered = found.cells, "–"
+def _of_cells(inspection: Any, sites: Any) -> list[tuple[str, str]]:
+    cells, covered = inspection.cells, "–"
     merged = f" ({sites.merged} cells at the same positions merged)" if sites is not None and sites.merged else ""
     unused = f"{cells.unused} of them unused" if cells.unused else "all used"
-    if found.host_s:
+    if inspection.host_s:
         out_of_reach = f"{cells.uncovered_host_s / 3600:.3g} h out of reach"
         covered = f"{100 * cells.covered_share:.1f} % of the hosts' time; {out_of_reach}"
     return [
         ("stations", f"{len(cells.stations_m):,}{merged}, {unused}"),
         ("covered", covered),
         ("served by", cells.rule),
-        ("expected handoffs", f"{len(cells.handoffs_m):,} ({found.handoffs_per_host_hour:.1f} per host per hour)"),
+        ("expected handoffs", f"{len(cells.handoffs_m):,} ({inspection.handoffs_per_host_hour:.1f} per host per hour)"),
         ("hosts in the fullest cell", f"{cells.busiest}"),
     ]
 
 
-def _findings(found: Any, unit: str) -> str:
-    listed = [f"line {each.line} ({_short(each.host)}, {each.value:.0f} {unit})" for each in found[:SHOWN]]
-    return (": " + ", ".join(listed) + (", ..." if len(found) > SHOWN else "")) if listed else ""
+def _findings(findings: Any, unit: str) -> str:
+    listed = [f"line {each.line} ({_short(each.host)}, {each.value:.0f} {unit})" for each in findings[:SHOWN]]
+    return (": " + ", ".join(listed) + (", ..." if len(findings) > SHOWN else "")) if listed else ""
 
 
 def _short(name: str) -> str:
-    shown = name if name.isprintable() else repr(name)
-    return shown if len(shown) <= 24 else shown[:23] + "…"
+    text = name if name.isprintable() else repr(name)
+    return text if len(text) <= 24 else text[:23] + "…"
 
 
 def _write_scenario(
-    target: Path, file: Path, stations: Path | None, found: Any, range_m: float, origin: Any, read: dict[str, str]
+    target: Path, file: Path, stations: Path | None, inspection: Any, range_m: float, origin: Any, read: dict[str, str]
 ) -> None:
     from mobilenet.parameters import ScenarioError
     from mobilenet.scenario import load_scenario
@@ -347,12 +347,12 @@ def _write_scenario(
         "file": os.path.relpath(file.resolve(), folder),
         **{key: value for key, value in read.items() if value != "auto"},
     }
-    if found.gaps:
-        tracks["max_gap_s"] = float(max(gap.value for gap in found.gaps)) + 1.0
-    if found.speed_mps[3] > 150:
-        tracks["max_speed_mps"] = float(found.speed_mps[3]) + 1.0
+    if inspection.gaps:
+        tracks["max_gap_s"] = float(max(gap.value for gap in inspection.gaps)) + 1.0
+    if inspection.speed_mps[3] > 150:
+        tracks["max_speed_mps"] = float(inspection.speed_mps[3]) + 1.0
     sites = None if stations is None else os.path.relpath(stations.resolve(), folder)
-    text = starter(tracks, sites, found.extent_m, found.window_s(LONGEST_S), range_m, origin)
+    text = starter(tracks, sites, inspection.extent_m, inspection.window_s(LONGEST_S), range_m, origin)
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
@@ -361,10 +361,10 @@ def _write_scenario(
     except ScenarioError:
         target.unlink()
         raise
-    say(f"Written: {quoted(target)}")
-    if found.gaps:
+    say(f"Written: {quote(target)}")
+    if inspection.gaps:
         say(
-            f"In this scenario, hosts cross {counted(len(found.gaps), 'gap')} in a straight line"
+            f"In this scenario, hosts cross {pluralize(len(inspection.gaps), 'gap')} in a straight line"
             f" (max_gap_s {tracks['max_gap_s']:g}). The table and the picture leave out these gaps,"
             " so in a run, hosts are present for longer and may change cells more often"
         )

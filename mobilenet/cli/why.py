@@ -22,7 +22,7 @@ from mobilenet.cli.delays import (
 from mobilenet.cli.interruptions import interruptions
 from mobilenet.cli.options import AllowCode, AsJson, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import counted, cut, quoted
+from mobilenet.quoting import cut, pluralize, quote
 
 if TYPE_CHECKING:
     from mobilenet.why.record import Delivery
@@ -93,26 +93,26 @@ def why(
         if other is not None and run.resolve() == other.resolve():
             fail("RUN2: the same run as RUN; expected another run in the same world", Exit.BAD_INPUT)
         runs = [run] if other is None else [run, other]
-        found = []
+        stories = []
         for directory in runs:
             with progress(quiet or as_json, "replaying") as update:
-                found.append(stories_of(directory, update, allow_code))
+                stories.append(stories_of(directory, update, allow_code))
         allowed = " --allow-code" if allow_code else ""  # a replay needs it, so the next command does
         if message is not None:
-            _require_delivery(found[0], message, at)
+            _require_delivery(stories[0], message, at)
         if out is not None and not of_handoffs:
             from mobilenet.viz.delays import draw
 
-            draw(runs, found, out, message, at)
+            draw(runs, stories, out, message, at)
             say_drawn(out, as_json)
         if of_handoffs:
-            interruptions(run, found[0], handoff, out, as_json, allowed)
+            interruptions(run, stories[0], handoff, out, as_json, allowed)
         elif message is not None:
-            _one_message(run, found[0], message, at, as_json, allowed)
+            _one_message(run, stories[0], message, at, as_json, allowed)
         elif other is None:
-            whole_run(run, found[0], as_json, allowed)
+            whole_run(run, stories[0], as_json, allowed)
         else:
-            two_runs((run, other), (found[0], found[1]), as_json, allowed)
+            two_runs((run, other), (stories[0], stories[1]), as_json, allowed)
 
 
 def _require_delivery(stories: Stories, message: str, at: str | None) -> None:
@@ -148,9 +148,9 @@ def _one_delivery(run: Path, stories: Stories, one: Delivery, as_json: bool, all
     )
     print_stretches(rows, one.node)
     if one.node[0] == "h" and not stories.record.of_datagrams:
-        say(f"Next: mobilenet spacetime {quoted(run)} --host {one.node} --around message:{one.message}{allowed}")
+        say(f"Next: mobilenet spacetime {quote(run)} --host {one.node} --around message:{one.message}{allowed}")
     else:
-        say(f"Next: mobilenet show {quoted(run)}")
+        say(f"Next: mobilenet show {quote(run)}")
 
 
 def _its_deliveries(
@@ -164,13 +164,13 @@ def _its_deliveries(
         print_as_json({"message": message, "deliveries": listed})
         return
     most = f" ({MOST_NODES} of {len(ranked)} are listed)" if len(ranked) > MOST_NODES else ""
-    say(f"{message}: {counted(len(ranked), 'delivery')}{f', slowest first{most}:' if ranked else ''}")
+    say(f"{message}: {pluralize(len(ranked), 'delivery')}{f', slowest first{most}:' if ranked else ''}")
     if not ranked:
-        say(f"Next: mobilenet show {quoted(run)}")
+        say(f"Next: mobilenet show {quote(run)}")
         return
     print_table(
         ("at", "delay", "mostly"),
         [(one.node, in_s(delay_ns(stories, one), one.node), mostly(stories, one)) for one in ranked[:MOST_NODES]],
         right=[1],
     )
-    say(f"Next: mobilenet why {quoted(run)} --message {message} --at {ranked[0].node}{allowed}")
+    say(f"Next: mobilenet why {quote(run)} --message {message} --at {ranked[0].node}{allowed}")

@@ -26,11 +26,11 @@ Source    ours. Example: a message overtaken on its way to a host
     MessageId(host=0, seq=1)
     >>> first, second = network.packets("AppSh", receiver="h1")
     >>> network.deliver(second)  # it overtakes the first,
-    >>> network.delivered(1)  # and has to wait
+    >>> network.deliveries(1)  # and has to wait
     []
     >>> network.deliver(first, keep=True)
     >>> network.deliver(first)  # once more
-    >>> [message.seq for message in network.delivered(1)]
+    >>> [message.seq for message in network.deliveries(1)]
     [0, 1]
 """
 
@@ -41,7 +41,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..network.wired.network import TreeRoutes
-from ..protocols.declaration import filled_in
+from ..protocols.declaration import fill_in
 from ..protocols.port import MessageId, association_changes
 from .connections import Connections
 from .node import Input, Node, Uniform, host_node, midpoint, station_node
@@ -70,7 +70,7 @@ def matching_packets(
     ]
 
 
-class Wired(NamedTuple):
+class WiredMessage(NamedTuple):
     source: int
     to: int | None  # None: all
     message: Any
@@ -97,14 +97,14 @@ class Network:
         parents: Sequence[int] = (),
         uniform: Uniform = midpoint,
     ) -> None:
-        roles = filled_in(roles)
+        roles = fill_in(roles)
         count = len(parents) + 1
         self.clock = Clock()
         self.air: list[Packet] = []
         self.events: list[Event] = []
         self._associated: dict[int, int | None] = {}  # host -> the station that was last notified
         self._routes = TreeRoutes.of_parents(parents)
-        self.links: dict[tuple[int, int], deque[Wired]] = {link: deque() for link in self._routes.links}
+        self.links: dict[tuple[int, int], deque[WiredMessage]] = {link: deque() for link in self._routes.links}
         self.nodes: dict[str, Node] = {}
         self._sent = 0
         self.connections = Connections(lambda name, handler: self._step(name, ("channel", handler)).answer)
@@ -142,8 +142,8 @@ class Network:
 
     def broadcast(self, host: int, body: Any = 1) -> MessageId | None:
         """None: refused."""
-        found: MessageId | None = self._step(f"h{host}", ("broadcast", body)).answer
-        return found
+        message_id: MessageId | None = self._step(f"h{host}", ("broadcast", body)).answer
+        return message_id
 
     def move(self, host: int, cell: int | None) -> None:
         if self.nodes[f"h{host}"].protocol is not None:
@@ -175,12 +175,12 @@ class Network:
 
     def packet(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> Packet:
         """The oldest of them."""
-        found = self.packets(kind, sender, receiver)
-        if not found:
+        packets = self.packets(kind, sender, receiver)
+        if not packets:
             raise ValueError(
                 f"no {kind or 'packet'} from {sender or 'any sender'} to {receiver or 'any receiver'} is in transit"
             )
-        return found[0]
+        return packets[0]
 
     def deliver(self, packet: Packet, keep: bool = False) -> None:
         """It arrives. `keep`: as a copy; it will arrive, or be lost, once more."""
@@ -205,7 +205,7 @@ class Network:
         if wired.to in (None, b):
             self._step(f"s{b}", ("wired", wired.source, wired.message))
 
-    def _spread(self, at: int, before: int | None, wired: Wired) -> None:
+    def _spread(self, at: int, before: int | None, wired: WiredMessage) -> None:
         for neighbour in self._routes.onward(at, before, wired.to):
             self.links[at, neighbour].append(wired)
 
@@ -253,19 +253,19 @@ class Network:
                     self.flush()
         raise ValueError(f"not settled after {ROUNDS} rounds of timers")
 
-    def delivered(self, host: int) -> list[MessageId]:
+    def deliveries(self, host: int) -> list[MessageId]:
         return [event.arguments[0] for event in self.events if event.node == f"h{host}" and event.name == "deliver"]
 
     # --- steps
 
-    def give(self, name: str, given: Input) -> Effects:
+    def give(self, name: str, node_input: Input) -> Effects:
         """Any input of node.py, as it is: whether a packet for it is in the air is not asked."""
-        return self._step(name, given)
+        return self._step(name, node_input)
 
-    def _step(self, name: str, given: Input) -> Effects:
+    def _step(self, name: str, node_input: Input) -> Effects:
         node = self.nodes[name]
-        effects = node.step(given)
-        if given[0] == "broadcast" and effects.answer is not None:
+        effects = node.step(node_input)
+        if node_input[0] == "broadcast" and effects.answer is not None:
             self.events.append(Event(name, "broadcast", (effects.answer,)))
         self._take(node, effects)
         return effects
@@ -280,4 +280,4 @@ class Network:
                     self.air.append(Packet(self._sent, node.name, other.name, message))
                     self._sent += 1
         for to, message in effects.wired:
-            self._spread(node.me, None, Wired(node.me, to, message))
+            self._spread(node.me, None, WiredMessage(node.me, to, message))

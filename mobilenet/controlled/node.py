@@ -72,12 +72,12 @@ class Node:
         """In the order in which the protocol asked for them."""
         return [timer for timer in self.port.timers if timer.running]
 
-    def step(self, given: Input) -> Effects:
+    def step(self, node_input: Input) -> Effects:
         """Handle one input."""
         self.port.effects = self.effects = effects = Effects()
-        kind = given[0]
+        kind = node_input[0]
         if kind == "cell":
-            self.cell = given[1]
+            self.cell = node_input[1]
         if kind == "recover":
             if self.protocol is None:
                 self._recover(effects)
@@ -85,34 +85,34 @@ class Node:
             self.protocol = None
             self.port = self._new_port()
         elif self.protocol is not None:
-            effects.answer = self._handle(kind, given)
+            effects.answer = self._handle(kind, node_input)
         self._report_sent(effects)
         return effects
 
-    def _handle(self, kind: str, given: Input) -> Any:
+    def _handle(self, kind: str, node_input: Input) -> Any:
         protocol = self.protocol
         if kind == "receive":
-            return protocol.on_receive(given[1], given[2])
+            return protocol.on_receive(node_input[1], node_input[2])
         if kind == "wired":
-            return protocol.on_wired(given[1], given[2])
+            return protocol.on_wired(node_input[1], node_input[2])
         if kind == "timer":
-            timer = self.port.timers[given[1]]
+            timer = self.port.timers[node_input[1]]
             if not timer.running:
-                raise ValueError(f"{self.name}: timer {given[1]} is not running")
+                raise ValueError(f"{self.name}: timer {node_input[1]} is not running")
             return timer.fire()
         if kind == "cell":
-            return protocol.on_cell(given[1])
+            return protocol.on_cell(node_input[1])
         if kind == "broadcast":
-            return protocol.co_broadcast(given[1])
+            return protocol.co_broadcast(node_input[1])
         if kind == "channel":
-            return given[1]()
+            return node_input[1]()
         if kind == "join":
             return protocol.join()
         if kind == "leave":
             return protocol.leave()
         if kind in ASSOCIATION:
-            return getattr(protocol, kind)(given[1])
-        raise ValueError(f"{self.name}: no such input: {given!r}")
+            return getattr(protocol, kind)(node_input[1])
+        raise ValueError(f"{self.name}: no such input: {node_input!r}")
 
     def _recover(self, effects: Effects) -> None:
         self.port = self._new_port()

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from ..protocols.port import MessageId
 
 
-class Sent(NamedTuple):
+class Transmission(NamedTuple):
     """A radio frame, or a message for the wire."""
 
     to: int | None  # None: all in range, or all other stations
@@ -50,16 +50,16 @@ class Effects:
     __slots__ = ("answer", "radio", "upcalls", "wired")
 
     def __init__(self) -> None:
-        self.radio: list[Sent] = []
-        self.wired: list[Sent] = []
+        self.radio: list[Transmission] = []
+        self.wired: list[Transmission] = []
         self.upcalls: list[Upcall] = []
         self.answer: Any = None  # what the called method returned
 
     def frame(self, to: int | None, message: Any) -> None:
-        self.radio.append(Sent(to, message))
+        self.radio.append(Transmission(to, message))
 
     def wire(self, to: int | None, message: Any) -> None:
-        self.wired.append(Sent(to, message))
+        self.wired.append(Transmission(to, message))
 
     def tell(self, name: str, *arguments: Any) -> None:
         self.upcalls.append(Upcall(name, arguments))

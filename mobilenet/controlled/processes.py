@@ -18,10 +18,10 @@ Source    ours; the interface is mobilenet/protocols/vcube/port.py. Example: a m
     MessageId(source=0, ts=1)
     >>> first, second = processes.packets(receiver="p1")
     >>> processes.deliver(second)  # it overtakes the first,
-    >>> processes.delivered(1)  # and has to wait
+    >>> processes.deliveries(1)  # and has to wait
     []
     >>> processes.deliver(first)
-    >>> [message.ts for message in processes.delivered(1)]
+    >>> [message.ts for message in processes.deliveries(1)]
     [0, 1]
 """
 
@@ -132,7 +132,7 @@ class Processes:
                     self.fire(i, timer.number)
         raise ValueError(f"not settled after {ROUNDS} rounds of timers")
 
-    def delivered(self, i: int) -> list[MessageId]:
+    def deliveries(self, i: int) -> list[MessageId]:
         return [event.arguments[0] for event in self.events if event.node == f"p{i}" and event.name == "deliver"]
 
     # --- steps

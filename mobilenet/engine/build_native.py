@@ -78,19 +78,19 @@ def make() -> str | None:
     with tempfile.TemporaryDirectory() as scratch:
         settings = Path(scratch, "mypy.ini")
         settings.write_text(SETTINGS)
-        made = Path(scratch, "made")
+        build_folder = Path(scratch, "made")
         paths = [str(path.relative_to(PACKAGE.parent)) for path in sources()]
-        command = safe_path.python("-c", SCRIPT, str(settings), scratch, str(made), *paths)
+        command = safe_path.python("-c", SCRIPT, str(settings), scratch, str(build_folder), *paths)
         env = {name: value for name, value in os.environ.items() if name not in FLAGS}
         done = subprocess.run(
             command, cwd=PACKAGE.parent, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
-        if done.returncode or not made.is_dir():
+        if done.returncode or not build_folder.is_dir():
             report.write_bytes(done.stdout)
             return f"the compiler failed: see {report}"
         part = target.with_suffix(f".part-{os.getpid()}")
         try:
-            shutil.copytree(made, part)
+            shutil.copytree(build_folder, part)
             (part / native.TREES).write_text(native.digest_of_trees())
             for file in part.rglob("*"):
                 if file.is_file():

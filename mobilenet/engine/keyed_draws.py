@@ -31,10 +31,10 @@ class KeyedDraws:
 
     def draw(self, a: i64, b: i64) -> i64:
         """For 0 <= a, b < 2**31."""
-        return mixed(mixed((a + self._first) & 0xFFFFFFFF) ^ ((b * 0x1E3779B1 + self._second) & 0xFFFFFFFF))
+        return mix(mix((a + self._first) & 0xFFFFFFFF) ^ ((b * 0x1E3779B1 + self._second) & 0xFFFFFFFF))
 
 
-def mixed(x: i64) -> i64:
+def mix(x: i64) -> i64:
     """A bijection of 0..2**32 - 1 in which each bit depends on all."""
     x ^= x >> 16
     x = (x * 0x21F0AAAD) & 0xFFFFFFFF

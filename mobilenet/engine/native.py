@@ -117,11 +117,11 @@ def _same_code(place: Path) -> Path | None:
         trees = digest_of_trees()
     except SyntaxError:
         return None
-    for kept in PLACE.glob(f"*/{TREES}"):
-        if kept.read_text() == trees:
+    for digest_file in PLACE.glob(f"*/{TREES}"):
+        if digest_file.read_text() == trees:
             with suppress(OSError):  # another process was faster, or the package cannot be written
-                place.symlink_to(kept.parent.name)
-            return kept.parent
+                place.symlink_to(digest_file.parent.name)
+            return digest_file.parent
     with suppress(OSError):
         differs.touch()
     return None
@@ -175,8 +175,8 @@ def _find_compiled() -> Path | None:
 
 def use() -> None:
     """Import MODULES compiled from now on, where they are; call this before any of them is imported."""
-    if os.environ.get("MOBILENET_COMPILED") != "0" and (found := _find_compiled()) is not None:
-        finder = Finder(found)
+    if os.environ.get("MOBILENET_COMPILED") != "0" and (compiled_folder := _find_compiled()) is not None:
+        finder = Finder(compiled_folder)
         sys.meta_path.insert(0, finder)
         try:
             import_module(LIBRARY)

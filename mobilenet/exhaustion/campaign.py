@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.workers import spawning
 
 from .case import Case
@@ -22,7 +22,7 @@ from .trace import lines_of, trace_of
 LONGEST = 40  # lines of a trace
 
 
-class Told(NamedTuple):
+class CaseProgress(NamedTuple):
     case: Case
     progress: Progress
 
@@ -33,7 +33,7 @@ class Report(NamedTuple):
     trace: tuple[str, ...]  # how it was violated
 
 
-def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[Told | Report]:
+def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[CaseProgress | Report]:
     """Yield the progress of each case, and at its end its report."""
     context = spawning()
     for case in cases:
@@ -48,16 +48,16 @@ def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Ite
             process.join()
 
 
-def _follow(pipe: Connection, case: Case) -> Iterator[Told | Report]:
+def _follow(pipe: Connection, case: Case) -> Iterator[CaseProgress | Report]:
     while True:
         try:
-            told = pipe.recv()
+            message = pipe.recv()
         except EOFError:
             raise RuntimeError(f"the search of {case.name} ended without a result") from None
-        if isinstance(told, Report):
-            yield told
+        if isinstance(message, Report):
+            yield message
             return
-        yield Told(case, told)
+        yield CaseProgress(case, message)
 
 
 def _explore(pipe: Connection, case: Case, seconds: float, gib: float) -> None:
@@ -71,9 +71,9 @@ def _explore(pipe: Connection, case: Case, seconds: float, gib: float) -> None:
     pipe.close()
 
 
-def shortest(case: Case, found: Search, seconds: float, gib: float) -> tuple[str, ...]:
+def shortest(case: Case, first_search: Search, seconds: float, gib: float) -> tuple[str, ...]:
     """The lines of a shortest trace; none if it is not found in time."""
-    search = Search(case, found.space)
+    search = Search(case, first_search.space)
     for _ in search.run(seconds, gib, breadth=True):
         pass
     if search.result is None or search.result.violation is None:
@@ -86,10 +86,10 @@ def shortest(case: Case, found: Search, seconds: float, gib: float) -> tuple[str
 
 def bounds(case: Case) -> str:
     """Describe the bounds of a case in words."""
-    count = [counted(case.stations, "station"), counted(len(case.cells), "host")]
-    may = [f"up to {counted(sum(case.messages), 'message')}"] if any(case.messages) else []
+    count = [pluralize(case.stations, "station"), pluralize(len(case.cells), "host")]
+    may = [f"up to {pluralize(sum(case.messages), 'message')}"] if any(case.messages) else []
     for number, what in ((case.moves, "move"), (case.crashes, "crash"), (case.leaves, "leave"), (case.joins, "join")):
-        may += [counted(number, what)] if number else []
+        may += [pluralize(number, what)] if number else []
     begin = "all are members and have delivered one message from each host" if case.joined else "all have asked to join"
     return (
         f"{' and '.join(count)}, {', '.join(may) or 'nothing happens to them'}; initially, {begin}; any number of "

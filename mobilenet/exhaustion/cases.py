@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from mobilenet.protocols import mobile_causal
-from mobilenet.protocols.declaration import declared
+from mobilenet.protocols.declaration import declare
 from mobilenet.protocols.mobile_causal import MobileCausalParameters
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 
@@ -114,4 +114,4 @@ CASES = {
 
 def with_protocol(case: Case, host: Any, station: Any) -> Case:
     """Return the case with other classes for hosts and stations."""
-    return replace(case, roles=declared(host, station, mobile_causal.Stable))
+    return replace(case, roles=declare(host, station, mobile_causal.Stable))

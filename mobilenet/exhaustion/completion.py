@@ -15,7 +15,7 @@ from collections import deque
 
 from mobilenet.controlled.node import Input
 
-from .judge import Violation, name, owed
+from .judge import Violation, missing_deliveries, name
 from .space import Space, State
 
 ROUNDS = 40
@@ -34,7 +34,7 @@ class Completion:
         """Raise Violation if it never rests. `state`: without budget and frames."""
         if state not in self._good:
             run = Run(self._space, state)
-            self.last = run.given
+            self.last = run.inputs
             self._good.update(run.to_rest(self._good))
 
     def join_all(self) -> State:
@@ -48,14 +48,14 @@ class Completion:
         for host in range(space.hosts):
             run.give(host, ("broadcast", 1))
         run.settle()
-        self.prefix = run.given
+        self.prefix = run.inputs
         return space.silent(tuple(run.nodes), first[-3], run.history)
 
 
 class Run:
     def __init__(self, space: Space, state: State) -> None:
         *self.nodes, self._wired, self.history = state
-        self.given: list[tuple[int, Input]] = []
+        self.inputs: list[tuple[int, Input]] = []
         self._space = space
         self._wires = space.wires
         self._air: deque[tuple[int, int, int]] = deque()  # (sender, receiver, message)
@@ -98,20 +98,20 @@ class Run:
                         self._flush()
         raise Violation("delivery", "it does not come to rest even without further faults: " + self.why_not())
 
-    def give(self, node: int, given: Input) -> None:
-        self._step(node, self._space.nodes[node].input(given))
+    def give(self, node: int, node_input: Input) -> None:
+        self._step(node, self._space.nodes[node].input(node_input))
 
-    def _step(self, node: int, given: int) -> None:
+    def _step(self, node: int, input_number: int) -> None:
         space = self._space
-        self.given.append((node, space.nodes[node].given(given)))
-        self.nodes[node], done = space.nodes[node].step(self.nodes[node], given)
+        self.inputs.append((node, space.nodes[node].input_at(input_number)))
+        self.nodes[node], done = space.nodes[node].step(self.nodes[node], input_number)
         if done.error is not None:
             raise Violation("assertion", f"{space.nodes[node].name}: {done.error}")
         for to, message in done.radio:
             self._air.extend((node, receiver, message) for receiver in space.moves.receivers(node, to))
         if done.wired:
             self._wired = self._wires.put(self._wired, node - space.hosts, done.wired)
-        if story := space.moves.story(node, given, done):
+        if story := space.moves.story(node, input_number, done):
             self.history = space.tell(self.history, node, story)
 
     def _flush(self) -> None:
@@ -123,14 +123,14 @@ class Run:
                 host, station = min(sender, receiver), max(sender, receiver)
                 if space.nodes[host].facts[self.nodes[host]].cell == station - space.hosts:
                     self._step(
-                        receiver, space.moves.received(receiver, "receive", space.moves.number_of(sender), message)
+                        receiver, space.moves.input_for(receiver, "receive", space.moves.number_of(sender), message)
                     )
                 continue
             head = self._wires.heads(self._wired)[0]
             self._wired = head.left
             if head.handled:
                 at = space.hosts + head.at
-                self._step(at, space.moves.received(at, "wired", head.source, head.message))
+                self._step(at, space.moves.input_for(at, "wired", head.source, head.message))
 
     def why_not(self) -> str:
         """Why it does not rest; empty: it does."""
@@ -138,7 +138,7 @@ class Run:
         history = space.history(self.history)
         for host in range(space.hosts):
             facts = space.nodes[host].facts[self.nodes[host]]
-            if missing := owed(history, host):
+            if missing := missing_deliveries(history, host):
                 return f"h{host} has not delivered {', '.join(map(name, missing))}"
             if not facts.settled or facts.buffered:
                 return f"h{host} " + ("has messages in its buffers" if facts.settled else "waits for an answer")

@@ -56,7 +56,7 @@ class _Encoder:
     def __init__(self, opaque: Any, forget: Forget) -> None:
         self._forget = forget
         self._seen: dict[int, int] = {id(opaque): 0}
-        self._kept: list[Any] = [opaque]  # so that no id is used twice
+        self._objects: list[Any] = [opaque]  # so that no id is used twice
 
     def encode(self, value: Any) -> Any:
         kind = type(value)
@@ -90,8 +90,8 @@ class _Encoder:
         number = self._seen.get(id(value))
         if number is not None:
             return ("seen", number)
-        self._seen[id(value)] = len(self._kept)
-        self._kept.append(value)
+        self._seen[id(value)] = len(self._objects)
+        self._objects.append(value)
         return None
 
     def _object(self, value: Any, kind: type) -> Any:

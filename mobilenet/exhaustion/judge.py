@@ -56,7 +56,7 @@ def history_after(history: History, host: int, events: Sequence[tuple[Any, ...]]
     return history
 
 
-def owed(history: History, host: int) -> list[MessageId]:
+def missing_deliveries(history: History, host: int) -> list[MessageId]:
     """What a member has not delivered and is entitled to."""
     standing = history.hosts[host]
     if not standing.member:

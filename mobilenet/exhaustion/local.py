@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.controlled.node import Input, Node
-from mobilenet.controlled.port import Clock, Sent
+from mobilenet.controlled.port import Clock, Transmission
 
 from .case import Case
 from .encoding import EPOCH, encode
@@ -28,7 +28,7 @@ from .encoding import EPOCH, encode
 TOLD = ("joined", "left", "gap", "deliver", "expired")  # the upcalls that are judged
 
 
-class Numbered:
+class Numbering:
     """Numbers for things that a key distinguishes."""
 
     def __init__(self) -> None:
@@ -36,17 +36,17 @@ class Numbered:
         self.items: list[Any] = []
 
     def number(self, key: Any, item: Any) -> int:
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self.items)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.items)
             self.items.append(item)
-        return found
+        return number
 
     def __len__(self) -> int:
         return len(self.items)
 
 
-class Messages(Numbered):
+class Messages(Numbering):
     """All that was ever sent, each with where it comes from: (node, state, input, 'radio' or 'wired', place)."""
 
     def __init__(self) -> None:
@@ -66,17 +66,17 @@ class Messages(Numbered):
         return self._places[id(message)]
 
 
-class Done(NamedTuple):
+class StepEffects(NamedTuple):
     """The effects of one step, by numbers of messages."""
 
     radio: tuple[tuple[int | None, int], ...]  # (to, message)
     wired: tuple[tuple[int | None, int], ...]
-    told: tuple[tuple[Any, ...], ...]  # upcalls that are judged
+    upcalls: tuple[tuple[Any, ...], ...]  # upcalls that are judged
     answer: Any
     error: str | None
 
 
-NOTHING = Done((), (), (), None, None)
+NOTHING = StepEffects((), (), (), None, None)
 
 
 class Facts(NamedTuple):
@@ -100,9 +100,9 @@ class Local:
         self._build = build
         self._messages = messages
         self._case = case
-        self._states = Numbered()  # state -> (state before, input)
-        self._inputs = Numbered()
-        self._table: dict[tuple[int, int], tuple[int, Done]] = {}
+        self._states = Numbering()  # state -> (state before, input)
+        self._inputs = Numbering()
+        self._table: dict[tuple[int, int], tuple[int, StepEffects]] = {}
         self.facts: list[Facts] = []
         self.runs = 0  # of the protocol's code
         node = build(Clock(EPOCH))
@@ -112,19 +112,19 @@ class Local:
     def __len__(self) -> int:
         return len(self._states)
 
-    def input(self, given: Input) -> int:
+    def input(self, node_input: Input) -> int:
         """Its number."""
-        return self._inputs.number(encode(given, None, self._case.forget), given)
+        return self._inputs.number(encode(node_input, None, self._case.forget), node_input)
 
-    def given(self, number: int) -> Input:
-        found: Input = self._inputs.items[number]
-        return found
+    def input_at(self, number: int) -> Input:
+        node_input: Input = self._inputs.items[number]
+        return node_input
 
-    def step(self, state: int, given: int) -> tuple[int, Done]:
+    def step(self, state: int, input_number: int) -> tuple[int, StepEffects]:
         """The state after an input, and what was done on the way."""
-        known = self._table.get((state, given))
+        known = self._table.get((state, input_number))
         if known is None:
-            known = self._table[state, given] = self._run(state, given)
+            known = self._table[state, input_number] = self._run(state, input_number)
         return known
 
     def history(self, state: int) -> list[Input]:
@@ -132,45 +132,45 @@ class Local:
         inputs = []
         while (before := self._states.items[state]) is not None:
             state = before[0]
-            inputs.append(self.given(before[1]))
+            inputs.append(self.input_at(before[1]))
         return inputs[::-1]
 
     def restore(self, state: int) -> Node:
         clock = Clock(EPOCH)
         node = self._build(clock)
-        for given in self.history(state):
+        for node_input in self.history(state):
             clock.now += self._case.step_ns
-            node.step(given)
+            node.step(node_input)
         return node
 
-    def _run(self, state: int, given: int) -> tuple[int, Done]:
+    def _run(self, state: int, input_number: int) -> tuple[int, StepEffects]:
         self.runs += 1
         node = self.restore(state)
         node.clock.now += self._case.step_ns
         try:
-            effects = node.step(self.given(given))
+            effects = node.step(self.input_at(input_number))
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             what = f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} {error}".rstrip()
             return state, NOTHING._replace(error=what)
-        done = Done(
-            self._sent(effects.radio, (self._place, state, given, "radio")),
-            self._sent(effects.wired, (self._place, state, given, "wired")),
+        done = StepEffects(
+            self._sends(effects.radio, (self._place, state, input_number, "radio")),
+            self._sends(effects.wired, (self._place, state, input_number, "wired")),
             tuple((name, *arguments) for name, arguments in effects.upcalls if name in TOLD),
             effects.answer,
             None,
         )
-        return self._enter(node, (state, given)), done
+        return self._enter(node, (state, input_number)), done
 
-    def _sent(self, sent: list[Sent], origin: tuple[int, int, int, str]) -> tuple[tuple[int | None, int], ...]:
+    def _sends(self, sent: list[Transmission], origin: tuple[int, int, int, str]) -> tuple[tuple[int | None, int], ...]:
         """By the numbers of the messages."""
         enter, forget = self._messages.enter, self._case.forget
         return tuple((to, enter(encode(m, None, forget), m, (*origin, place))) for place, (to, m) in enumerate(sent))
 
     def before(self, state: int) -> tuple[int, int] | None:
         """The state and the input from which a state was reached first; None: it is the beginning."""
-        found: tuple[int, int] | None = self._states.items[state]
-        return found
+        predecessor: tuple[int, int] | None = self._states.items[state]
+        return predecessor
 
     def key(self, node: Node) -> Any:
         """The key that distinguishes its states."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .case import Case
-from .local import Done, Facts, Local, Messages, Numbered
+from .local import Facts, Local, Messages, Numbering, StepEffects
 
 FREE, REPEAT, MOVE, CRASH, LEAVE, JOIN, BROADCAST = range(7)
 
@@ -22,7 +22,7 @@ class Move(NamedTuple):
     """Something that may happen at one node. All but the link is known from the node's state."""
 
     node: int
-    given: int
+    input_number: int
     cost: int
     becomes: int
     sends: int  # frames
@@ -42,7 +42,7 @@ class Moves:
         self.nodes = [self._local(case.build_host, h, h) for h in range(self.hosts)]
         self.nodes += [self._local(case.build_station, s, self.hosts + s) for s in range(case.stations)]
         self.count = len(self.nodes)
-        self.frames = Numbered()  # bit -> (receiver, input)
+        self.frames = Numbering()  # bit -> (receiver, input)
         self.masks = [0] * self.count  # the frames for each node
         self._received: dict[tuple[int, str, int, int], int] = {}
         self._known: list[dict[tuple[int, int, int], tuple[tuple[Move, ...], int]]] = [{} for _ in self.nodes]
@@ -55,25 +55,25 @@ class Moves:
         """As the protocol knows it."""
         return node if node < self.hosts else node - self.hosts
 
-    def received(self, node: int, kind: str, sender: int, message: int) -> int:
+    def input_for(self, node: int, kind: str, sender: int, message: int) -> int:
         """The number of an input: ('receive' or 'wired', sender, message)."""
         key = (node, kind, sender, message)
-        found = self._received.get(key)
-        if found is None:
-            found = self._received[key] = self.nodes[node].input((kind, sender, self.messages.items[message]))
-        return found
+        input_number = self._received.get(key)
+        if input_number is None:
+            input_number = self._received[key] = self.nodes[node].input((kind, sender, self.messages.items[message]))
+        return input_number
 
     def sending(self, node: int, local: int, frames: int, used: int) -> list[Move]:
         """Return the moves that only send."""
         mask = self.masks[node]
         return [move for move in self.find(node, local, frames & mask, used & mask) if _only_sends(move, local)]
 
-    def known(self, node: int, local: int, air: int, used: int) -> tuple[tuple[Move, ...], int]:
+    def moves_of(self, node: int, local: int, air: int, used: int) -> tuple[tuple[Move, ...], int]:
         """Moves, and what all those send that only send."""
         mask = self.masks[node]
         key = (local, air & mask, used & mask)
-        found = self._known[node].get(key)
-        if found is None:
+        entry = self._known[node].get(key)
+        if entry is None:
             moves: list[Move] = []
             sends = 0
             for move in self.find(node, *key):
@@ -81,19 +81,19 @@ class Moves:
                     sends |= move.sends
                 else:
                     moves.append(move)
-            found = self._known[node][key] = (tuple(moves), sends)
-        return found
+            entry = self._known[node][key] = (tuple(moves), sends)
+        return entry
 
     def find(self, node: int, local: int, frames: int, used: int) -> Iterator[Move]:
         facts = self.nodes[node].facts[local]
         while frames:
             bit = frames & -frames
             frames ^= bit
-            given = self.frames.items[bit.bit_length() - 1][1]
-            move = self._move(node, local, given, FREE)
+            input_number = self.frames.items[bit.bit_length() - 1][1]
+            move = self._move(node, local, input_number, FREE)
             if move.becomes == local and not (move.sends or move.wired or move.story or move.error):
                 continue
-            if self._is_counted(node, given) and (move.becomes != local or move.wired):
+            if self._is_counted(node, input_number) and (move.becomes != local or move.wired):
                 move = move._replace(cost=REPEAT if bit & used else FREE, uses=bit)
             yield move
         for timer in facts.armed:
@@ -121,59 +121,59 @@ class Moves:
             if move.story:  # else it was refused
                 yield move
 
-    def _is_counted(self, node: int, given: int) -> bool:
-        return type(self.nodes[node].given(given)[2]).__name__ in self.case.counted
+    def _is_counted(self, node: int, input_number: int) -> bool:
+        return type(self.nodes[node].input_at(input_number)[2]).__name__ in self.case.counted
 
-    def _plain(self, node: int, local: int, given: tuple[Any, ...], cost: int) -> Move:
-        return self._move(node, local, self.nodes[node].input(given), cost)
+    def _plain(self, node: int, local: int, node_input: tuple[Any, ...], cost: int) -> Move:
+        return self._move(node, local, self.nodes[node].input(node_input), cost)
 
-    def _move(self, node: int, local: int, given: int, cost: int) -> Move:
-        becomes, done = self.nodes[node].step(local, given)
+    def _move(self, node: int, local: int, input_number: int, cost: int) -> Move:
+        becomes, done = self.nodes[node].step(local, input_number)
         return Move(
             node,
-            given,
+            input_number,
             cost,
             becomes,
             self._sends(node, done),
             0,
             done.wired,
-            self.story(node, given, done),
+            self.story(node, input_number, done),
             done.error,
         )
 
-    def story(self, node: int, given: int, done: Done) -> tuple[tuple[Any, ...], ...]:
+    def story(self, node: int, input_number: int, done: StepEffects) -> tuple[tuple[Any, ...], ...]:
         """What is judged of a step."""
-        if done.answer is not None and self.nodes[node].given(given)[0] == "broadcast":
-            return (("broadcast", done.answer), *done.told)
-        return done.told
+        if done.answer is not None and self.nodes[node].input_at(input_number)[0] == "broadcast":
+            return (("broadcast", done.answer), *done.upcalls)
+        return done.upcalls
 
     def receivers(self, node: int, to: int | None) -> range:
         """The nodes that may hear a frame: at the other side of the radio, the one addressed or all."""
         first, last = (self.hosts, self.count) if node < self.hosts else (0, self.hosts)
         return range(first, last) if to is None else range(first + to, first + to + 1)
 
-    def _sends(self, node: int, done: Done) -> int:
+    def _sends(self, node: int, done: StepEffects) -> int:
         frames = 0
         for to, message in done.radio:
             for receiver in self.receivers(node, to):
-                frames |= self.frame(receiver, self.received(receiver, "receive", self.number_of(node), message))
+                frames |= self.frame(receiver, self.input_for(receiver, "receive", self.number_of(node), message))
         return frames
 
-    def frame(self, receiver: int, given: int) -> int:
+    def frame(self, receiver: int, input_number: int) -> int:
         """The bit of a frame."""
-        frame = (receiver, given)
+        frame = (receiver, input_number)
         bit = 1 << self.frames.number(frame, frame)
         self.masks[receiver] |= bit
         return bit
 
-    def wired(self, node: int, local: int, source: int, message: int) -> Move:
+    def wire_move(self, node: int, local: int, source: int, message: int) -> Move:
         """A message from another station arrives."""
         key = (local, source, message)
-        found = self._wired[node].get(key)
-        if found is None:
-            given = self.received(node, "wired", source, message)
-            found = self._wired[node][key] = self._move(node, local, given, FREE)
-        return found
+        move = self._wired[node].get(key)
+        if move is None:
+            input_number = self.input_for(node, "wired", source, message)
+            move = self._wired[node][key] = self._move(node, local, input_number, FREE)
+        return move
 
     def join(self, node: int, local: int) -> Move:
         """A host asks to be a member."""

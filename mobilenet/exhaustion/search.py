@@ -33,12 +33,12 @@ from .symmetry import Mirror, is_symmetric
 LOOK_EVERY = 2000  # states between two looks at the clock
 
 
-class Kept:
+class KeptState:
     """A state that no other one covers."""
 
     __slots__ = ("before", "budget", "covered", "depth", "frames", "state", "step", "used")
 
-    def __init__(self, state: State, depth: int, before: Kept | None, step: Step | None) -> None:
+    def __init__(self, state: State, depth: int, before: KeptState | None, step: Step | None) -> None:
         self.state = state
         self.budget, self.frames, self.used = state[-3:]
         self.depth = depth
@@ -79,8 +79,8 @@ class Search:
         self.result: Result | None = None
         self.first: State = ()
         self.mirror = Mirror(self.space) if is_symmetric(case) else None
-        self._kept: dict[State, list[Kept]] = {}
-        self._waiting: deque[Kept] = deque()
+        self._entries: dict[State, list[KeptState]] = {}
+        self._waiting: deque[KeptState] = deque()
         self._transitions = self._expanded = self._depth = 0
 
     def run(self, seconds: float = 900, gib: float = 16, breadth: bool = False) -> Iterator[Progress]:
@@ -91,15 +91,15 @@ class Search:
         path: tuple[Step, ...] = ()
         after: tuple[tuple[int, Input], ...] = ()
         take = self._waiting.popleft if breadth else self._waiting.pop
-        kept: Kept | None = None
+        entry: KeptState | None = None
         try:
             self.first = self.completion.join_all() if self.case.joined else self._begin()
             self._enter(self.first, None, None, breadth)
             while self._waiting:
-                kept = take()
-                if kept.covered:
+                entry = take()
+                if entry.covered:
                     continue
-                self._expand(kept, breadth)
+                self._expand(entry, breadth)
                 if self._expanded % LOOK_EVERY == 0:
                     progress = self._progress(time.perf_counter() - started)
                     if progress.seconds > seconds or progress.gib > gib:
@@ -108,42 +108,42 @@ class Search:
                     yield progress
         except Broken as broken:
             outcome, violation = "violated", broken.violation
-            path = (*trail(kept), broken.step) if breadth else ()
+            path = (*trail(entry), broken.step) if breadth else ()
         except NotCalm as broken:
             outcome, violation = "violated", broken.violation
-            path, after = (trail(broken.kept) if breadth else ()), tuple(self.completion.last)
+            path, after = (trail(broken.entry) if breadth else ()), tuple(self.completion.last)
         except Violation as error:  # before the search began
             outcome, violation = "violated", error
         last = self._progress(time.perf_counter() - started)
-        covering = sum(map(len, self._kept.values()))
+        covering = sum(map(len, self._entries.values()))
         self.result = Result(self.case, outcome, last.states, covering, self._expanded, last.transitions, last.depth,
                              last.seconds, last.gib, violation, path, after)  # fmt: skip
         yield last
 
     def _begin(self) -> State:
         """Every host asks to join, and the search begins with what that sends."""
-        return self.space.asked_to_join()
+        return self.space.hosts_asked_to_join()
 
-    def _expand(self, kept: Kept, breadth: bool) -> None:
+    def _expand(self, entry: KeptState, breadth: bool) -> None:
         self._expanded += 1
-        for step, state in self.space.successors(kept.state):
+        for step, state in self.space.successors(entry.state):
             self._transitions += 1
-            self._enter(state, kept, step, breadth)
+            self._enter(state, entry, step, breadth)
 
-    def _enter(self, state: State, before: Kept | None, step: Step | None, breadth: bool) -> None:
+    def _enter(self, state: State, before: KeptState | None, step: Step | None, breadth: bool) -> None:
         if self.mirror is not None and not breadth:  # a trace is about one host, not now one and now the other
             state = self.mirror.choose(state)
         key, budget, frames, used = state[:-3], state[-3], state[-2], state[-1]
-        known = self._kept.get(key)
+        known = self._entries.get(key)
         depth = 0 if before is None else before.depth + 1
         if known is None:
-            kept = Kept(state, depth, before if breadth else None, step if breadth else None)
-            self._kept[key] = [kept]
+            entry = KeptState(state, depth, before if breadth else None, step if breadth else None)
+            self._entries[key] = [entry]
             if self.space.is_idle(key):
                 try:
                     self.completion.judge(key)
                 except Violation as violation:
-                    raise NotCalm(violation, kept) from None
+                    raise NotCalm(violation, entry) from None
         else:
             covers = self.space.covers
             for other in known:
@@ -151,30 +151,30 @@ class Search:
                     return
             for other in known:
                 other.covered = not other.frames & ~frames and not used & ~other.used and covers(budget, other.budget)
-            kept = Kept(state, depth, before if breadth else None, step if breadth else None)
-            self._kept[key] = [*(other for other in known if not other.covered), kept]
+            entry = KeptState(state, depth, before if breadth else None, step if breadth else None)
+            self._entries[key] = [*(other for other in known if not other.covered), entry]
         self._depth = max(self._depth, depth)
-        self._waiting.append(kept)
+        self._waiting.append(entry)
 
     def _progress(self, seconds: float) -> Progress:
-        return Progress(len(self._kept), self._transitions, self._depth, len(self._waiting), seconds, peak_gib())
+        return Progress(len(self._entries), self._transitions, self._depth, len(self._waiting), seconds, peak_gib())
 
 
 class NotCalm(Exception):
     """A state that does not come to rest."""
 
-    def __init__(self, violation: Violation, kept: Kept) -> None:
+    def __init__(self, violation: Violation, entry: KeptState) -> None:
         super().__init__(violation.explanation)
         self.violation = violation
-        self.kept = kept
+        self.entry = entry
 
 
-def trail(kept: Kept | None) -> tuple[Step, ...]:
+def trail(entry: KeptState | None) -> tuple[Step, ...]:
     """The steps that lead to a state."""
     steps: list[Step] = []
-    while kept is not None and kept.step is not None:
-        steps.append(kept.step)
-        kept = kept.before
+    while entry is not None and entry.step is not None:
+        steps.append(entry.step)
+        entry = entry.before
     return tuple(reversed(steps))
 
 

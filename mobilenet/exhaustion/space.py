@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from .case import Case
 from .judge import History, Violation, begin, history_after
-from .local import NOTHING, Facts, Numbered
+from .local import NOTHING, Facts, Numbering
 from .moves import BROADCAST, FREE, Move, Moves
 from .wires import Wires
 
@@ -48,10 +48,10 @@ class Space:
         self.nodes = self.moves.nodes
         self.hosts, self.count = self.moves.hosts, self.moves.count
         self.wires = Wires(case.parents)
-        self._budgets = Numbered()
+        self._budgets = Numbering()
         self._spent: dict[tuple[int, int, int], int | None] = {}
-        self._histories = Numbered()
-        self._told: dict[tuple[int, int, Any], int | Violation] = {}
+        self._histories = Numbering()
+        self._next_histories: dict[tuple[int, int, Any], int | Violation] = {}
         self._covers: dict[tuple[int, int], bool] = {}
 
     # --- numbers
@@ -60,8 +60,8 @@ class Space:
         return self.nodes[node].facts[state[node]]
 
     def history(self, number: int) -> History:
-        found: History = self._histories.items[number]
-        return found
+        history: History = self._histories.items[number]
+        return history
 
     def first(self) -> State:
         """All nodes as they were built; no host is a member."""
@@ -76,7 +76,7 @@ class Space:
             state = self._normal(list(state), node, 0)
         return state
 
-    def asked_to_join(self) -> State:
+    def hosts_asked_to_join(self) -> State:
         """Every host has asked to join; what that sends is in transit."""
         state = self.first()
         for host in range(self.hosts):
@@ -88,26 +88,26 @@ class Space:
 
     def budget(self, number: int) -> tuple[int, ...]:
         """Repeats, moves, crashes, leaves and joins that are left, and each host's messages."""
-        found: tuple[int, ...] = self._budgets.items[number]
-        return found
+        budget: tuple[int, ...] = self._budgets.items[number]
+        return budget
 
     def number_budget(self, budget: tuple[int, ...]) -> int:
         return self._budgets.number(budget, budget)
 
     def covers(self, more: int, less: int) -> bool:
         """Whether a budget allows whatever another one does."""
-        found = self._covers.get((more, less))
-        if found is None:
+        is_covering = self._covers.get((more, less))
+        if is_covering is None:
             items = self._budgets.items
-            found = self._covers[more, less] = all(a >= b for a, b in zip(items[more], items[less], strict=True))
-        return found
+            is_covering = self._covers[more, less] = all(a >= b for a, b in zip(items[more], items[less], strict=True))
+        return is_covering
 
     # --- whole states
 
     def successors(self, state: State) -> Iterator[tuple[Step, State]]:
         """Whatever may happen next. Raises Violation where a check is broken."""
         count, budget, air, used = self.count, state[-3], state[-2], state[-1]
-        known = self.moves.known
+        known = self.moves.moves_of
         for node in range(count):
             for move in known(node, state[node], air, used)[0]:
                 left = budget if move.cost == FREE else self._spend(budget, move.cost, node)
@@ -116,7 +116,7 @@ class Space:
         for head in self.wires.heads(state[count]):
             if head.handled:
                 node = self.hosts + head.at
-                move = self.moves.wired(node, state[node], head.source, head.message)
+                move = self.moves.wire_move(node, state[node], head.source, head.message)
                 yield Step(move, head.link), self._apply(state, move, head.left, budget, head.link)
             else:
                 yield Step(PASSING, head.link), (*state[:count], head.left, *state[count + 1 :])
@@ -154,7 +154,7 @@ class Space:
         """With all frames sent that may be sent without any other change, now that a node has changed and frames are
         new.
         """
-        air, used, masks, known = after[-2], after[-1], self.moves.masks, self.moves.known
+        air, used, masks, known = after[-2], after[-1], self.moves.masks, self.moves.moves_of
         air |= known(moved, after[moved], air, used)[1]
         new |= air & ~after[-2]
         while new:
@@ -177,13 +177,13 @@ class Space:
 
     def tell(self, history: int, host: int, story: tuple[tuple[Any, ...], ...]) -> int:
         """The number of the history after what a host did. Raises Violation."""
-        known = self._told.get((history, host, story))
+        known = self._next_histories.get((history, host, story))
         if known is None:
             try:
                 known = self.number_history(history_after(self.history(history), host, story))
             except Violation as violation:
                 known = violation
-            self._told[history, host, story] = known
+            self._next_histories[history, host, story] = known
         if isinstance(known, Violation):
             raise known
         return known
@@ -206,4 +206,4 @@ class Broken(Exception):
         self.step = step
 
 
-PASSING = Move(-1, -1, FREE, -1, 0, 0, NOTHING.wired, NOTHING.told, None)
+PASSING = Move(-1, -1, FREE, -1, 0, 0, NOTHING.wired, NOTHING.upcalls, None)

@@ -65,51 +65,53 @@ class Mirror:
             way.append((state, before))
             state = before[0]
         other = self._space.nodes[self._counterpart(node)]
-        for after, (earlier, given) in reversed(way):
-            known[after] = other.step(known[earlier], self._input(node, given))[0]
+        for after, (earlier, input_number) in reversed(way):
+            known[after] = other.step(known[earlier], self._input(node, input_number))[0]
             state = after
         return known[state]
 
-    def _input(self, node: int, given: int) -> int:
-        found = self._inputs[node].get(given)
-        if found is None:
-            what = self._space.nodes[node].given(given)
-            found = self._inputs[node][given] = self._mirrored(node, what)
-        return found
+    def _input(self, node: int, input_number: int) -> int:
+        image = self._inputs[node].get(input_number)
+        if image is None:
+            what = self._space.nodes[node].input_at(input_number)
+            image = self._inputs[node][input_number] = self._mirror_input(node, what)
+        return image
 
-    def _mirrored(self, node: int, what: tuple[Any, ...]) -> int:
+    def _mirror_input(self, node: int, what: tuple[Any, ...]) -> int:
         other = self._counterpart(node)
         if what[0] not in ("receive", "wired"):
             return self._space.nodes[other].input(what)
         kind, sender, message = what
         from_host = kind == "receive" and node >= 2
         image = self._message(self._moves.messages.find(message))
-        return self._moves.received(other, kind, self._counterpart(sender) if from_host else sender, image)
+        return self._moves.input_for(other, kind, self._counterpart(sender) if from_host else sender, image)
 
     def _message(self, message: int) -> int:
-        found = self._messages.get(message)
-        if found is None:
-            node, state, given, way, place = self._moves.messages.origins[message]
-            step = self._space.nodes[self._counterpart(node)].step(self._local(node, state), self._input(node, given))
-            found = self._messages[message] = getattr(step[1], way)[place][1]
-        return found
+        image = self._messages.get(message)
+        if image is None:
+            node, state, input_number, way, place = self._moves.messages.origins[message]
+            step = self._space.nodes[self._counterpart(node)].step(
+                self._local(node, state), self._input(node, input_number)
+            )
+            image = self._messages[message] = getattr(step[1], way)[place][1]
+        return image
 
     def _mask(self, frames: int) -> int:
-        found = self._frames.get(frames)
-        if found is None:
-            found, left = 0, frames
+        image = self._frames.get(frames)
+        if image is None:
+            image, left = 0, frames
             while left:
                 bit = left & -left
                 left ^= bit
                 if bit not in self._bits:
                     self._bits[bit] = self._bit(bit)
-                found |= self._bits[bit]
-            self._frames[frames] = found
-        return found
+                image |= self._bits[bit]
+            self._frames[frames] = image
+        return image
 
     def _bit(self, bit: int) -> int:
-        receiver, given = self._moves.frames.items[bit.bit_length() - 1]
-        return self._moves.frame(self._counterpart(receiver), self._input(receiver, given))
+        receiver, input_number = self._moves.frames.items[bit.bit_length() - 1]
+        return self._moves.frame(self._counterpart(receiver), self._input(receiver, input_number))
 
     def _other(self, which: int, number: int) -> int:
         known = self._others[which]

@@ -29,7 +29,7 @@ from .space import State, Step
 
 class Line(NamedTuple):
     node: str
-    given: Input
+    node_input: Input
     link: tuple[int, int] | None  # for what came over the wire
     again: bool = False  # a frame that this node was given before
     completing: bool = False  # done when the faults were over
@@ -48,8 +48,8 @@ def trace_of(search: Search) -> Trace:
         raise ValueError("this search has found no violation")
     nodes = search.space.nodes
     lines = _Tracer(search).lines(result.path)
-    after = [Line(nodes[node].name, given, None, completing=True) for node, given in result.after]
-    prefix = [(nodes[node].name, given) for node, given in search.completion.prefix]
+    after = [Line(nodes[node].name, node_input, None, completing=True) for node, node_input in result.after]
+    prefix = [(nodes[node].name, node_input) for node, node_input in search.completion.prefix]
     return Trace(tuple(prefix), (*lines, *after), result.violation)
 
 
@@ -61,21 +61,21 @@ class _Tracer:
         self._sent: dict[
             int, tuple[int, Move]
         ] = {}  # frame -> the place on the path where it is sent first, and the move
-        self._wanted: list[list[Move]] = []  # for each place: moves that only send, and are needed
+        self._needed_moves: list[list[Move]] = []  # for each place: moves that only send, and are needed
 
     def lines(self, path: tuple[Step, ...]) -> list[Line]:
-        asked = [] if self._prefix else list(range(self._space.hosts))
-        for host in asked:
+        joiners = [] if self._prefix else list(range(self._space.hosts))
+        for host in joiners:
             self._note(self._space.moves.join(host, 0).sends, -1, None)
         for place, step in enumerate(path):
-            self._wanted.append([])
+            self._needed_moves.append([])
             self._follow(place)
             self._need(step.move)
             self._note(step.move.sends, place, None)
             self._state = self._after(step)
-        lines: list[Line] = [Line(f"h{host}", ("join",), None) for host in asked]
+        lines: list[Line] = [Line(f"h{host}", ("join",), None) for host in joiners]
         given_before: set[tuple[int, int]] = set()
-        for moves, step in zip(self._wanted, path, strict=True):
+        for moves, step in zip(self._needed_moves, path, strict=True):
             for move in moves:
                 lines.append(self._line(Step(move, None), given_before))
             lines.append(self._line(step, given_before))
@@ -89,8 +89,8 @@ class _Tracer:
             changed = False
             for node in range(space.count):
                 for move in space.moves.sending(node, state[node], state[-2], state[-1]):
-                    given = space.nodes[node].given(move.given)
-                    if given[0] != "receive" or self._bit(node, move.given) in self._sent:
+                    node_input = space.nodes[node].input_at(move.input_number)
+                    if node_input[0] != "receive" or self._bit(node, move.input_number) in self._sent:
                         changed |= self._note(move.sends, place, move)
 
     def _note(self, frames: int, place: int, move: Move | None) -> bool:
@@ -105,15 +105,15 @@ class _Tracer:
 
     def _need(self, move: Move) -> None:
         """What it receives must have been sent."""
-        if move.node < 0 or self._space.nodes[move.node].given(move.given)[0] != "receive":
+        if move.node < 0 or self._space.nodes[move.node].input_at(move.input_number)[0] != "receive":
             return
-        place, sender = self._sent.get(self._bit(move.node, move.given), (-1, NO_MOVE))
-        if place >= 0 and sender not in self._wanted[place]:
+        place, sender = self._sent.get(self._bit(move.node, move.input_number), (-1, NO_MOVE))
+        if place >= 0 and sender not in self._needed_moves[place]:
             self._need(sender)
-            self._wanted[place].append(sender)
+            self._needed_moves[place].append(sender)
 
-    def _bit(self, node: int, given: int) -> int:
-        frame = (node, given)
+    def _bit(self, node: int, input_number: int) -> int:
+        frame = (node, input_number)
         return 1 << self._space.moves.frames.number(frame, frame)
 
     def _after(self, step: Step) -> State:
@@ -128,10 +128,10 @@ class _Tracer:
             assert link is not None
             return Line(f"s{link[1]}", ("pass",), link, False)
         local = self._space.nodes[step.move.node]
-        key = (step.move.node, step.move.given)
+        key = (step.move.node, step.move.input_number)
         again = key in before
         before.add(key)
-        return Line(local.name, local.given(step.move.given), link, again)
+        return Line(local.name, local.input_at(step.move.input_number), link, again)
 
 
 NO_MOVE = Move(-1, -1, 0, -1, 0, 0, (), (), None)
@@ -139,14 +139,14 @@ NO_MOVE = Move(-1, -1, 0, -1, 0, 0, (), (), None)
 
 def words(line: Line) -> str:
     """'s1 receives AckH(host=0, ses=1, nxt=1) of h0 (again)'"""
-    node, given = line.node, line.given
-    kind = given[0]
+    node, node_input = line.node, line.node_input
+    kind = node_input[0]
     copy = " (again)" if line.again else ""
     if kind == "receive":
-        other = ("s" if node[0] == "h" else "h") + str(given[1])
-        return f"{node} receives {_short(given[2])} of {other}{copy}"
+        other = ("s" if node[0] == "h" else "h") + str(node_input[1])
+        return f"{node} receives {_short(node_input[2])} of {other}{copy}"
     if kind == "wired":
-        return f"{node} receives {_short(given[2])} from s{given[1]} over the wire"
+        return f"{node} receives {_short(node_input[2])} from s{node_input[1]} over the wire"
     if kind == "pass":
         assert line.link is not None
         return f"{node} passes on what it received from s{line.link[0]} over the wire"
@@ -155,7 +155,7 @@ def words(line: Line) -> str:
         "crash": " crashes",
         "recover": " recovers", "join": " asks to join", "leave": " asks to leave",
     }[kind]  # fmt: skip
-    return node + what.format(*given[1:])
+    return node + what.format(*node_input[1:])
 
 
 def _short(message: Any) -> str:
@@ -170,15 +170,15 @@ def lines_of(case: Case, trace: Trace) -> list[str]:
     """Repeat the trace, with the hosts' upcalls after each line."""
     lines: list[str] = []
     for line, told_of in repeat(case, trace):
-        said = "".join(
+        upcalls = "".join(
             f"; {event.node} {_event_in_words(event)}"
             for event in told_of
             if event.name != "broadcast" or line.completing
         )
         if not line.completing:
-            lines.append(f"{len(lines) + 1:3}  {words(line)}{said}")
-        elif said:  # of what happens without faults, only the upcalls
-            lines.append(f"{len(lines) + 1:3}  without faults: {words(line)}{said}")
+            lines.append(f"{len(lines) + 1:3}  {words(line)}{upcalls}")
+        elif upcalls:  # of what happens without faults, only the upcalls
+            lines.append(f"{len(lines) + 1:3}  without faults: {words(line)}{upcalls}")
     return [*lines, f"     {trace.violation.check}: {trace.violation.explanation}"]
 
 
@@ -191,9 +191,9 @@ def _event_in_words(event: Event) -> str:
 def repeat(case: Case, trace: Trace) -> Iterator[tuple[Line, list[Event]]]:
     """Each line done on a controllable network, with the events that came of it."""
     network = Network(case.roles, case.parameters, case.cells, case.parents)
-    for node, given in trace.prefix:
+    for node, node_input in trace.prefix:
         network.clock.now += case.step_ns
-        network.give(node, given)
+        network.give(node, node_input)
     network.air.clear()
     for queue in network.links.values():
         queue.clear()
@@ -205,22 +205,22 @@ def repeat(case: Case, trace: Trace) -> Iterator[tuple[Line, list[Event]]]:
 
 
 def _do(network: Network, case: Case, line: Line) -> None:
-    given = line.given
+    node_input = line.node_input
     if line.link is not None:
         network.cross(*line.link)
-    elif given[0] == "receive" and not line.completing:
-        sender = ("s" if line.node[0] == "h" else "h") + str(given[1])
-        wanted = encode(given[2], None, case.forget)
+    elif node_input[0] == "receive" and not line.completing:
+        sender = ("s" if line.node[0] == "h" else "h") + str(node_input[1])
+        encoding = encode(node_input[2], None, case.forget)
         packets = network.packets(sender=sender, receiver=line.node)
-        packets = [packet for packet in packets if encode(packet.message, None, case.forget) == wanted]
+        packets = [packet for packet in packets if encode(packet.message, None, case.forget) == encoding]
         if not packets:
             raise ValueError(f"{words(line)}: it was never sent")
         network.deliver(packets[0], keep=True)
     else:
-        network.give(line.node, given)
+        network.give(line.node, node_input)
 
 
-def judged_again(case: Case, trace: Trace) -> None:
+def judge_again(case: Case, trace: Trace) -> None:
     """Judge what the trace does on a controllable network. Raises Violation."""
     history = begin(len(case.cells))
     members = [(host, [("joined", 0, 0)]) for host in range(len(case.cells)) if trace.prefix]

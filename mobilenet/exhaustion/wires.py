@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from mobilenet.network.wired.network import TreeRoutes
 
-from .local import Numbered
+from .local import Numbering
 
 Item = tuple[int, int | None, int]
 Queues = tuple[tuple[Item, ...], ...]
@@ -39,7 +39,7 @@ class Wires:
         self._routes = TreeRoutes.of_parents(parents)
         self.links = self._routes.links
         self._index = {link: i for i, link in enumerate(self.links)}
-        self._states = Numbered()
+        self._states = Numbering()
         self._heads: list[tuple[Head, ...] | None] = []
         self._put: dict[tuple[int, int, tuple[tuple[int | None, int], ...]], int] = {}
         self.empty = self.number(((),) * len(self.links))
@@ -48,27 +48,27 @@ class Wires:
         return len(self._states)
 
     def queues(self, state: int) -> Queues:
-        found: Queues = self._states.items[state]
-        return found
+        queues: Queues = self._states.items[state]
+        return queues
 
     def put(self, state: int, at: int, sent: tuple[tuple[int | None, int], ...]) -> int:
         """The wires when a station has sent messages."""
         key = (state, at, sent)
-        found = self._put.get(key)
-        if found is None:
+        new_state = self._put.get(key)
+        if new_state is None:
             queues = [list(queue) for queue in self.queues(state)]
             for to, message in sent:
                 self._spread(queues, at, None, (at, to, message))
-            found = self._put[key] = self.number(tuple(map(tuple, queues)))
-        return found
+            new_state = self._put[key] = self.number(tuple(map(tuple, queues)))
+        return new_state
 
     def heads(self, state: int) -> tuple[Head, ...]:
         """What may arrive next, link by link."""
-        found = self._heads[state]
-        if found is None:
+        heads = self._heads[state]
+        if heads is None:
             queues = self.queues(state)
-            found = self._heads[state] = tuple(self._head(queues, i) for i, queue in enumerate(queues) if queue)
-        return found
+            heads = self._heads[state] = tuple(self._head(queues, i) for i, queue in enumerate(queues) if queue)
+        return heads
 
     def _head(self, queues: Queues, link: int) -> Head:
         before, at = self.links[link]

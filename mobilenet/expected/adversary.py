@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet.clock import ns
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.expected.hosts import measures, of_protocol
 from mobilenet.expected.plans import conduct_of
 from mobilenet.expected.radio_time import heard_every_s
@@ -35,10 +35,10 @@ def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
     }
 
 
-def derive(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expected]:
+def derive(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expectations]:
     """The facts of the manifest, and what the record is held to."""
     facts = {"measures": measures(scenario), "station_names": {}, "host_names": {}, "skipped_tracks": 0}
-    return facts, Expected(None, None, ns(scenario.duration_s), None, conduct_of(scenario.protocol), None, 0)
+    return facts, Expectations(None, None, ns(scenario.duration_s), None, conduct_of(scenario.protocol), None, 0)
 
 
 def doubts(scenario: AdversarySchedule) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet.expected import adversary, hosts, processes, switches
-from mobilenet.expected.expectations import Expected, LossyCut, ProcessPlan
+from mobilenet.expected.expectations import Expectations, LossyCut, ProcessPlan
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.scenario.run_source import AdversarySchedule
@@ -28,20 +28,20 @@ def declared_manifest(scenario: AnyRecorded) -> dict[str, Any]:
     any time; null: never. `broadcast` is null where broadcasts have no promises; of processes it is their order,
     and "none" is one.
     """
-    found: dict[str, Any] = KINDS[type(scenario)].declared_manifest(scenario)
-    return found
+    manifest: dict[str, Any] = KINDS[type(scenario)].declared_manifest(scenario)
+    return manifest
 
 
 def measures(scenario: AnyRecorded) -> list[str]:
     """The traits that the protocol declares: runs with them have more metrics (metrics/declaration.py)."""
-    found: list[str] = KINDS[type(scenario)].measures(scenario)
-    return found
+    traits: list[str] = KINDS[type(scenario)].measures(scenario)
+    return traits
 
 
-def derive(scenario: AnyRecorded) -> tuple[dict[str, Any], Expected | ProcessPlan]:
+def derive(scenario: AnyRecorded) -> tuple[dict[str, Any], Expectations | ProcessPlan]:
     """The facts that the manifest repeats for readers, and what the record is held to."""
-    found: tuple[dict[str, Any], Expected | ProcessPlan] = KINDS[type(scenario)].derive(scenario)
-    return found
+    facts_and_plan: tuple[dict[str, Any], Expectations | ProcessPlan] = KINDS[type(scenario)].derive(scenario)
+    return facts_and_plan
 
 
 def lossy_cuts(scenario: AnyRecorded) -> list[LossyCut]:
@@ -49,7 +49,7 @@ def lossy_cuts(scenario: AnyRecorded) -> list[LossyCut]:
     return switches.lossy_cuts(scenario) if isinstance(scenario, Scenario) else []
 
 
-def expectations_of(scenario: AnyRecorded) -> Expected | ProcessPlan:
+def expectations_of(scenario: AnyRecorded) -> Expectations | ProcessPlan:
     """What the record is held to."""
     return derive(scenario)[1]
 

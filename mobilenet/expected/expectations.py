@@ -18,7 +18,7 @@ class HostPlan(NamedTuple):
 
     appears_ns: int
     # when it is asked to `join` and to `leave`, in order; each wish is repeated until it is fulfilled
-    asked: list[tuple[int, str]]
+    requests: list[tuple[int, str]]
     vanishes_ns: int | None  # from when on it may be gone for good
     # when its application wants to broadcast, if the host is there; None: not known, programs do as they like
     offers_ns: list[int] | None
@@ -223,7 +223,7 @@ class Radio(NamedTuple):
     group_retries: int = 0  # how often the MAC of a station repeats each broadcast frame with data
 
 
-class Expected(NamedTuple):
+class Expectations(NamedTuple):
     """All of it; None: not known."""
 
     hosts: list[HostPlan] | None

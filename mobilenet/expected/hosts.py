@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mobilenet.clock import SECOND, ns
-from mobilenet.expected.expectations import Expected
-from mobilenet.expected.plans import expected_of, stations_m
+from mobilenet.expected.expectations import Expectations
+from mobilenet.expected.plans import plan_record, stations_m
 from mobilenet.expected.rest import Rest, rest, surely_heard_every_s
 from mobilenet.expected.switches import switches
 from mobilenet.expected.wired_time import joins_after_s, longest_way, most_delay_s
@@ -27,7 +27,7 @@ from mobilenet.world.faults import outages
 from mobilenet.world.interventions import Drag, Impair, ImpairLink, OfHost, OfStation, added_hosts, segments
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.mobility import OwnMobility
-from mobilenet.world.tracks import Imported, Tracks, import_tracks
+from mobilenet.world.tracks import ImportedTracks, Tracks, import_tracks
 
 TAKES_AWAY = ("crash", "leave", "drag", "impair")
 FEW_BROADCASTS = 10.0  # expected in all: with fewer, it can happen that no member broadcasts any
@@ -84,13 +84,13 @@ def measures(scenario: Any) -> list[str]:
     return [*reported, "lists"] if declaration.samples_lists else reported
 
 
-def derive(scenario: Scenario) -> tuple[dict[str, Any], Expected]:
+def derive(scenario: Scenario) -> tuple[dict[str, Any], Expectations]:
     """The facts of the manifest, and what the record is held to."""
-    tracks = _imported(scenario)
-    return {"measures": measures(scenario), **_facts(scenario, tracks)}, expected_of(scenario, tracks)
+    tracks = _import_facts(scenario)
+    return {"measures": measures(scenario), **_facts(scenario, tracks)}, plan_record(scenario, tracks)
 
 
-def _facts(scenario: Scenario, tracks: Imported | None) -> dict[str, Any]:
+def _facts(scenario: Scenario, tracks: ImportedTracks | None) -> dict[str, Any]:
     if tracks is None:
         return facts(scenario, stations_m(scenario), {}, 0)
     names = _names(tracks.names, len(added_hosts(scenario.interventions)))
@@ -120,7 +120,7 @@ def _names(names: Sequence[str], added: int) -> dict[str, str]:
     return {f"h{host}": name for host, name in enumerate((*names, *more))}
 
 
-def _imported(scenario: Scenario) -> Imported | None:
+def _import_facts(scenario: Scenario) -> ImportedTracks | None:
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, Tracks):
         return None

@@ -33,7 +33,7 @@ def all_messages(scenario: Scenario, hosts: int) -> int:
     return len(scenario.workload.messages) or at_most(scenario.duration_s * messages_per_s(scenario, hosts))
 
 
-def missed(scenario: Scenario, hosts: int) -> int:
+def messages_missed(scenario: Scenario, hosts: int) -> int:
     """How many messages hosts may have missed that were away. A list of messages may be one burst at the end."""
     if scenario.workload.messages:
         return len(scenario.workload.messages)

@@ -22,14 +22,14 @@ import numpy as np
 from mobilenet.clock import MILLISECOND, SECOND, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.expected.air import air
-from mobilenet.expected.expectations import Conduct, Crashes, Expected, HostPlan, Kind, Places, Radio
+from mobilenet.expected.expectations import Conduct, Crashes, Expectations, HostPlan, Kind, Places, Radio
 from mobilenet.expected.switches import impairments, switches, wires
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import reach_m, serving_reach_m
 from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.parameters import number
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
-from mobilenet.protocols.fields import told_bytes
+from mobilenet.protocols.fields import recorded_bytes
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
 from mobilenet.scenario.radio_world import RadioWorld
@@ -51,7 +51,7 @@ from mobilenet.world.interventions import (
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import OwnMobility
 from mobilenet.world.mobility import trajectories as population
-from mobilenet.world.tracks import Imported, Tracks
+from mobilenet.world.tracks import ImportedTracks, Tracks
 from mobilenet.world.trajectory import Trajectory
 
 JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, where they fall into one nanosecond
@@ -69,7 +69,7 @@ def conduct_of(protocol: Any) -> Conduct | None:
     )  # fmt: skip
 
 
-def expected_of(scenario: Scenario, tracks: Imported | None) -> Expected:
+def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectations:
     """All that the record is held to; `tracks`: of imported hosts."""
     declaration = declaration_of(scenario.protocol)
     end_ns = ns(scenario.duration_s)
@@ -78,7 +78,7 @@ def expected_of(scenario: Scenario, tracks: Imported | None) -> Expected:
     hosts = _hosts(scenario, tracks, radio.coverage, end_ns)
     attachment, interval_s = scenario.hosts.attachment, scenario.record.positions_interval_s
     header_bytes, framing = scenario.stations.backbone.header_bytes, Framing(scenario.wireless)
-    return Expected(
+    return Expectations(
         hosts,
         _crashes(scenario, sum(not host.is_added for host in hosts), end_ns),
         end_ns,
@@ -131,17 +131,17 @@ def _are_always_up(scenario: Scenario, hosts: list[HostPlan]) -> bool:
 
 def _kinds(scenario: Scenario, classes: Mapping[str, Sequence[Any]], framing: Framing) -> dict[str, dict[str, Kind]]:
     """Over VCube stations' messages travel within others, so nothing is known of wires there."""
-    found: dict[str, dict[str, Kind]] = {}
+    kinds_by_side: dict[str, dict[str, Kind]] = {}
     for side, some in classes.items():
         if side == "wired" and scenario.stations.backbone.kind != "tree":
             continue
         around = 0 if side == "wired" else framing.datagram(0)[0]
         for kind in some:
             fixed_bytes, carries, entries, is_exact, acknowledges = kind.shape
-            told = partial(told_bytes, kind, scenario.workload.payload_bytes)
-            known = Kind(around + fixed_bytes, carries, entries, is_exact, acknowledges, told)
-            found.setdefault(side, {})[kind.__name__] = known
-    return found
+            size_of = partial(recorded_bytes, kind, scenario.workload.payload_bytes)
+            known = Kind(around + fixed_bytes, carries, entries, is_exact, acknowledges, size_of)
+            kinds_by_side.setdefault(side, {})[kind.__name__] = known
+    return kinds_by_side
 
 
 def _in_the_air_ns(scenario: Scenario, hosts: list[HostPlan]) -> int | None:
@@ -157,11 +157,11 @@ def _in_the_air_ns(scenario: Scenario, hosts: list[HostPlan]) -> int | None:
     return Framing(scenario.wireless).datagram(longest)[1] + 2 * propagation_ns
 
 
-def _hosts(scenario: Scenario, tracks: Imported | None, coverage: Coverage, end_ns: int) -> list[HostPlan]:
+def _hosts(scenario: Scenario, tracks: ImportedTracks | None, coverage: Coverage, end_ns: int) -> list[HostPlan]:
     trajectories: Sequence[Trajectory | None] = (
         [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
     )
-    asked = _asked(scenario, trajectories, end_ns)
+    requests = _requests(scenario, trajectories, end_ns)
     first, more = len(trajectories), added_hosts(scenario.interventions)
     mobility = scenario.hosts.mobility
     speed_mps = 0.0 if isinstance(mobility, Tracks) else mobility.speed_limit_mps
@@ -192,7 +192,9 @@ def _hosts(scenario: Scenario, tracks: Imported | None, coverage: Coverage, end_
         )
         way = ways[host] if host < first else None
         legs = None if way is None else way.legs
-        hosts.append(HostPlan(appears_ns, asked[host], vanishes_ns, wanted_ns, fastest_mps, drags, host >= first, legs))
+        hosts.append(
+            HostPlan(appears_ns, requests[host], vanishes_ns, wanted_ns, fastest_mps, drags, host >= first, legs)
+        )
     return hosts
 
 
@@ -221,7 +223,9 @@ def stations_m(scenario: Scenario) -> list[list[float]]:
     return list(station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist())
 
 
-def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int) -> list[list[tuple[int, str]]]:
+def _requests(
+    scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int
+) -> list[list[tuple[int, str]]]:
     """As Simulation._plan puts it on the calendar."""
     spread_s = declaration_of(scenario.protocol).first_join_spread_s(scenario.protocol)
     churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
@@ -233,7 +237,7 @@ def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns
     for one in in_order(scenario.interventions):
         if isinstance(one, OfHost) and one.do in ("join", "leave") and number(one.host) < len(wishes):
             wishes[number(one.host)].append((ns(one.at_s), BY_HAND, one.do))
-    asked = []
+    requests = []
     for host, (own, trajectory) in enumerate(zip(wishes, trajectories, strict=False)):
         appears_ns, vanishes_ns = _there(trajectory)
         if host not in churn.absent_at_start:
@@ -246,7 +250,7 @@ def _asked(scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns
         last = next((i for i, wish in enumerate(own) if wish[1] == VANISH), len(own))
         early = [wish for wish in own[: last + 1] if wish[0] < appears_ns]
         rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= appears_ns]
-        asked.append(([(appears_ns, early[-1][2])] if early else []) + rest)
+        requests.append(([(appears_ns, early[-1][2])] if early else []) + rest)
     for one, own in zip(more, wishes[len(trajectories) :], strict=True):
-        asked.append([(ns(one.at_s), "join"), *((at_ns, kind) for at_ns, _, kind in own)])
-    return asked
+        requests.append([(ns(one.at_s), "join"), *((at_ns, kind) for at_ns, _, kind in own)])
+    return requests

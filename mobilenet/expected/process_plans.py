@@ -47,10 +47,10 @@ from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessSc
 
 def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
     """(process, time in ns), by time."""
-    found = [(number(fault.process), ns(fault.at)) for fault in scenario.faults]
+    crash_times = [(number(fault.process), ns(fault.at)) for fault in scenario.faults]
     drawn = scenario.random_faults
     if drawn is not None:
-        excluded = {*(i for i, _ in found), *(number(name) for name in drawn.spared)}
+        excluded = {*(i for i, _ in crash_times), *(number(name) for name in drawn.spared)}
         free = [i for i in range(scenario.processes) if i not in excluded]
         stream = generator(scenario.seed, "faults")
         for i in stream.choice(free, drawn.count, replace=False).tolist():
@@ -58,16 +58,16 @@ def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
                 time_ns = int(stream.integers(*drawn.whole, endpoint=True)) * SECOND
             else:
                 time_ns = ns(float(stream.uniform(drawn.earliest, drawn.latest)))
-            found.append((i, time_ns))
-    return sorted(found, key=lambda one: (one[1], one[0]))
+            crash_times.append((i, time_ns))
+    return sorted(crash_times, key=lambda one: (one[1], one[0]))
 
 
 def broadcasts(scenario: ProcessScenario) -> Iterator[tuple[int, int]]:
     """(time in ns, process), by time; at one instant by process."""
     workload = scenario.workload
     sources = range(scenario.processes if workload.sources is None else workload.sources)
-    found = [(time_ns, place, i) for i in sources for place, time_ns in enumerate(_instants(scenario, i))]
-    for time_ns, _, i in sorted(found):
+    moments = [(time_ns, place, i) for i in sources for place, time_ns in enumerate(_instants(scenario, i))]
+    for time_ns, _, i in sorted(moments):
         yield time_ns, i
 
 
@@ -88,22 +88,22 @@ def _instants(scenario: ProcessScenario, i: int) -> list[int]:
 def process_plan(scenario: ProcessScenario) -> ProcessPlan:
     """Collect everything that the record is held to."""
     network, protocol = scenario.network, scenario.protocol
-    told = None if isinstance(protocol, (OwnBroadcast, ProcessProgram)) else _broadcasting(scenario)
-    wanted: dict[str, list[int]] = {f"p{i}": [] for i in range(scenario.processes)}
+    broadcast_plan = None if isinstance(protocol, (OwnBroadcast, ProcessProgram)) else _broadcasting(scenario)
+    broadcasts_ns: dict[str, list[int]] = {f"p{i}": [] for i in range(scenario.processes)}
     for time_ns, i in broadcasts(scenario):
-        wanted[f"p{i}"].append(time_ns)
+        broadcasts_ns[f"p{i}"].append(time_ns)
     detecting, crashes_ns = _detecting(scenario), {f"p{i}": time_ns for i, time_ns in crashes(scenario)}
-    planned_ns = [times_ns[-1] for times_ns in wanted.values() if times_ns] + list(crashes_ns.values())
+    planned_ns = [times_ns[-1] for times_ns in broadcasts_ns.values() if times_ns] + list(crashes_ns.values())
     planned_ns += [at_ns for at_ns, *_ in detecting.mistakes] if detecting is not None else []
     return ProcessPlan(
         crashes_ns,
-        wanted,
+        broadcasts_ns,
         detecting,
         network.kind,
-        _hop_ns(scenario, None if told is None else min(least for least, _ in told.kinds.values())),
+        _hop_ns(scenario, None if broadcast_plan is None else min(least for least, _ in broadcast_plan.kinds.values())),
         _distances(scenario),
         ns(network.hand_over) if isinstance(network, AbstractNetwork) else 0,
-        told,
+        broadcast_plan,
         max((0, *planned_ns)),
         scenario.record.buffers,
         scenario.loses,
@@ -181,15 +181,15 @@ def parents_in_trees(sources: np.ndarray, n: int) -> np.ndarray:
     first = np.arange(n)[:, None] ^ (1 << np.arange(d))  # of each cluster, if there is one of that number
     for i, place in np.argwhere(first >= n).tolist():
         first[i, place] = next((j for j in c(i, place + 1) if j < n), -1)
-    found = np.full((len(sources), n), -1)
+    parents = np.full((len(sources), n), -1)
     tree, node, clusters = np.arange(len(sources)), sources, np.full(len(sources), d)
     while len(node):
         child = np.where(np.arange(d) < clusters[:, None], first[node], -1)
         at, s = np.nonzero(child >= 0)
-        found[tree[at], child[at, s]] = node[at]
+        parents[tree[at], child[at, s]] = node[at]
         at, s = at[s > 0], s[s > 0]  # of its clusters, those before its parent's
         tree, node, clusters = tree[at], child[at, s], s
-    return found
+    return parents
 
 
 def _hop_ns(scenario: ProcessScenario, least_bytes: int | None) -> int:
@@ -216,15 +216,15 @@ def _distances(scenario: ProcessScenario) -> list[list[int]] | None:
 
 
 def _links_from(near: list[list[int]], source: int) -> list[int]:
-    found = [-1] * len(near)
-    found[source] = 0
+    distances = [-1] * len(near)
+    distances[source] = 0
     frontier = [source]
     while frontier:
         ahead = []
         for node in frontier:
             for j in near[node]:
-                if found[j] < 0:
-                    found[j] = found[node] + 1
+                if distances[j] < 0:
+                    distances[j] = distances[node] + 1
                     ahead.append(j)
         frontier = ahead
-    return found
+    return distances

@@ -12,7 +12,7 @@ from typing import Any
 
 from mobilenet.expected.expectations import ProcessPlan
 from mobilenet.expected.process_plans import process_plan
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 
@@ -113,9 +113,9 @@ def doubts(scenario: ProcessScenario) -> Iterator[str]:
         yield f"the run may need {within:.4g} t.u. to come to rest, but the duration is {duration:g} t.u."
     if promises["below_crashes"] is not None and scenario.crashes >= promises["below_crashes"]:
         yield (
-            f"{counted(scenario.crashes, 'process')} crash{'es' if scenario.crashes == 1 else ''}, but deliveries are"
+            f"{pluralize(scenario.crashes, 'process')} crash{'es' if scenario.crashes == 1 else ''}, but deliveries are"
             " promised only for fewer than"
-            f" {counted(promises['below_crashes'], 'crash')}"
+            f" {pluralize(promises['below_crashes'], 'crash')}"
         )
     sources = scenario.processes if scenario.workload.sources is None else scenario.workload.sources
     if scenario.crashes >= sources or not scenario.estimated_messages():

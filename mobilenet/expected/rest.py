@@ -28,8 +28,8 @@ from mobilenet.expected.load import (
     at_most,
     comes_per_s,
     crowd,
+    messages_missed,
     messages_per_s,
-    missed,
 )
 from mobilenet.expected.radio_time import (
     LOST_UNDER_LOAD,
@@ -77,9 +77,9 @@ def rest(scenario: Scenario) -> Rest:
     if objection is not None:
         return Rest(None, objection)
     rest_of = _by_resending if resends(scenario) else _over_connections
-    found = rest_of(scenario, protocol, hosts or 0)
-    assert found.within_s is not None
-    return Rest(found.within_s + most_delay_s(scenario, Impair), None)  # the last frames of an impaired host are late
+    promise = rest_of(scenario, protocol, hosts or 0)
+    assert promise.within_s is not None
+    return Rest(promise.within_s + most_delay_s(scenario, Impair), None)  # the last frames of an impaired host are late
 
 
 def _objections(scenario: Scenario) -> Iterator[str]:
@@ -198,7 +198,7 @@ def _unfit_to_resend(protocol: Any, scenario: Scenario) -> Iterator[str]:
 
 def _by_resending(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
     loss, high, listeners = scenario.most_loss, protocol.resend_jitter_high, crowd(scenario, hosts)
-    in_all, away = all_messages(scenario, hosts), missed(scenario, hosts)
+    in_all, away = all_messages(scenario, hosts), messages_missed(scenario, hosts)
     behind = windows.behind_in_cells(scenario, hosts, in_all)
     left = max(away, behind)
     slowest_s = max(
@@ -249,7 +249,7 @@ def _over_connections(scenario: Scenario, protocol: Any, hosts: int) -> Rest:
     again_s = heard_every_s(1.5 * protocol.reconnect_s, scenario.most_loss)
     one_s = over_tcp_s(scenario) + (spacing_s if protocol.spacing == "per_queue" else 0.0)
     # Up, from link to link, and down: each connection with what it did not let through as it was offered
-    away, radio, wire = missed(scenario, hosts), windows.on_radio(scenario), windows.on_wires(scenario)
+    away, radio, wire = messages_missed(scenario, hosts), windows.on_radio(scenario), windows.on_wires(scenario)
     of_one = in_all if scenario.workload.messages else at_most(scenario.duration_s * per_s / max(1, hosts))
     up = max(away, radio.most_waiting(per_s / max(1, hosts), of_one))
     down = max(away, radio.most_waiting(per_s, in_all))

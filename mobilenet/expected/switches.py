@@ -22,7 +22,7 @@ from mobilenet.world.interventions import Cut, Impair, ImpairLink, Mend, OfStati
 
 def switches(scenario: Scenario) -> list[Switch]:
     """All of them, in order."""
-    found: list[Switch] = []
+    plan: list[Switch] = []
     cut: set[tuple[int, int]] = set()
     off: set[int] = set()
     for one in in_order(scenario.interventions):
@@ -30,31 +30,31 @@ def switches(scenario: Scenario) -> list[Switch]:
         if isinstance(one, Cut | Mend) and (one.ends in cut) == isinstance(one, Mend):
             cut ^= {one.ends}
             a, b = one.ends
-            found.append(Switch(at_ns, one.do, f"s{a}", f"s{b}", isinstance(one, Cut) and one.loses))
+            plan.append(Switch(at_ns, one.do, f"s{a}", f"s{b}", isinstance(one, Cut) and one.loses))
         elif isinstance(one, OfStation) and (int(one.station[1:]) in off) == (one.do == "radio_on"):
             off ^= {int(one.station[1:])}
-            found.append(Switch(at_ns, one.do, one.station))
+            plan.append(Switch(at_ns, one.do, one.station))
     end_ns = ns(scenario.duration_s)
-    found += [Switch(end_ns, "mend", f"s{a}", f"s{b}") for a, b in sorted(cut)]
-    return found + [Switch(end_ns, "radio_on", f"s{station}") for station in sorted(off)]
+    plan += [Switch(end_ns, "mend", f"s{a}", f"s{b}") for a, b in sorted(cut)]
+    return plan + [Switch(end_ns, "radio_on", f"s{station}") for station in sorted(off)]
 
 
 def impairments(scenario: Scenario) -> list[Impairment]:
     """All of them, in order; none outlasts the active part."""
-    found: list[Impairment] = []
+    changes: list[Impairment] = []
     for one in in_order(scenario.interventions):
         if isinstance(one, Impair):
-            found.append(Impairment(ns(one.at_s), one.host, None, one.loss, ns(one.delay_s)))
+            changes.append(Impairment(ns(one.at_s), one.host, None, one.loss, ns(one.delay_s)))
         elif isinstance(one, ImpairLink):
             a, b = one.ends
-            found.append(Impairment(ns(one.at_s), f"s{a}", f"s{b}", one.loss, ns(one.delay_s)))
-    where = dict.fromkeys((one.node, one.other) for one in found)
-    return found + [Impairment(ns(scenario.duration_s), node, other, 0.0, 0) for node, other in where]
+            changes.append(Impairment(ns(one.at_s), f"s{a}", f"s{b}", one.loss, ns(one.delay_s)))
+    where = dict.fromkeys((one.node, one.other) for one in changes)
+    return changes + [Impairment(ns(scenario.duration_s), node, other, 0.0, 0) for node, other in where]
 
 
 def wires(scenario: Scenario, stations_m: list[list[float]]) -> Wires:
-    found = links(scenario.stations.backbone, stations_m)
-    named = None if found is None else [(f"s{a}", f"s{b}") for a, b in found]
+    pairs = links(scenario.stations.backbone, stations_m)
+    named = None if pairs is None else [(f"s{a}", f"s{b}") for a, b in pairs]
     return Wires(named, scenario.stations.backbone.kind == "tree")
 
 
@@ -62,11 +62,11 @@ def lossy_cuts(scenario: Scenario) -> list[LossyCut]:
     """Return the cuts that break an assumption of the protocol."""
     if "connections" in declaration_of(scenario.protocol).needs:
         return []
-    found = []
+    cuts = []
     planned = switches(scenario)
     for place, one in enumerate(planned):
         if one.loses and one.other is not None:
             mends = (later for later in planned[place:] if later.event == "mend")
             until_ns = next(m.at_ns for m in mends if (m.station, m.other) == (one.station, one.other))
-            found.append(LossyCut(scenario.protocol.name, one.station, one.other, one.at_ns, until_ns))
-    return found
+            cuts.append(LossyCut(scenario.protocol.name, one.station, one.other, one.at_ns, until_ns))
+    return cuts

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import spelled_out
+from mobilenet.quoting import spell_out
 from mobilenet.rundir.writer import RecordError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def write_shiviz(
         with target.open("w", encoding="utf-8") as file:
             file.write(HEADER + "\n\n")
             for node, clock, text in with_clocks(happenings(messages, events, from_s, to_s)):
-                file.write(f"{spelled_out(node)} {json.dumps(clock)}\n{spelled_out(text)}\n")
+                file.write(f"{spell_out(node)} {json.dumps(clock)}\n{spell_out(text)}\n")
                 count += 1
     except OSError as error:
         raise RecordError(f"{target}: could not be written completely: {error.strerror}") from error
@@ -58,13 +58,13 @@ def happenings(
     messages: pd.DataFrame, events: pd.DataFrame, from_s: float = 0.0, to_s: float | None = None
 ) -> list[Happening]:
     begin, end = round(from_s * 1e9), (1 << 62) if to_s is None else round(to_s * 1e9)
-    found: list[Happening] = []
+    entries: list[Happening] = []
     sends = messages.groupby(SAME, dropna=False, sort=False)
     messages = messages.assign(number=sends.ngroup())
     inside = messages[(messages.send_ns >= begin) & (messages.send_ns <= end)]
-    to = inside.groupby("number", sort=False).receiver.agg(lambda names: _listed(list(dict.fromkeys(names))))
+    to = inside.groupby("number", sort=False).receiver.agg(lambda names: _list_text(list(dict.fromkeys(names))))
     for row in inside.drop_duplicates("number").itertuples():
-        found.append(
+        entries.append(
             Happening(
                 int(row.send_ns),
                 SEND,
@@ -73,9 +73,9 @@ def happenings(
                 f"{_s(row.send_ns)} sends {_what(row)} to {to[row.number]} ({row.medium})",
             )
         )
-    heard = messages[(messages.fate == "received") & (messages.receive_ns >= begin) & (messages.receive_ns <= end)]
-    for row in heard.itertuples():
-        found.append(
+    receipts = messages[(messages.fate == "received") & (messages.receive_ns >= begin) & (messages.receive_ns <= end)]
+    for row in receipts.itertuples():
+        entries.append(
             Happening(
                 int(row.receive_ns),
                 RECEIPT,
@@ -90,13 +90,13 @@ def happenings(
             row.event,
             *(str(value) for value in (row.message, row.station, row.detail) if isinstance(value, str)),
         ]
-        found.append(Happening(int(row.time_ns), EVENT, int(row.Index), row.node, " ".join(words)))
-    if len(found) > MOST_EVENTS:
+        entries.append(Happening(int(row.time_ns), EVENT, int(row.Index), row.node, " ".join(words)))
+    if len(entries) > MOST_EVENTS:
         raise ScenarioError(
-            f"{len(found)} events from {from_s:g} s on, expected at most {MOST_EVENTS}, since a browser cannot draw"
+            f"{len(entries)} events from {from_s:g} s on, expected at most {MOST_EVENTS}, since a browser cannot draw"
             " more; select a slice with --from-s and --to-s"
         )
-    return sorted(found, key=lambda happening: happening[:4])
+    return sorted(entries, key=lambda happening: happening[:4])
 
 
 def with_clocks(happened: list[Happening]) -> Iterator[tuple[str, dict[str, int], str]]:
@@ -124,7 +124,7 @@ def _what(row: object) -> str:
     return " ".join(words)
 
 
-def _listed(names: list[str]) -> str:
+def _list_text(names: list[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 

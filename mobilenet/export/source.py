@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.kinds import kind_of
+from mobilenet.rundir.kinds import run_kind
 from mobilenet.rundir.reader import RunError, read_columns, read_manifest
 from mobilenet.tracks.projection import Origin, to_earth
 
@@ -73,7 +73,7 @@ def source(folder: Path, origin: Origin | None = None) -> Source:
     from mobilenet.scenario import load_scenario
 
     manifest = read_manifest(folder)
-    kind_of(manifest).require_hosts(folder, "it has no positions; export its tables with --csv")
+    run_kind(manifest).require_hosts(folder, "it has no positions; export its tables with --csv")
     if "station_positions_m" not in manifest:
         raise RunError(f"{folder}: the run has no positions; export its tables with --csv")
     if origin is None:
@@ -122,11 +122,11 @@ def _handoffs(events: pd.DataFrame, tracks: pd.DataFrame, names: dict[str, str])
     rows: list[list[Any]] = []
     open_: dict[tuple[str, int], int] = {}
     confirmed: dict[str, str] = {}
-    wanted = events[
+    host_events = events[
         events.event.isin(["join", "handoff_start", "handoff_end"])
         & np.array([node.startswith("h") for node in events.node], dtype=bool)
     ]
-    for event in wanted.itertuples():
+    for event in host_events.itertuples():
         t_s = event.time_ns / SECOND
         if event.event == "handoff_start":
             if _cause(event.detail) == "cell":

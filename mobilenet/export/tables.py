@@ -92,15 +92,15 @@ def study_tables(folder: Path, target: Path) -> int:
     """How many files."""
     if not (folder / "study.yaml").is_file():
         raise RunError(f"{folder}: neither a run directory nor a study directory")
-    found = {path.name: path for path in sorted((folder / "tables").glob("*.csv"))}
-    found |= {name: folder / name for name in ("comparison.csv", "effects.csv") if (folder / name).is_file()}
+    paths = {path.name: path for path in sorted((folder / "tables").glob("*.csv"))}
+    paths |= {name: folder / name for name in ("comparison.csv", "effects.csv") if (folder / name).is_file()}
     if (folder / "runs.csv").is_file():
-        found["planned_runs.csv"] = folder / "runs.csv"
-    if "runs.csv" not in found:
+        paths["planned_runs.csv"] = folder / "runs.csv"
+    if "runs.csv" not in paths:
         raise RunError(
             f"{folder}: the study has no tables yet; `mobilenet study` writes them when its runs are complete"
         )
-    for name, path in found.items():
+    for name, path in paths.items():
         _copy(path, target / name)
     files = {
         "planned_runs.csv": "every run and its state",
@@ -113,6 +113,6 @@ def study_tables(folder: Path, target: Path) -> int:
         "comparison.csv": "levels against a baseline",
         "effects.csv": "main effects and interactions of the factors",
     }
-    about = {"study": folder.resolve().name, "files": {name: files[name] for name in files if name in found}}
+    about = {"study": folder.resolve().name, "files": {name: files[name] for name in files if name in paths}}
     write_json(target / "contents.json", in_document(about))
-    return len(found)
+    return len(paths)

@@ -47,10 +47,12 @@ class Branch:
     def interventions(self) -> tuple[AnyIntervention, ...]:
         return self.scenario.interventions
 
-    def kept(self, given: Sequence[AnyIntervention], to_ns: int | None) -> list[AnyIntervention]:
-        """The scenario's own interventions, `given`, and those by hand until then, in order; None: all of them."""
+    def interventions_until(
+        self, own_interventions: Sequence[AnyIntervention], to_ns: int | None
+    ) -> list[AnyIntervention]:
+        """Return `own_interventions`, the scenario's, and those by hand until then, in order; None: all of them."""
         done = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
-        return in_order([*given, *(one for one in done if one not in given)])
+        return in_order([*own_interventions, *(one for one in done if one not in own_interventions)])
 
 
 def seconds(time_ns: int) -> float:
@@ -88,7 +90,7 @@ def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapp
         raise ScenarioError(_WHERE.sub("", first)) from None
 
 
-def asked(what: Mapping[str, Any]) -> dict[str, Any]:
+def check_request(what: Mapping[str, Any]) -> dict[str, Any]:
     """A requested intervention, before it has a time; ScenarioError for invalid keys."""
     for key in what:
         if key == "at_s":
@@ -117,9 +119,9 @@ def require_same(own: Mapping[str, list[Any]], directory: Path) -> None:
     """A run from the beginning has these events of its session, as far as that has gone."""
     from mobilenet.rundir.reader import read_coded
 
-    kept = read_coded(directory, "events")
+    events = read_coded(directory, "events")
     count = len(own["time_ns"])
-    differing = [name for name, column in own.items() if list(kept[name][:count]) != column]
+    differing = [name for name, column in own.items() if list(events[name][:count]) != column]
     if differing:
         raise ScenarioError(
             f"{directory}: the events of the run differ from those of the session (column {differing[0]});"

@@ -25,20 +25,20 @@ def filled_bins(
     """
     buffers = [names[kind] for kind in KINDS]
     end = min(len(samples["time_ns"]), first + MOST_SAMPLES)
-    found: dict[tuple[int, str, str, int], list[int]] = {}
+    bins: dict[tuple[int, str, str, int], list[int]] = {}
     columns = (samples[name][first:end] for name in ("time_ns", "node", "quantity", "value"))
     for time_ns, node, quantity, value in zip(*columns, strict=True):
         kind = 1 if node[0] == "h" else 0
         if quantity not in buffers[kind]:
             continue
         key = kind, quantity, node, int(time_ns / SECOND / bins_s[kind])
-        known = found.get(key)
+        known = bins.get(key)
         if known is None:
-            found[key] = [value, value]
+            bins[key] = [value, value]
         else:
             known[0], known[1] = max(known[0], value), value
     lacking: dict[str, dict[str, dict[str, list[int]]]] = {kind: {} for kind in KINDS}
-    for (kind, quantity, node, place), (largest, last) in found.items():
+    for (kind, quantity, node, place), (largest, last) in bins.items():
         own = lacking[KINDS[kind]].setdefault(quantity, {"node": [], "bin": [], "largest": [], "last": []})
         for column, number in zip(own.values(), (int(node[1:]), place, largest, last), strict=True):
             column.append(number)

@@ -34,26 +34,26 @@ def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
     node = next((node for node in simulation.nodes if node.name == name), None)
     if node is None:
         return None
-    found: dict[str, Any] = {"node": name, "is_up": node.protocol is not None, "buffers": {}, "timers": [], "keeps": []}
+    facts: dict[str, Any] = {"node": name, "is_up": node.protocol is not None, "buffers": {}, "timers": [], "keeps": []}
     try:
-        found["buffers"] = dict(zip(node.buffer_names, node.buffers, strict=True))
+        facts["buffers"] = dict(zip(node.buffer_names, node.buffers, strict=True))
         if node.protocol is not None:
             own = node.protocol.card if isinstance(node.protocol, Party) else None
-            found["timers"] = list(_timers(node))
-            found["keeps"] = list(_fields(node.protocol)) if own is None else list(_of_program(own))
+            facts["timers"] = list(_timers(node))
+            facts["keeps"] = list(_fields(node.protocol)) if own is None else list(_of_program(own))
             if words := words_of(node.protocol):
-                found["words"] = words
+                facts["words"] = words
         if name.startswith("h"):
-            found["contexts"] = _contexts(simulation, node.me)
+            facts["contexts"] = _contexts(simulation, node.me)
     except Exception as error:
-        found["keeps"] = [["cannot be read", cut(f"{type(error).__name__}: {error}", LONGEST)]]
-    return found
+        facts["keeps"] = [["cannot be read", cut(f"{type(error).__name__}: {error}", LONGEST)]]
+    return facts
 
 
 def _of_program(state: Mapping[str, Any]) -> Iterator[list[str]]:
     """The state that a program shows, by its own names."""
     for name, value in list(state.items())[:MOST]:
-        yield [cut(name, LONGEST), _shown(value) or ""]
+        yield [cut(name, LONGEST), _value_text(value) or ""]
 
 
 def _timers(node: Node) -> Iterator[list[Any]]:
@@ -70,26 +70,26 @@ def _timers(node: Node) -> Iterator[list[Any]]:
 
 def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
     """What each station keeps of a host, where its protocol defines it."""
-    found = []
+    contexts = []
     for station in simulation.stations:
         context_of = getattr(station.protocol, "context_of", None)
-        kept = None if context_of is None else context_of(host)
-        if kept is not None:
-            found.append({"station": station.name, "keeps": list(_fields(kept)), "words": words_of(kept)})
-    return found
+        context = None if context_of is None else context_of(host)
+        if context is not None:
+            contexts.append({"station": station.name, "keeps": list(_fields(context)), "words": words_of(context)})
+    return contexts
 
 
 def _fields(thing: Any) -> Iterator[list[str]]:
     """The name of each field, and its value as text."""
     count = 0
     for name, value in _values(thing):
-        shown = _shown(value)
+        words = _value_text(value)
         if name.endswith("_ns") and isinstance(value, int):
-            name, shown = name.removesuffix("_ns"), f"{value / SECOND:.3f} s"
-        if shown is not None and count < MOST:
+            name, words = name.removesuffix("_ns"), f"{value / SECOND:.3f} s"
+        if words is not None and count < MOST:
             count += 1
-            yield [name.strip("_").replace("_", " "), shown]
-        elif shown is None and dataclasses.is_dataclass(value) and count < MOST:
+            yield [name.strip("_").replace("_", " "), words]
+        elif words is None and dataclasses.is_dataclass(value) and count < MOST:
             for inner, text in _fields(value):
                 count += 1
                 yield [inner, text]
@@ -104,7 +104,7 @@ def _values(thing: Any) -> Iterator[tuple[str, Any]]:
     yield from getattr(thing, "__dict__", {}).items()
 
 
-def _shown(value: Any) -> str | None:
+def _value_text(value: Any) -> str | None:
     """None: not for people."""
     if value is None:
         return "none"

@@ -147,7 +147,7 @@ KINDS: dict[str, type[Command]] = {
 }
 
 
-def parsed(text: str | bytes) -> Command:
+def parse_command(text: str | bytes) -> Command:
     """Parse one message; ScenarioError if it is wrong."""
     try:
         value = json.loads(text)
@@ -162,8 +162,10 @@ def parsed(text: str | bytes) -> Command:
         return KINDS[name].model_validate(value)
     except ValidationError as error:
         key = str(error.errors(include_url=False)[0]["loc"][0])
-        said = f"{name}: {key}: {WORDS[key]}" if key in WORDS else problems(error, Node.of(value, name), KINDS[name])[0]
-        raise ScenarioError(cut(said, 300)) from None
+        reason = (
+            f"{name}: {key}: {WORDS[key]}" if key in WORDS else problems(error, Node.of(value, name), KINDS[name])[0]
+        )
+        raise ScenarioError(cut(reason, 300)) from None
 
 
 def id_of(text: str | bytes) -> int | None:
@@ -172,8 +174,8 @@ def id_of(text: str | bytes) -> int | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    found = value.get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= 2**53 else None
+    number = value.get("id") if isinstance(value, dict) else None
+    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= 2**53 else None
 
 
 STEPS = ("event", "frame", "handoff", "delivery", "violation")

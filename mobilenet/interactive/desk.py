@@ -16,7 +16,7 @@ from mobilenet.api import RUNS
 from mobilenet.clock import ns
 from mobilenet.interactive import commands
 from mobilenet.interactive.cards import card
-from mobilenet.interactive.commands import Command, id_of, parsed
+from mobilenet.interactive.commands import Command, id_of, parse_command
 from mobilenet.interactive.followed import BEGIN
 from mobilenet.interactive.jobs import Delivery, Jobs
 from mobilenet.interactive.keeping import keep_unfinished
@@ -24,7 +24,7 @@ from mobilenet.interactive.player import Player
 from mobilenet.interactive.session import LiveSession
 from mobilenet.interactive.stream import Listener, Place, Stream
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import cut, first_line, quoted
+from mobilenet.quoting import cut, first_line, quote
 
 BUSY_S = 0.1  # between two tellings of how far it is
 
@@ -51,38 +51,38 @@ class Desk:
 
     def _job_changed(self) -> None:
         """From the thread of a job."""
-        self.player.ask(self.player.changed)
+        self.player.ask(self.player.send_state)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
         """The state for a listener now, and its place after that."""
         player = self.player
         if self.busy is not None:
             return {"type": "busy", **self.busy}, place
-        found, place = self.stream.state(place)
-        found |= {
+        state, place = self.stream.state(place)
+        state |= {
             "is_playing": player.is_going, "speed": player.speed, "rate": round(player.rate, 3),
         }  # fmt: skip
         if (pace := self.session.simulation.pace) is not None:
-            found["late_ms"] = round(pace.recent_lateness_ms(), 1)
+            state["late_ms"] = round(pace.recent_lateness_ms(), 1)
         if player.is_playing and player.is_held:
-            found["is_held"] = True
+            state["is_held"] = True
         if player.stepped is not None:
-            found["stepped"] = player.stepped
+            state["stepped"] = player.stepped
         if player.stopped_because:
-            found["stopped_because"] = player.stopped_because
+            state["stopped_because"] = player.stopped_because
         if self.jobs.jobs:
-            found["jobs"] = [job.told() for job in self.jobs.jobs[-20:]]
-        return found, place
+            state["jobs"] = [job.report() for job in self.jobs.jobs[-20:]]
+        return state, place
 
-    def answered(self, text: str | bytes, listener: Listener) -> dict[str, Any]:
+    def answer(self, text: str | bytes, listener: Listener) -> dict[str, Any]:
         """The reply to one message."""
         reply: dict[str, Any] = {"type": "reply", "id": id_of(text)}
         try:
-            return reply | self._done(parsed(text), listener)
+            return reply | self._reply_to(parse_command(text), listener)
         except Exception as error:  # e.g. of a program or a plug-in: the session goes on
             return reply | {"error": cut(first_line(error), 400)}
 
-    def _done(self, command: Command, listener: Listener) -> dict[str, Any]:
+    def _reply_to(self, command: Command, listener: Listener) -> dict[str, Any]:
         session, player, stream = self.session, self.player, self.stream
         match command:
             case commands.Since():
@@ -92,7 +92,7 @@ class Desk:
                 listener.place = Place(
                     command.generation, row, watched, point_ns=command.point_ns, sample=command.sample, bins_s=bins_s
                 )
-                player.changed()
+                player.send_state()
                 return {"generation": stream.generation}
             case commands.SetSpeed():
                 player.set_speed(command.speed)
@@ -119,10 +119,10 @@ class Desk:
                 if listener.place is None:
                     raise ScenarioError("watch: send `since` first")
                 listener.place = listener.place._replace(watched=command.node, arrow=BEGIN)
-                player.changed()
+                player.send_state()
                 if command.node is not None and command.deliveries:
-                    told = stream.delivered_at(command.node, listener.place.row)
-                    return {"time_ns": session.now_ns, "delivered": told}
+                    deliveries = stream.deliveries_at(command.node, listener.place.row)
+                    return {"time_ns": session.now_ns, "delivered": deliveries}
             case commands.Pace():
                 listener.pause_s = 1 / command.states_per_s
             case commands.Message():
@@ -155,7 +155,7 @@ class Desk:
             session.check(what, back_to_s)  # before anything is given up for it
             self._back(lambda: session.rewind(back_to_s), back_to_s)
         done = session.do(str(what.pop("do", None)), **what)
-        self.player.touched()
+        self.player.note_change()
         return done
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
@@ -170,7 +170,7 @@ class Desk:
             self.busy = None
             if self.session.simulation is not before:
                 self.stream.begin_anew()
-            self.player.changed()
+            self.player.send_state()
 
     def _progress(self, at_s: float, to_s: float) -> None:
         if self.player.is_ending:
@@ -186,13 +186,13 @@ class Desk:
         if self.session.is_real_time:
             if not self.session.is_over:
                 raise ScenarioError("save: a run in real time is saved when it is over, or when you press Ctrl-C")
-            job = self.jobs.keep(self.session.branch.interventions, quoted(keep_unfinished(self.session, out)))
+            job = self.jobs.keep(self.session.branch.interventions, quote(keep_unfinished(self.session, out)))
         else:
             events = self.session.simulation.recording.events
             job = self.jobs.save(self.session.scenario, out, (len(events), self.session.fingerprint))
         if name is None:
             self._out = None  # the next one has a name of its own
-        self.player.changed()
+        self.player.send_state()
         return {"job": job.number}
 
     def _effect(self, command: commands.Effect) -> dict[str, Any]:
@@ -203,18 +203,18 @@ class Desk:
             there = f"expected 0 to {count - 1}" if count else "there are none yet"
             raise ScenarioError(f"effect: intervention {command.intervention} does not exist; {there}")
         job = self.jobs.effect(self.session.scenario, self.session.first_hosts, command.intervention, command.worlds)
-        self.player.changed()
+        self.player.send_state()
         return {"job": job.number}
 
     def _why(self, command: commands.Why) -> dict[str, Any]:
         session = self.session
         if session.is_real_time:
             raise ScenarioError("why: a run in real time cannot be repeated, so the causes of its delays are not known")
-        found = self.stream.who_has(command.message)
+        deliveries = self.stream.who_has(command.message)
         host = int(command.host[1:])
-        if host not in found["host"]:
+        if host not in deliveries["host"]:
             raise ScenarioError(f"why: {command.host} has not delivered {command.message} yet")
-        delay_ns = found["time_ns"][found["host"].index(host)] - found["broadcast_ns"]
+        delay_ns = deliveries["time_ns"][deliveries["host"].index(host)] - deliveries["broadcast_ns"]
         job = self.jobs.why(session.scenario, Delivery(command.message, command.host, delay_ns), session.now_s)
-        self.player.changed()
+        self.player.send_state()
         return {"job": job.number}

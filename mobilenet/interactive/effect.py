@@ -50,7 +50,7 @@ WORDS = {  # of what is done to a host or a station
 }  # fmt: skip
 
 
-def said(one: AnyIntervention) -> str:
+def in_words(one: AnyIntervention) -> str:
     """An intervention in a few words: crash of h3 at 12.5 s."""
     match one:
         case OfHost():
@@ -98,18 +98,18 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
     """World by world, with an interval. `runs`: `replication`, `configuration` (1: with it) and a column a metric,
     which a run need not have; worlds in which one of the two has none are left out.
     """
-    found = []
+    findings = []
     for metric in (*EFFECTS, *(name for name in (*THERE, *CELL) if name in runs)):
         values = pd.DataFrame()
         if metric in runs:
             values = runs.pivot_table(index="replication", columns="configuration", values=metric).dropna()
         if values.shape[1] < 2 or len(values) < 2:
-            found.append({"metric": metric, "pairs": 0})
+            findings.append({"metric": metric, "pairs": 0})
             continue
         result = compare_pairs(values[1].to_numpy(float), values[0].to_numpy(float), CONFIDENCE)
         mean, low, high = result.difference.mean, result.difference.low, result.difference.high
-        found.append({"metric": metric, "pairs": result.pairs, "difference": mean, "low": low, "high": high})
-    return found
+        findings.append({"metric": metric, "pairs": result.pairs, "difference": mean, "low": low, "high": high})
+    return findings
 
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
@@ -123,30 +123,30 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
     others = [name for name, of in cells.items() if of == station and name != host] if station else []
     deliveries = Deliveries(events)
     inside = deliveries.was_broadcast & (deliveries.sent_ns >= at_ns) & (deliveries.time_ns < ns(end_s))
-    node = events.coded("node")
+    node = events.column("node")
     groups = {EFFECTS: inside}
     for metrics, hosts in ((THERE, [host] if host else []), (CELL, others)):
         if hosts:
             groups[metrics] = inside & np.isin(deliveries.node, [node.code(each) for each in hosts])
-    found = {}
+    measures = {}
     for (mean, count), own in groups.items():
-        found[count] = float(own.sum())
+        measures[count] = float(own.sum())
         if own.any():
-            found[mean] = float(deliveries.delay_s[own].mean())
-    return found
+            measures[mean] = float(deliveries.delay_s[own].mean())
+    return measures
 
 
 def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
     """Whose session was last with which station before that time, in order of time; None: it has left."""
-    event = events.coded("event")
+    event = events.column("event")
     rows = event.rows("join", "handoff_end", "leave")
     rows = rows[events.numbers("time_ns")[rows] < at_ns]  # what is done takes effect at that time
-    names = zip(*(events.picked(name, rows) for name in ("event", "node", "station")), strict=True)
+    names = zip(*(events.pick(name, rows) for name in ("event", "node", "station")), strict=True)
     for kind, node, station in names:
         yield node, None if kind == "leave" else station
 
 
-def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, Any]]) -> str:
+def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[str, Any]]) -> str:
     """What it did, with intervals: a sentence for each metric that differs, and one for those that do not."""
     host = one.host if isinstance(one, OnHost) else ""
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
@@ -155,9 +155,9 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
         THERE[0]: (f"the mean delay at {host} itself", " s"), THERE[1]: (f"the number of deliveries at {host}", ""),
         CELL[0]: (f"the mean delay at {cell}", " s"), CELL[1]: (f"the number of deliveries at {cell}", ""),
     }  # fmt: skip
-    worlds = max(finding["pairs"] for finding in found)
+    worlds = max(finding["pairs"] for finding in findings)
     sentences, alike = [], []
-    for finding in found:
+    for finding in findings:
         name, unit = words[finding["metric"]]
         if not finding["pairs"]:
             sentences.append(f"Too few runs have a value for {name}.")
@@ -173,7 +173,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, found: list[dict[str, 
     if alike:
         sentences.append(f"The worlds show no measurable difference in {', or in '.join(alike)}.")
     return (
-        f"Effect of the {said(one)} on the following {after_s:.3g} s, from {worlds} worlds with and without"
+        f"Effect of the {in_words(one)} on the following {after_s:.3g} s, from {worlds} worlds with and without"
         " the intervention"
         f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
     )

@@ -103,8 +103,8 @@ WORDS: dict[type, dict[str, str]] = {
 
 def words_of(thing: Any) -> dict[str, str]:
     """Return name on the card -> what it means, for an object of a built-in protocol and the objects in it."""
-    found = {name: words for kind in type(thing).__mro__ for name, words in WORDS.get(kind, {}).items()}
+    words_by_field = {name: words for kind in type(thing).__mro__ for name, words in WORDS.get(kind, {}).items()}
     stable = getattr(thing, "stable", None)
     if dataclasses.is_dataclass(stable):
-        found |= WORDS.get(type(stable), {})
-    return found
+        words_by_field |= WORDS.get(type(stable), {})
+    return words_by_field

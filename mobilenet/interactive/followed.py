@@ -46,22 +46,22 @@ class Arrows:
     def __init__(self, from_ns: int) -> None:
         self.from_ns = from_ns
         self.last = BEGIN
-        self._kept: deque[tuple[Mark, Arrow]] = deque(maxlen=MOST)
+        self._entries: deque[tuple[Mark, Arrow]] = deque(maxlen=MOST)
 
     def add(self, arrow: Arrow, now_ns: int) -> None:
         time_ns, number = self.last
         self.last = (now_ns, number + 1 if now_ns == time_ns else 1)
-        self._kept.append((self.last, arrow))
-        while self._kept[0][1].sent_ns < now_ns - KEPT_NS:
-            self._kept.popleft()
+        self._entries.append((self.last, arrow))
+        while self._entries[0][1].sent_ns < now_ns - KEPT_NS:
+            self._entries.popleft()
 
     def since(self, mark: Mark) -> list[Arrow]:
         """Those after that one, as far as they are kept."""
-        new = takewhile(lambda kept: kept[0] > mark, reversed(self._kept))
+        new = takewhile(lambda entry: entry[0] > mark, reversed(self._entries))
         return [arrow for _, arrow in new][::-1]
 
 
-class Followed:
+class FollowedHosts:
     """The watched hosts of one simulation."""
 
     def __init__(self, simulation: Simulation) -> None:
@@ -77,13 +77,13 @@ class Followed:
             del self.arrows[host]
         self.simulation.listen(*((self._frame, self._hop) if self.arrows else (None, None)))
 
-    def again_in(self, simulation: Simulation) -> Followed:
+    def again_in(self, simulation: Simulation) -> FollowedHosts:
         """Follow the same hosts in a simulation that begins, for listeners that have arrows from then on."""
-        found = Followed(simulation)
-        found.attend(self.arrows)
-        for host, arrows in found.arrows.items():
+        follower = FollowedHosts(simulation)
+        follower.attend(self.arrows)
+        for host, arrows in follower.arrows.items():
             arrows.from_ns = self.arrows[host].from_ns
-        return found
+        return follower
 
     def _add(self, host: str, arrow: Arrow) -> None:
         self.arrows[host].add(arrow, self.simulation.kernel.now)
@@ -104,8 +104,8 @@ class Followed:
             to_it = frame.to is node or frame.to is None and (not sender.is_station or node.serving is sender)
             if not to_it:
                 continue
-            told = SINR_OUTCOMES[outcome]
-            arrow = Arrow(frame.start_ns, end_ns + delay_ns, sender.name, node.name, kind, message, told, label)
+            fate = SINR_OUTCOMES[outcome]
+            arrow = Arrow(frame.start_ns, end_ns + delay_ns, sender.name, node.name, kind, message, fate, label)
             if is_own:
                 self._add(sender.name, arrow)
             if node.name in self.arrows:

@@ -28,10 +28,10 @@ from mobilenet import safe_path
 from mobilenet.api import RUNS, write_scenario
 from mobilenet.clock import SECOND
 from mobilenet.interactive.branch import plain, with_list
-from mobilenet.interactive.effect import CONFIDENCE, EFFECTS, differences, effect_in_words, said
+from mobilenet.interactive.effect import CONFIDENCE, EFFECTS, differences, effect_in_words, in_words
 from mobilenet.parameters import ScenarioError
 from mobilenet.parameters import number as host_number
-from mobilenet.quoting import cut, first_line, quoted
+from mobilenet.quoting import cut, first_line, quote
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest
 from mobilenet.rundir.recorder import fingerprint
 from mobilenet.rundir.writer import is_being_written
@@ -56,9 +56,9 @@ class Job:
     state: str = "running"
     text: str = ""
     result: dict[str, Any] = field(default_factory=dict)
-    asked: object = None  # which question it answers
+    question: object = None  # which question it answers
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         return {key: getattr(self, key) for key in ("number", "kind", "about", "state", "text", "result")}
 
 
@@ -87,7 +87,7 @@ class Jobs:
         if out is not None and (out.exists() or out in self._taken):
             raise ScenarioError(f"save: {out} already exists; expected another name")
         target = self._free(out if out is not None else RUNS / f"{self._name}-live-s{scenario.seed}")
-        job = self._new("save", f"{quoted(target)}")
+        job = self._new("save", f"{quote(target)}")
         self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix), target)
         return job
 
@@ -102,19 +102,19 @@ class Jobs:
         """Measure the intervention of that number in the scenario, which has `hosts` hosts at its beginning."""
         one = scenario.interventions[number]
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
-        shown = [other for other in scenario.interventions if other.at_s < end_s]
-        if isinstance(one, Add) and (later := touched_later(shown, one, hosts)):
+        actions = [other for other in scenario.interventions if other.at_s < end_s]
+        if isinstance(one, Add) and (later := host_with_other_number(actions, one, hosts)):
             raise ScenarioError(
                 f"effect: {later} was added by this intervention or later, and a later intervention acts on {later},"
                 " so this intervention cannot be left out"
             )
-        about, asked = said(one), (one, shown, worlds)
-        if any(job.state == "running" and job.asked == asked for job in self.jobs):
+        about, question = in_words(one), (one, actions, worlds)
+        if any(job.state == "running" and job.question == question for job in self.jobs):
             raise ScenarioError(f"effect: the effect of the {about} is already being estimated")
         job = self._new("effect", about)
-        job.asked = asked
+        job.question = question
         out = self._free(RUNS / f"{self._name}-effect-s{scenario.seed}")
-        self._start(job, lambda folder: self._effect(job, folder, out, scenario, one, shown, worlds), out)
+        self._start(job, lambda folder: self._effect(job, folder, out, scenario, one, actions, worlds), out)
         return job
 
     def why(self, scenario: Scenario, delivery: Delivery, now_s: float) -> Job:
@@ -148,28 +148,28 @@ class Jobs:
         if not self._command(job, "run", str(folder / "scenario.yaml"), "--out", str(target), fine=JUDGED):
             return
         rows, print_of_session = prefix
-        kept = read_coded(target, "events")
-        columns = {name: list(kept[name][:rows]) for name in kept}
+        events = read_coded(target, "events")
+        columns = {name: list(events[name][:rows]) for name in events}
         if fingerprint(columns) != print_of_session:
-            self._end(job, "failed", f"{quoted(target)} has different events from the live run; please report this")
+            self._end(job, "failed", f"{quote(target)} has different events from the live run; please report this")
             return
         verdict = str(read_json(target, "verdict.json")["verdict"])
         own = str(read_manifest(target)["fingerprint"])
-        again = f"mobilenet run {quoted(target / 'scenario.yaml')}{' --allow-code' if any(scenario.code()) else ''}"
+        again = f"mobilenet run {quote(target / 'scenario.yaml')}{' --allow-code' if any(scenario.code()) else ''}"
         self.saved.append(scenario.interventions)
         job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
-        self._end(job, "done", f"saved in {quoted(target)}: {verdict}, fingerprint {own[:12]}; to repeat it: {again}")
+        self._end(job, "done", f"saved in {quote(target)}: {verdict}, fingerprint {own[:12]}; to repeat it: {again}")
 
     def _effect(
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
-        shown: list[AnyIntervention], worlds: int,
+        actions: list[AnyIntervention], worlds: int,
     ) -> None:  # fmt: skip
         """Runs end with the time that is looked at, if they can."""
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         if self._is_closing:
             return
-        shorter = scenario.changed([_ending(scenario, end_s), "interventions=[]", f"warmup_s={one.at_s!r}"])
-        sides = ([each for each in shown if each is not one], shown)  # without it others may have no effect
+        shorter = scenario.with_changes([_ending(scenario, end_s), "interventions=[]", f"warmup_s={one.at_s!r}"])
+        sides = ([each for each in actions if each is not one], actions)  # without it others may have no effect
         levels = [[plain(other) for other in with_list(shorter, some).interventions] for some in sides]
         (folder / "world").mkdir()
         write_scenario(folder / "world", shorter)
@@ -181,21 +181,21 @@ class Jobs:
         (folder / "study.yaml").write_text(to_yaml(study), encoding="utf-8")
         if not self._command(job, "study", str(folder / "study.yaml"), "--out", str(out), fine=JUDGED):
             return
-        found = differences(out, one, end_s)
-        job.result = {"directory": str(out), "differences": found, "confidence": CONFIDENCE}
-        more = f"To include later deliveries: mobilenet compare {quoted(out)}"
-        self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, found)} {more}")
+        findings = differences(out, one, end_s)
+        job.result = {"directory": str(out), "differences": findings, "confidence": CONFIDENCE}
+        more = f"To include later deliveries: mobilenet compare {quote(out)}"
+        self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, findings)} {more}")
 
     def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
         """The run ends now, if it can."""
         changes = [_ending(scenario, now_s), "warmup_s=0", "interventions=[]", "record.causes=true"]
         before = [plain(one) for one in scenario.interventions if one.at_s < now_s]
-        write_scenario(folder, with_list(scenario.changed(changes), before))
+        write_scenario(folder, with_list(scenario.with_changes(changes), before))
         again, answer = folder / "again", folder / "why.json"
         if not self._command(job, "run", str(folder / "scenario.yaml"), "--out", str(again), fine=JUDGED):
             return
-        asked = ("--message", delivery.message, "--at", delivery.host, "--json")
-        if not self._command(job, "why", str(again), *asked, fine=(0,), output=answer):
+        options = ("--message", delivery.message, "--at", delivery.host, "--json")
+        if not self._command(job, "why", str(again), *options, fine=(0,), output=answer):
             return
         story = json.loads(answer.read_text(encoding="utf-8"))
         if story["delay_ns"] != delivery.delay_ns:
@@ -287,7 +287,7 @@ class Jobs:
         self._say(job, text)
 
 
-def touched_later(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
+def host_with_other_number(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
     """The first host touched there that would be missing, or another one, without that addition. `hosts`: how many
     there are at the beginning.
     """

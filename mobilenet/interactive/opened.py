@@ -23,6 +23,6 @@ def live(
     """A run to play by hand, as `mobilenet live` has it, without a browser. The arguments are those of `run`."""
     from mobilenet.scenario.given import given_scenario
 
-    found = given_scenario(scenario, seed, overrides)
-    name = found.name or (Path(scenario).stem if isinstance(scenario, (str, Path)) else None)
-    return LiveSession(found, allow_code, name or "live")
+    full_scenario = given_scenario(scenario, seed, overrides)
+    name = full_scenario.name or (Path(scenario).stem if isinstance(scenario, (str, Path)) else None)
+    return LiveSession(full_scenario, allow_code, name or "live")

@@ -126,7 +126,7 @@ class PacketCards:
         now_ns = self._simulation.kernel.now
         address = str(IPv4Address(flow.key.peer))
         out, back = flow.rates(now_ns)
-        found: dict[str, Any] = {
+        card: dict[str, Any] = {
             "protocol": protocol_of(flow), "port": flow.key.port,
             "peer": self._protocol.node_at(flow.key.peer) or address, "peer_port": flow.key.peer_port,
             "state": flow.state, "sent_packets": flow.packets[0], "received_packets": flow.packets[1],
@@ -136,10 +136,10 @@ class PacketCards:
         }  # fmt: skip
         if (sending := flow.sending) is not None:
             waits = sending.waits_since_ns
-            found |= {
+            card |= {
                 "sent_again_bytes": sending.sent_again_bytes, "sent_in_all_bytes": sending.sent_bytes,
                 "round_trip_s": sending.round_trips[-1].took_ns / SECOND if sending.round_trips else None,
                 "waits_s": None if waits is None else (now_ns - waits) / SECOND,
                 "longest_stall_s": sending.longest_stall.took_ns / SECOND,
             }  # fmt: skip
-        return found
+        return card

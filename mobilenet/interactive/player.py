@@ -111,7 +111,7 @@ class Player:
         """Let it wait, or go on from there."""
         self.is_held = on
         self._from_here()
-        self.changed()
+        self.send_state()
 
     def step(self, what: str) -> None:
         """Run to the next of its kind at full speed, then pause; `stepped` has the place."""
@@ -127,7 +127,7 @@ class Player:
             raise ScenarioError("speed: a run in real time always has speed 1")
         self.speed = speed
         self._from_here()
-        self.changed()
+        self.send_state()
 
     def _require_more(self) -> None:
         if self.session.is_over:
@@ -139,7 +139,7 @@ class Player:
         self.stopped_because = ""
         self.session.forget_violation()
         self._from_here()
-        self.changed()
+        self.send_state()
 
     def ask_to_pause(self) -> None:
         """By a listener."""
@@ -152,17 +152,17 @@ class Player:
         self._stepping = None
         self.stopped_because = because
         self.rate = 0.0
-        self.changed()
+        self.send_state()
 
-    def touched(self) -> None:
+    def note_change(self) -> None:
         """Something was done by hand: what time stood at is past."""
         if not self.is_playing:
             self.stopped_because = ""
             if self.session.violation is not None:  # by what was done
                 self._has_to_stop()
-        self.changed()
+        self.send_state()
 
-    def changed(self) -> None:
+    def send_state(self) -> None:
         """Send listeners the state at once."""
         self._is_due = True
 
@@ -254,10 +254,10 @@ class Player:
     def _event_of(self, what: str) -> dict[str, Any] | None:
         """The last event of the kind since the step began; None: it came to none."""
         columns = self.session.simulation.recording.events.columns()
-        found = self.session.violation
+        violation = self.session.violation
         rows = range(self._rows_before, len(columns["event"]))
         if what == "violation":
-            rows = range(0) if found is None else range(found.row, found.row + 1)
+            rows = range(0) if violation is None else range(violation.row, violation.row + 1)
         row = next((row for row in reversed(rows) if is_step(what, columns["event"][row])), None)
         if row is None:
             return None

@@ -114,7 +114,7 @@ class Server:
         """
         now_s, is_playing = time.monotonic(), self._desk.player.is_going
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
-        made: dict[Place, tuple[str, Place]] = {}
+        state_texts: dict[Place, tuple[str, Place]] = {}
         are_told = True
         for listener in list(self.listeners):
             has_waited = now_s >= listener.told_s + listener.pause_s - EARLY_S
@@ -124,10 +124,10 @@ class Server:
             if listener.is_owed:
                 are_told = False
                 continue
-            if listener.place not in made:
+            if listener.place not in state_texts:
                 state, place = self._desk.state(listener.place)
-                made[listener.place] = json.dumps(state, separators=(",", ":")), place
-            text, listener.place = made[listener.place]
+                state_texts[listener.place] = json.dumps(state, separators=(",", ":")), place
+            text, listener.place = state_texts[listener.place]
             listener.told_s = now_s
             listener.tell(text)
             if self._desk.stream.has_more(listener.place):
@@ -157,13 +157,13 @@ class Server:
         """Return the page, or None if the WebSocket may be opened."""
         try:
             parts = urlsplit(request.path)
-            given = parse_qs(parts.query).get("token", [""])[0]
+            token = parse_qs(parts.query).get("token", [""])[0]
             origin, host = request.headers.get("Origin"), request.headers.get("Host")
         except (ValueError, LookupError):  # a path that is none, a header twice
             return _refuse("not a valid HTTP request")
         if not OWN_ADDRESS.fullmatch(host or ""):  # with any port, since ssh -L forwards from another one
             return _refuse("the Host header does not match the address of this server")
-        if not secrets.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode()):
+        if not secrets.compare_digest(token.encode("utf-8", "surrogateescape"), self.token.encode()):
             return _refuse("the token is missing or wrong; open the URL that mobilenet live printed")
         if origin is not None and origin != f"http://{host}":
             return _refuse(f"{origin[:80]} is not this page's origin")
@@ -185,9 +185,9 @@ class Server:
         data = None if packets is None else await asyncio.to_thread(packets.capture, node)
         if data is None:
             return _response(HTTPStatus.NOT_FOUND, "this node has no capture\n", "text/plain")
-        found = _response(HTTPStatus.OK, data, PCAP)
-        found.headers["Content-Disposition"] = f'attachment; filename="{node}.pcap"'
-        return found
+        response = _response(HTTPStatus.OK, data, PCAP)
+        response.headers["Content-Disposition"] = f'attachment; filename="{node}.pcap"'
+        return response
 
     async def _listen(self, connection: ServerConnection) -> None:
         listener = Page(connection, asyncio.get_running_loop())
@@ -214,7 +214,7 @@ class Server:
     async def _answer(self, listener: Listener, text: str | bytes) -> dict[str, Any]:
         """The reply to a message: what it asked for, or what is wrong with it."""
         desk = self._desk
-        return await asyncio.wrap_future(desk.player.ask(lambda: desk.answered(text, listener)))
+        return await asyncio.wrap_future(desk.player.ask(lambda: desk.answer(text, listener)))
 
 
 def _refuse(why: str) -> Response:

@@ -29,8 +29,16 @@ from typing import TYPE_CHECKING, Any, cast
 from mobilenet.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.expected.by_kind import declared_manifest, expectations_of
-from mobilenet.expected.expectations import Expected
-from mobilenet.interactive.branch import Branch, asked, instant_ns, require_same, seconds, untouched_ns, with_list
+from mobilenet.expected.expectations import Expectations
+from mobilenet.interactive.branch import (
+    Branch,
+    check_request,
+    instant_ns,
+    require_same,
+    seconds,
+    untouched_ns,
+    with_list,
+)
 from mobilenet.interactive.commands import STEPS, is_step
 from mobilenet.interactive.no_effect import require_effect
 from mobilenet.interactive.packets import temporary_folder
@@ -46,7 +54,7 @@ from mobilenet.simulation.no_collections import no_collections
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import attributing_errors
 from mobilenet.simulation.plugins import with_declared
-from mobilenet.verify.while_it_runs import Found, SafetyJudge
+from mobilenet.verify.while_it_runs import FirstViolation, SafetyJudge
 from mobilenet.world.interventions import AnyIntervention, added_hosts, in_order
 
 if TYPE_CHECKING:
@@ -68,11 +76,11 @@ class LiveSession:
         self.name = name
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))
-        self._given = scenario.interventions
+        self._own_interventions = scenario.interventions
         self.folder = temporary_folder(self, scenario)  # of captures
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
-        self.violation: Found | None = None  # the one that stopped time
+        self.violation: FirstViolation | None = None  # the one that stopped time
         self.on_the_way: Progress = lambda at_s, to_s: None  # called for each piece that is run again
         self.on_begin: Callable[[Simulation], None] = lambda simulation: None  # called for each that begins
         self.on_piece: Callable[[], None] = lambda: None  # called after each piece of it
@@ -89,8 +97,8 @@ class LiveSession:
         self.first_hosts = len(self.simulation.hosts)  # their number before any is added
         promises = declared_manifest(scenario)["promises"]
         events = self.simulation.recording.events
-        found = expectations_of(scenario)
-        conduct = found.conduct if isinstance(found, Expected) else None
+        expectations = expectations_of(scenario)
+        conduct = expectations.conduct if isinstance(expectations, Expectations) else None
         self._judge = SafetyJudge(events.columns, promises, conduct, self._senders(scenario))
         self.violation = None
         gc.collect()
@@ -206,26 +214,26 @@ class LiveSession:
 
     def _look(self) -> None:
         """Whether a property is violated. Then time stops at the event that shows it."""
-        found = self._judge.look()
-        if found is None:
+        violation = self._judge.look()
+        if violation is None:
             return
         events = self.simulation.recording.events
         if self.is_real_time:
-            self.violation = self.violation or found  # the first one; time cannot stand still
+            self.violation = self.violation or violation  # the first one; time cannot stand still
             return
-        if len(events) > found.row + 1 or self.now_ns > events.time_ns[found.row]:
-            self._again_to_row(found)
-        self.violation = found
+        if len(events) > violation.row + 1 or self.now_ns > events.time_ns[violation.row]:
+            self._again_to_row(violation)
+        self.violation = violation
 
-    def _again_to_row(self, found: Found) -> None:
+    def _again_to_row(self, violation: FirstViolation) -> None:
         """Replay the run up to there, as time has gone on since."""
-        time_ns = self.simulation.recording.events.time_ns[found.row]
-        told = {found.check, *self._judge.told}
+        time_ns = self.simulation.recording.events.time_ns[violation.row]
+        checks = {violation.check, *self._judge.reported_checks}
         self.close()
         self._begin(self.branch.scenario)
-        self._judge.told |= told
+        self._judge.reported_checks |= checks
         self._play_again(time_ns - 1)
-        while len(self.simulation.recording.events) <= found.row:
+        while len(self.simulation.recording.events) <= violation.row:
             self._step_once()
         self._judge.look()
 
@@ -237,8 +245,8 @@ class LiveSession:
         passes before.
         """
         self.require_sound()
-        at_ns = untouched_ns(self._kept(), self.now_ns)
-        scenario, place = self._with(asked({"do": what, **how}), at_ns)
+        at_ns = untouched_ns(self._interventions_until(), self.now_ns)
+        scenario, place = self._with(check_request({"do": what, **how}), at_ns)
         require_effect(self.simulation, self.now_ns, what, how.get("host"))
         if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
             self._fork(self.now_ns)
@@ -257,7 +265,7 @@ class LiveSession:
         """Check that it can be done at that earlier time; ScenarioError gives the reason if not."""
         self.require_virtual_time("do")
         back_ns = instant_ns("check", at_s)
-        self._with(asked(what), untouched_ns(self._kept(back_ns), back_ns), is_back=True)
+        self._with(check_request(what), untouched_ns(self._interventions_until(back_ns), back_ns), is_back=True)
 
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
         """The scenario with it, and its place in the list. `is_back`: after time went back there."""
@@ -265,7 +273,7 @@ class LiveSession:
             instead = "start the run again with" if self.is_real_time else "go back, or set"
             end = f"the active part, which ended at {self.scenario.duration_s:g} s; {instead} a longer duration_s"
             raise ScenarioError(f"no intervention is possible after {end}")
-        known = self._kept(at_ns if is_back else None)
+        known = self._interventions_until(at_ns if is_back else None)
         place = sum(ns(one.at_s) <= at_ns for one in known)
         scenario = with_list(self.scenario, [*known[:place], what | {"at_s": seconds(at_ns)}, *known[place:]])
         place = [ns(one.at_s) for one in scenario.interventions].index(at_ns)
@@ -273,13 +281,13 @@ class LiveSession:
             raise ScenarioError(stranger[1])
         return scenario, place
 
-    def _kept(self, to_ns: int | None = None) -> list[AnyIntervention]:
+    def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
         """What is left when time goes back there: the scenario's own interventions, and what was done by then."""
-        return self.branch.kept(self._given, to_ns)
+        return self.branch.interventions_until(self._own_interventions, to_ns)
 
     def done_in(self, branch: Branch) -> list[AnyIntervention]:
         """The interventions by hand there, beyond those of the scenario."""
-        return [one for one in branch.interventions if one not in self._given]
+        return [one for one in branch.interventions if one not in self._own_interventions]
 
     # --- back again
 
@@ -289,7 +297,7 @@ class LiveSession:
         to_ns, now_s = instant_ns("rewind", to_s), self.now_s
         if to_ns > self.now_ns:
             raise ScenarioError(f"rewind: got {to_s:g} s, expected a time between 0 and the current time, {now_s:g} s")
-        scenario = with_list(self.scenario, self._kept(to_ns))
+        scenario = with_list(self.scenario, self._interventions_until(to_ns))
         if scenario.interventions != tuple(in_order(self.branch.interventions)):
             self._note_reached()
             self._fork(to_ns, scenario)

@@ -21,7 +21,7 @@ from mobilenet.interactive.broadcasts import Broadcasts
 from mobilenet.interactive.buffer_bins import filled_bins
 from mobilenet.interactive.cards import card
 from mobilenet.interactive.curves import Curves, Point
-from mobilenet.interactive.followed import BEGIN, Arrow, Followed, Mark
+from mobilenet.interactive.followed import BEGIN, Arrow, FollowedHosts, Mark
 from mobilenet.interactive.packets import PacketCards
 from mobilenet.interactive.session import LiveSession
 from mobilenet.simulation.mobile import Simulation
@@ -63,7 +63,7 @@ class Stream:
     def __init__(self, session: LiveSession) -> None:
         self.session = session
         self.generation = 0
-        self._followed = Followed(session.simulation)
+        self._followed = FollowedHosts(session.simulation)
         self._begin(session.simulation)
         session.on_begin = self._begin
         session.on_piece = lambda: self.curves.go_on()
@@ -104,17 +104,17 @@ class Stream:
             return {"type": "again", "generation": self.generation}, place
         news, row = self._news(place)
         arrows = self._followed.arrows.get(place.watched or "")
-        found: dict[str, Any] = {
+        state: dict[str, Any] = {
             "type": "state", "generation": self.generation, "time_ns": session.now_ns, "is_over": session.is_over,
             "row": place.row, "hosts": self._hosts(), "buffers": self.buffers(), "totals": self._totals(),
             **news,
         }  # fmt: skip
         touched = session.branch.number, len(session.branch.interventions)
         if place.touched != touched:
-            found["branch"] = touched[0]
-            found["interventions"] = [one.model_dump() for one in session.branch.interventions]
+            state["branch"] = touched[0]
+            state["interventions"] = [one.model_dump() for one in session.branch.interventions]
         if place.touched != touched or len(session.branches) > 1:
-            found["branches"] = [
+            state["branches"] = [
                 {"parent": one.parent, "from_ns": one.from_ns, "reached_ns": one.reached_ns,
                  "interventions": len(one.interventions)}
                 for one in session.branches
@@ -122,26 +122,26 @@ class Stream:
         if session.violation is not None:
             log, row_of_it = simulation.recording.events, session.violation.row
             where = {"node": log.node[row_of_it], "message": log.message[row_of_it]}
-            found["violation"] = session.violation._asdict() | where
+            state["violation"] = session.violation._asdict() | where
         if place.watched is not None:
-            found["card"] = card(simulation, place.watched)
+            state["card"] = card(simulation, place.watched)
             packets = None if self.packets is None else self.packets.card(place.watched)
-            if packets is not None and found["card"] is not None:
-                found["card"]["packets"] = packets
+            if packets is not None and state["card"] is not None:
+                state["card"]["packets"] = packets
         if arrows is not None:
-            found["arrows"] = _columns(Arrow._fields, arrows.since(place.arrow))
-            found["arrows_from_ns"] = arrows.from_ns
+            state["arrows"] = _columns(Arrow._fields, arrows.since(place.arrow))
+            state["arrows_from_ns"] = arrows.from_ns
         points = self.curve_points(place.point_ns)
         if points["time_ns"]:
-            found["curves"] = points
+            state["curves"] = points
         point_ns = max([place.point_ns, *points["time_ns"]])
         mark = place.arrow if arrows is None else max(place.arrow, arrows.last)
         sample = place.sample
         if place.bins_s is not None:
-            names = {kind: set(sizes) for kind, sizes in found["buffers"].items()}
+            names = {kind: set(sizes) for kind, sizes in state["buffers"].items()}
             samples = simulation.recording.samples.lists
-            found["buffer_bins"], sample = filled_bins(samples, sample, place.bins_s, names)
-        return found, place._replace(row=row, arrow=mark, point_ns=point_ns, touched=touched, sample=sample)
+            state["buffer_bins"], sample = filled_bins(samples, sample, place.bins_s, names)
+        return state, place._replace(row=row, arrow=mark, point_ns=point_ns, touched=touched, sample=sample)
 
     def _hosts(self) -> dict[str, list[int]]:
         movement = self.session.simulation.movement
@@ -151,12 +151,12 @@ class Stream:
     def buffers(self) -> dict[str, dict[str, list[int]]]:
         """The sizes now: kind -> buffer -> one for each node."""
         simulation = self.session.simulation
-        found = {}
+        sizes_by_kind = {}
         for kind, nodes in (("stations", simulation.stations), ("hosts", simulation.hosts)):
             names = next((node.buffer_names for node in nodes if node.buffer_names), ())
             sizes = [node.buffers or (0,) * len(names) for node in nodes]
-            found[kind] = {name: [own[i] for own in sizes] for i, name in enumerate(names)}
-        return found
+            sizes_by_kind[kind] = {name: [own[i] for own in sizes] for i, name in enumerate(names)}
+        return sizes_by_kind
 
     def _totals(self) -> dict[str, int]:
         medium = self.session.simulation.medium
@@ -176,23 +176,23 @@ class Stream:
         rare = [row for row in others if log.event[row] != "broadcast"]
         delivered = [first + i for i, event in enumerate(events) if event == "deliver"]
         delays_ns = self._broadcasts.delays_ns(log, delivered[:: max(1, len(delivered) // DELAYS)])
-        told = delivered
+        rows = delivered
         if len(delivered) > MOST_DELIVERIES:
-            told = [row for row in delivered if node[row] == place.watched]
+            rows = [row for row in delivered if node[row] == place.watched]
         return {
             "events": _events(columns, rare),
             "broadcasts": {
                 "time_ns": [time_ns[row] for row in sent], "message": [message[row] for row in sent],
             },
             "deliveries": {
-                "count": len(delivered), "is_whole": told is delivered,
+                "count": len(delivered), "is_whole": rows is delivered,
                 "delay_mean_s": sum(delays_ns) / len(delays_ns) / 1e9 if delays_ns else None,
-                "time_ns": [time_ns[row] for row in told], "host": [int(node[row][1:]) for row in told],
-                "message": [message[row] for row in told],
+                "time_ns": [time_ns[row] for row in rows], "host": [int(node[row][1:]) for row in rows],
+                "message": [message[row] for row in rows],
             },
         }, end  # fmt: skip
 
-    def delivered_at(self, node: str, end: int) -> dict[str, Any]:
+    def deliveries_at(self, node: str, end: int) -> dict[str, Any]:
         """What a node has delivered in the first `end` rows, and when."""
         log = self.session.simulation.recording.events
         rows = [row for row in _rows_of(log.node, node, end) if log.event[row] == "deliver"]
@@ -201,15 +201,15 @@ class Stream:
     def who_has(self, message: str) -> dict[str, Any]:
         """Which hosts have delivered a message, and when."""
         log = self.session.simulation.recording.events
-        found: dict[str, list[int]] = {"host": [], "time_ns": []}
+        deliveries: dict[str, list[int]] = {"host": [], "time_ns": []}
         hosts = len(self.session.simulation.hosts)
         for row in _rows_of(log.message, message, len(log), self._broadcasts.row_of(log, message)):
             if log.event[row] == "deliver":
-                found["host"].append(int(log.node[row][1:]))
-                found["time_ns"].append(log.time_ns[row])
-                if len(found["host"]) == hosts:
+                deliveries["host"].append(int(log.node[row][1:]))
+                deliveries["time_ns"].append(log.time_ns[row])
+                if len(deliveries["host"]) == hosts:
                     break
-        return {"message": message, "broadcast_ns": self._broadcasts.sent_ns(log).get(message), **found}
+        return {"message": message, "broadcast_ns": self._broadcasts.sent_ns(log).get(message), **deliveries}
 
 
 def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterator[int]:
@@ -223,22 +223,22 @@ def _rows_of(column: list[Any], value: Any, end: int, begin: int = 0) -> Iterato
 
 def _events(columns: Mapping[str, list[Any]], rows: list[int]) -> dict[str, list[Any]]:
     """These events as columns; where a station gives up a host, it is the host's event."""
-    found: dict[str, list[Any]] = {
+    event_columns: dict[str, list[Any]] = {
         name: [] for name in ("time_ns", "event", "host", "station", "session", "message", "detail")
     }
     for row in rows:
         node, detail = columns["node"][row], columns["detail"][row]
-        said: dict[str, Any] = json.loads(detail or "{}")
+        content: dict[str, Any] = json.loads(detail or "{}")
         station = columns["station"][row]
         if node.startswith("s"):  # of a station, and the host that it is about, if any
-            station, node = node, said.get("host", "h-1")
+            station, node = node, content.get("host", "h-1")
         values = (
             columns["time_ns"][row], columns["event"][row], int(node[1:]), -1 if station is None else int(station[1:]),
-            -1 if (session := columns["session"][row]) is None else session, columns["message"][row], said or None,
+            -1 if (session := columns["session"][row]) is None else session, columns["message"][row], content or None,
         )  # fmt: skip
-        for column, value in zip(found.values(), values, strict=True):
+        for column, value in zip(event_columns.values(), values, strict=True):
             column.append(value)
-    return found
+    return event_columns
 
 
 def _columns(names: tuple[str, ...], rows: list[Any]) -> dict[str, list[Any]]:

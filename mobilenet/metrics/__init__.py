@@ -14,7 +14,7 @@ from mobilenet.metrics.mobile import mobile_metrics
 from mobilenet.metrics.own import OwnMetric, Record, metric
 from mobilenet.metrics.processes import process_metrics
 from mobilenet.packets.passed import Captures
-from mobilenet.rundir.kinds import PROCESSES, kind_of
+from mobilenet.rundir.kinds import PROCESSES, run_kind
 from mobilenet.rundir.table import Columns
 
 __all__ = ["OwnMetric", "Record", "as_measured", "metric", "metrics"]
@@ -28,7 +28,7 @@ def metrics(
     captures: Captures | None = None,
 ) -> Row:
     """One row from the columns of a run; the manifest has its kind and the window. `captures`: of real software."""
-    if kind_of(manifest) is PROCESSES:
+    if run_kind(manifest) is PROCESSES:
         return process_metrics(events, samples, counters, as_measured(manifest))
     return mobile_metrics(events, samples, counters, as_measured(manifest), captures)
 

@@ -58,35 +58,35 @@ LENGTHS_OF_LISTS: tuple[Declared, ...] = only(
     "lists",
     *(
         Metric(
-            f"{name}_{kind}", f"{said} number of {words}", unit="entries", symbol=f"{name.replace('_', ' ')}, {kind}"
+            f"{name}_{kind}", f"{label} number of {words}", unit="entries", symbol=f"{name.replace('_', ' ')}, {kind}"
         )
         for name, words in LISTS.values()
-        for kind, said in (("mean", "mean"), ("max", "maximum"))
+        for kind, label in (("mean", "mean"), ("max", "maximum"))
     ),
 )
 
 
-def measured(manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+def declared_buffers(manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """What a run measured, by metric, as BUFFERS."""
-    said = buffers_of(manifest)
-    told = {f"{who}_{name}": (who[0], name) for who in ("station", "host") for name in said[who[0]]}
-    return {metric: BUFFERS[metric] for metric in BUFFERS if metric in told} | told
+    names = buffers_of(manifest)
+    metrics = {f"{who}_{name}": (who[0], name) for who in ("station", "host") for name in names[who[0]]}
+    return {metric: BUFFERS[metric] for metric in BUFFERS if metric in metrics} | metrics
 
 
 def buffers(fold: EventFold, samples: Columns, manifest: Mapping[str, Any]) -> Row:
     begin, end, members = fold.begin_ns, fold.end_ns, fold.memberships()
     row: Row = {}
-    told = measured(manifest)
-    for metric, (kind, quantity) in (BUFFERS | told).items():
-        found = steps(samples, kind, quantity)
-        if metric not in told and not found:
+    metrics = declared_buffers(manifest)
+    for metric, (kind, quantity) in (BUFFERS | metrics).items():
+        steps_by_node = steps(samples, kind, quantity)
+        if metric not in metrics and not steps_by_node:
             continue
-        spans = members if kind == "h" else {node: [(begin, end)] for node in sorted(found)}
+        spans = members if kind == "h" else {node: [(begin, end)] for node in sorted(steps_by_node)}
         area: float = 0.0
         highest: float = 0.0
         time = 0
         for node, times in spans.items():
-            steps_of_node = found.get(node, NO_STEPS)
+            steps_of_node = steps_by_node.get(node, NO_STEPS)
             for start, stop in times:
                 first, last = max(begin, start), min(end, stop)
                 if first < last:
@@ -101,13 +101,13 @@ def buffers(fold: EventFold, samples: Columns, manifest: Mapping[str, Any]) -> R
 def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
     """Measure the lists that were sampled; all of them if `are_known`: the protocol samples lists when it has any."""
     table = Table.of(samples)
-    times, quantities = table.numbers("time_ns"), table.coded("quantity")
+    times, quantities = table.numbers("time_ns"), table.column("quantity")
     inside = (begin <= times) & (times < end)
     row: Row = {}
     for quantity, (metric, _) in LISTS.items():
         if not are_known and quantity not in quantities.words:
             continue
-        lengths = table.picked("value", np.flatnonzero((quantities.codes == quantities.code(quantity)) & inside))
+        lengths = table.pick("value", np.flatnonzero((quantities.codes == quantities.code(quantity)) & inside))
         row[f"{metric}_mean"] = mean(lengths)
         row[f"{metric}_max"] = max(lengths, default=None)
     return row
@@ -154,12 +154,12 @@ def time_weighted_mean(times: Sequence[int], values: Sequence[float], begin: int
 def steps(samples: Columns, kind: str, quantity: str) -> dict[str, Steps]:
     """The step functions of one quantity at all nodes whose names begin with `kind`."""
     table = Table.of(samples)
-    nodes, quantities = table.coded("node"), table.coded("quantity")
-    is_of_kind = nodes.mapped([word.startswith(kind) for word in nodes.words], nothing=False)
+    nodes, quantities = table.column("node"), table.column("quantity")
+    is_of_kind = nodes.map([word.startswith(kind) for word in nodes.words], nothing=False)
     rows = np.flatnonzero((quantities.codes == quantities.code(quantity)) & is_of_kind)
     rows = rows[by_code(nodes.codes[rows])]
     codes = nodes.codes[rows]
     times, values = table.numbers("time_ns")[rows], table.numbers("value")[rows]
-    as_sampled = table.picked("value", rows)
+    as_sampled = table.pick("value", rows)
     edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(rows)] if len(rows) else [0]
     return {nodes.words[codes[a]]: Steps(times[a:b], values[a:b], as_sampled[a:b]) for a, b in pairwise(edges)}

@@ -33,7 +33,7 @@ class Connections:
             if handoff.node in connection.nodes and connection.is_open_at(handoff.begin_ns)
         ]
 
-    def survived(self) -> int:
+    def survivals(self) -> int:
         return sum(connection.goes_on_after(handoff.end_ns) for connection, handoff in self.moved)
 
     def sent_again_share(self) -> float | None:
@@ -54,13 +54,13 @@ class Connections:
 
     def near_handoffs_s(self, is_after: bool) -> float | None:
         """The mean round-trip time just before handoffs, or just after them."""
-        found = []
+        round_trips_s = []
         for connection, handoff in self.moved:
             since_ns = handoff.end_ns if is_after else handoff.begin_ns - NEAR_NS
             for one in connection.sendings:
                 trips = (trip for trip in one.round_trips if since_ns <= trip.at_ns < since_ns + NEAR_NS)
-                found += [trip.took_ns / SECOND for trip in trips]
-        return mean(found)
+                round_trips_s += [trip.took_ns / SECOND for trip in trips]
+        return mean(round_trips_s)
 
 
 CONNECTIONS: tuple[Metric[Connections], ...] = only(
@@ -74,7 +74,7 @@ CONNECTIONS: tuple[Metric[Connections], ...] = only(
     Metric(
         "tcp_handoffs_survived",
         "handoffs of a host during a TCP connection after which bytes of this connection were acknowledged",
-        lambda c: c.survived(),
+        lambda c: c.survivals(),
         symbol="survived handoffs",
         better="higher",
     ),

@@ -26,8 +26,8 @@ def name_of(part: Part) -> str:
 
 def part_of(name: str) -> Part | None:
     """The kind and leg of a share; None for another metric."""
-    found = re.fullmatch(rf"{PREFIX}(.+)_({'|'.join(LEGS)})", name)
-    return (found[1], found[2]) if found and found[1] in KINDS else None
+    match = re.fullmatch(rf"{PREFIX}(.+)_({'|'.join(LEGS)})", name)
+    return (match[1], match[2]) if match and match[1] in KINDS else None
 
 
 def part_name(part: Part) -> str:

@@ -25,12 +25,12 @@ def delays_in(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     import pyarrow as pa
 
     columns = events[["time_ns", "node", "event", "message"]]
-    return Deliveries(Table({}, pa.Table.from_pandas(columns, preserve_index=False))).known()
+    return Deliveries(Table({}, pa.Table.from_pandas(columns, preserve_index=False))).times_and_delays()
 
 
 class Deliveries:
     def __init__(self, events: Table) -> None:
-        event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+        event, node, message = (events.column(name) for name in ("event", "node", "message"))
         times = events.numbers("time_ns")
         rows = event.rows("deliver")
         self.node, self.message = node.codes[rows], message.codes[rows]
@@ -53,7 +53,7 @@ class Deliveries:
     def delay_s(self) -> np.ndarray:
         return self.delay_ns / SECOND
 
-    def known(self) -> tuple[np.ndarray, np.ndarray]:
+    def times_and_delays(self) -> tuple[np.ndarray, np.ndarray]:
         """For each delivery whose broadcast is on record: its time (ns), and the delay (s)."""
         return self.sent_ns[self.was_broadcast], self.delay_s[self.was_broadcast]
 
@@ -65,14 +65,14 @@ class Deliveries:
         code = self._nodes.get(node)
         if code is None:
             return self._by_node[:0]
-        found: np.ndarray = self._by_node[self._ends[code - 1] if code else 0 : self._ends[code]]
-        return found
+        places: np.ndarray = self._by_node[self._ends[code - 1] if code else 0 : self._ends[code]]
+        return places
 
     def got(self, node: str) -> np.ndarray:
         """Message by message, whether the node ever delivered it."""
-        found = np.zeros(self.messages, np.bool_)
-        found[self.message[self.of(node)]] = True
-        return found
+        has_message = np.zeros(self.messages, np.bool_)
+        has_message[self.message[self.of(node)]] = True
+        return has_message
 
 
 def _last_before(
@@ -83,9 +83,9 @@ def _last_before(
         return np.full(len(rows), -1)
     last = np.full(messages, -1)
     last[sent] = np.arange(len(sent))
-    found: np.ndarray = last[delivered]
-    late = (found >= 0) & (broadcasts[found] > rows)  # delivered before it, or broadcast again
+    numbers: np.ndarray = last[delivered]
+    late = (numbers >= 0) & (broadcasts[numbers] > rows)  # delivered before it, or broadcast again
     for place in np.flatnonzero(late).tolist():
         before = np.flatnonzero((sent == delivered[place]) & (broadcasts < rows[place]))
-        found[place] = before[-1] if len(before) else -1
-    return found
+        numbers[place] = before[-1] if len(before) else -1
+    return numbers

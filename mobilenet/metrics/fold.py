@@ -34,7 +34,7 @@ class Handoff(NamedTuple):
     detail: dict[str, Any]
 
 
-class Owed(NamedTuple):
+class MissingDelivery(NamedTuple):
     """A member at the end, and a message that it is entitled to and did not get."""
 
     node: str
@@ -72,8 +72,8 @@ class EventFold:
         self._take(table)
 
     def _take(self, table: Table) -> None:
-        rows = np.flatnonzero(table.coded("event").among(self._HANDLERS))
-        columns = [table.picked(name, rows) for name in ("event", "time_ns", "node", "message", "session", "detail")]
+        rows = np.flatnonzero(table.column("event").among(self._HANDLERS))
+        columns = [table.pick(name, rows) for name in ("event", "time_ns", "node", "message", "session", "detail")]
         handlers = self._HANDLERS
         for event, *row in zip(*columns, strict=True):
             handlers[event](self, *row)
@@ -106,7 +106,7 @@ class EventFold:
         self.counts["crash"] += self._is_inside(time)
         self.breaks[node].append(time)
 
-    def _refused(self, time: int, *_: Any) -> None:
+    def _refuse(self, time: int, *_: Any) -> None:
         self.counts["refused"] += self._is_inside(time)
 
     def _handoff_start(self, time: int, node: str, message: str, session: Any, detail: str | None) -> None:
@@ -117,10 +117,10 @@ class EventFold:
     def _handoff_end(self, time: int, node: str, message: str, session: Any, detail: str | None) -> None:
         if node in self._under_way and self._under_way[node][1] == session:
             began, _, cause = self._under_way.pop(node)
-            told = json.loads(detail or "{}")
-            self.traits |= {"recovered", "skipped"} & told.keys()
+            content = json.loads(detail or "{}")
+            self.traits |= {"recovered", "skipped"} & content.keys()
             if self._is_inside(began):
-                self.handoffs.append(Handoff(node, began, time, session, cause, told))
+                self.handoffs.append(Handoff(node, began, time, session, cause, content))
 
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
         "broadcast": _broadcast,
@@ -128,7 +128,7 @@ class EventFold:
         "leave": _leave,
         "gap": _gap,
         "crash": _crash,
-        "refused": _refused,
+        "refused": _refuse,
         "handoff_start": _handoff_start,
         "handoff_end": _handoff_end,
     }
@@ -138,10 +138,10 @@ class EventFold:
 
     # --- what is asked afterwards
 
-    def owed(self) -> list[Owed]:
+    def missing_deliveries(self) -> list[MissingDelivery]:
         """What members at the end are entitled to and did not get."""
         return [
-            Owed(node, self.order[place], self.broadcast_at[self.order[place]])
+            MissingDelivery(node, self.order[place], self.broadcast_at[self.order[place]])
             for node, first in self._entitled_from.items()
             for place in self._without(node, first).tolist()
         ]
@@ -149,7 +149,7 @@ class EventFold:
     def how_many_owed(self) -> int:
         return sum(len(self._without(node, first)) for node, first in self._entitled_from.items())
 
-    def obliged(self) -> tuple[int, int]:
+    def obligations(self) -> tuple[int, int]:
         """Pairs (message of the window, host that is a member from its broadcast to the end), and how many of them were
         delivered.
         """

@@ -26,7 +26,7 @@ from mobilenet.metrics.declaration import Metric, Row, mean, only, ratio, values
 from mobilenet.metrics.fold import EventFold, Handoff
 from mobilenet.metrics.network import NETWORK, Network
 from mobilenet.packets.connections import connections_of
-from mobilenet.packets.passed import Captures, Mismatch, passed
+from mobilenet.packets.passed import Captures, Mismatch, packets_of
 from mobilenet.rundir.table import Columns, Table
 
 
@@ -55,7 +55,7 @@ def mobile_metrics(
         row |= values(DATAGRAMS, Datagrams(events, begin, end), traits)
     if captures is not None:
         with suppress(Mismatch):  # the verifier refuses these captures
-            connections = connections_of(passed(events, captures))
+            connections = connections_of(packets_of(events, captures))
             row |= values(CONNECTIONS, Connections(connections, fold.handoffs), ("connections",))
     return row | values(QUEUES, counters)
 
@@ -66,7 +66,7 @@ class Messages:
     def __init__(self, fold: EventFold) -> None:
         self.fold = fold
         self.broadcasts = sum(fold.begin_ns <= time < fold.end_ns for time in fold.broadcast_at.values())
-        self.owed, self.done = fold.obliged()
+        self.owed, self.done = fold.obligations()
         self.delays_s = fold.delays_ns.astype(np.float64) / SECOND
 
     def below_s(self, share: int) -> float | None:
@@ -201,7 +201,7 @@ QUEUES: tuple[Metric[dict[str, Any]], ...] = (
 )
 
 
-class Interrupted(NamedTuple):
+class InterruptedHandoff(NamedTuple):
     """A handoff, and how long its host delivered nothing."""
 
     handoff: Handoff
@@ -222,16 +222,16 @@ class Interrupted(NamedTuple):
         }  # fmt: skip
 
 
-def interrupted(fold: EventFold) -> list[Interrupted]:
+def interruptions(fold: EventFold) -> list[InterruptedHandoff]:
     """All confirmed handoffs that began in the window, new sessions for other causes included."""
-    heard: dict[str, np.ndarray] = {}  # host -> when it delivered something
+    delivery_times: dict[str, np.ndarray] = {}  # host -> when it delivered something
     usual: dict[str, float] = {}  # host -> mean time between two deliveries
-    found = []
+    gaps = []
     for handoff in fold.handoffs:
         node = handoff.node
-        if node not in heard:
-            heard[node] = fold.deliveries.time_ns[fold.deliveries.of(node)]
-        times, breaks = heard[node], fold.breaks[node]
+        if node not in delivery_times:
+            delivery_times[node] = fold.deliveries.time_ns[fold.deliveries.of(node)]
+        times, breaks = delivery_times[node], fold.breaks[node]
         before, after = (int(np.searchsorted(times, ns)) for ns in (handoff.begin_ns, handoff.end_ns))
         between = excess = None
         if before > 0 and after < len(times) and not _within(breaks, times[before - 1], times[after]):
@@ -239,15 +239,15 @@ def interrupted(fold: EventFold) -> list[Interrupted]:
             if node not in usual:
                 usual[node] = _usual_interval(times, breaks)
             excess = (between[1] - between[0]) / SECOND - usual[node] / SECOND
-        found.append(Interrupted(handoff, between, excess))
-    return found
+        gaps.append(InterruptedHandoff(handoff, between, excess))
+    return gaps
 
 
 class Handoffs:
     """Changes from one cell to another; a new session for any other cause is a recovery."""
 
     def __init__(self, fold: EventFold) -> None:
-        self.rows = [row for row in interrupted(fold) if row.handoff.cause == "cell"]
+        self.rows = [row for row in interruptions(fold) if row.handoff.cause == "cell"]
         self.confirmed = [row.handoff for row in self.rows]
         self.recoveries, self.superseded = len(fold.handoffs) - len(self.confirmed), fold.superseded
         self.durations = [(handoff.end_ns - handoff.begin_ns) / SECOND for handoff in self.confirmed]
@@ -258,12 +258,12 @@ class Handoffs:
         """A percentile."""
         return float(np.percentile(self.interruptions, share)) if self.interruptions else None
 
-    def told(self, detail: str) -> list[int]:
+    def values_of(self, detail: str) -> list[int]:
         """What the protocol reported of each handoff."""
         return [handoff.detail.get(detail, 0) for handoff in self.confirmed]
 
     def how_many_with(self, detail: str) -> int:
-        return sum(count > 0 for count in self.told(detail))
+        return sum(count > 0 for count in self.values_of(detail))
 
 
 HANDOFFS: tuple[Metric[Handoffs], ...] = only(
@@ -360,7 +360,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     Metric(
         "handoff_recovered_mean",
         "mean number of messages sent again per handoff",
-        lambda h: mean(h.told("recovered")),
+        lambda h: mean(h.values_of("recovered")),
         "messages",
         of="recovered",
         symbol="sent again per handoff",
@@ -368,7 +368,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
     Metric(
         "handoff_skipped_mean",
         "mean number of messages to skip per confirmed handoff",
-        lambda h: mean(h.told("skipped")),
+        lambda h: mean(h.values_of("skipped")),
         "messages",
         of="skipped",
         symbol="skipped per handoff",

@@ -34,9 +34,9 @@ class Network:
         self.broadcasts, self.deliveries, self.window_s = broadcasts, deliveries, (end - begin) / SECOND
         at: dict[int, dict[str, float]] = {begin: {}, end: {}}
         table = Table.of(samples)
-        times, nodes = table.numbers("time_ns"), table.coded("node")
+        times, nodes = table.numbers("time_ns"), table.column("node")
         rows = np.flatnonzero((nodes.codes == nodes.code("network")) & ((times == begin) | (times == end)))
-        columns = (table.picked(name, rows) for name in ("time_ns", "quantity", "value"))
+        columns = (table.pick(name, rows) for name in ("time_ns", "quantity", "value"))
         for time, quantity, value in zip(*columns, strict=True):
             at[time][quantity] = value
         self.total = {name: at[end].get(name, 0.0) - at[begin].get(name, 0.0) for name in at[end]}
@@ -58,7 +58,7 @@ class Network:
     def lost_to_others(self, prefix: str) -> float | None:
         return ratio(sum(self.of(prefix + outcome) for outcome in LOST_TO_OTHERS), self._all(prefix))
 
-    def collided_once_begun(self) -> float | None:
+    def collision_share(self) -> float | None:
         begun = sum(self.of(f"addressed_pairs_{outcome}") for outcome in BEGUN)
         return ratio(self.of("addressed_pairs_collision"), begun)
 
@@ -125,7 +125,7 @@ NETWORK: tuple[Metric[Network], ...] = (
     Metric(
         "collision_ratio_addressed_begun",
         "share of the receptions begun by the addressee that were lost to collisions",
-        lambda n: n.collided_once_begun(),
+        lambda n: n.collision_share(),
         symbol="begun, lost to collisions",
         better="lower",
     ),

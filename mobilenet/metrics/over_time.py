@@ -32,18 +32,18 @@ def buffers_over_time(
     which is also the order of what is found.
     """
     edges = np.linspace(0, end_s * SECOND, BUCKETS + 1)
-    times, event, node = events.numbers("time_ns"), events.coded("event"), events.coded("node")
+    times, event, node = events.numbers("time_ns"), events.column("event"), events.column("node")
     either, leaves = event.rows("join", "leave"), event.rows("leave")
     is_join = (event.codes[either] == event.code("join")).astype(np.float64)
     membership = (times[either], node.codes[either], is_join)
-    sampled, sampled_at = samples.coded("node"), samples.numbers("time_ns")
+    sampled, sampled_at = samples.column("node"), samples.numbers("time_ns")
     place = {name: code for code, name in enumerate(sampled.words)}
     of_event = np.array([place.setdefault(name, len(place)) for name in node.words], dtype=np.int64)
     left = (times[leaves], of_event[node.codes[leaves]], np.zeros(len(leaves)))
-    found: dict[str, Series] = {}
+    series: dict[str, Series] = {}
     for name, (kind, quantity) in buffers.items():
-        of_kind = sampled.mapped([word.startswith(kind) for word in sampled.words], nothing=False)
-        own = np.flatnonzero((samples.coded("quantity").codes == samples.coded("quantity").code(quantity)) & of_kind)
+        of_kind = sampled.map([word.startswith(kind) for word in sampled.words], nothing=False)
+        own = np.flatnonzero((samples.column("quantity").codes == samples.column("quantity").code(quantity)) & of_kind)
         rows = (sampled_at[own], sampled.codes[own], samples.numbers("value")[own])
         if kind == "h":  # what a host had when it left, or vanished, no longer counts
             together = tuple(np.concatenate(pair) for pair in zip(rows, left, strict=True))
@@ -53,8 +53,8 @@ def buffers_over_time(
         else:
             time = np.diff(edges) * len(np.unique(rows[1]))
         area = np.diff(integral(*rows, edges))
-        found[name] = [float(area[b] / time[b]) if time[b] > 0 else None for b in range(BUCKETS)]
-    return found
+        series[name] = [float(area[b] / time[b]) if time[b] > 0 else None for b in range(BUCKETS)]
+    return series
 
 
 def integral(
@@ -75,8 +75,8 @@ def integral(
     level = np.cumsum(steps)
     area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(times))])
     place = np.searchsorted(times, edges, side="right") - 1
-    found: NDArray[np.float64] = np.where(place >= 0, area[place] + level[place] * (edges - times[place]), 0.0)
-    return found
+    integrals: NDArray[np.float64] = np.where(place >= 0, area[place] + level[place] * (edges - times[place]), 0.0)
+    return integrals
 
 
 def integral_of(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -74,10 +74,13 @@ class Record:
     def deliveries(self) -> Iterator[Delivery]:
         """Return the deliveries of messages broadcast within the window, in order of occurrence."""
         events = Table.of(self._events)
-        found = Deliveries(events)
-        places = np.flatnonzero((self.begin_ns <= found.sent_ns) & (found.sent_ns < self.end_ns))
-        message, node = events.coded("message").words, events.coded("node").words
-        columns = (column[places].tolist() for column in (found.message, found.node, found.sent_ns, found.time_ns))
+        deliveries = Deliveries(events)
+        places = np.flatnonzero((self.begin_ns <= deliveries.sent_ns) & (deliveries.sent_ns < self.end_ns))
+        message, node = events.column("message").words, events.column("node").words
+        columns = (
+            column[places].tolist()
+            for column in (deliveries.message, deliveries.node, deliveries.sent_ns, deliveries.time_ns)
+        )
         for of, at, sent_ns, time_ns in zip(*columns, strict=True):
             yield Delivery(message[of], node[at], sent_ns, time_ns)
 
@@ -116,18 +119,18 @@ class OwnMetric(NamedTuple):
     path: Path  # of its file
 
 
-def own_metric(found: Any, reference: str, folder: Path = Path(".")) -> OwnMetric:
+def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMetric:
     """What `reference` names, if it is a metric; `folder`: where its file is."""
     name = reference.rpartition(":")[2]
-    words, unit = getattr(found, "words", None), getattr(found, "unit", "")
-    if not callable(found) or not isinstance(words, str) or not isinstance(unit, str):
+    words, unit = getattr(function, "words", None), getattr(function, "unit", "")
+    if not callable(function) or not isinstance(words, str) or not isinstance(unit, str):
         raise ValueError(f"{reference} is not a metric; expected a function decorated with @metric(words, unit)")
     if name in MOBILE or name in PROCESSES or name in COLUMNS_OF_STUDIES:
         raise ValueError(f"{reference}: there is already a metric {name}; expected another name")
-    return OwnMetric(name, words, unit, found, folder / reference.rpartition(":")[0])
+    return OwnMetric(name, words, unit, function, folder / reference.rpartition(":")[0])
 
 
-def measured(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, BaseException]]:
+def measure(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, BaseException]]:
     """The values of a user's metrics, None for one that failed; and of those that failed, by what."""
     row: Row = {}
     failed: dict[str, BaseException] = {}

@@ -41,8 +41,8 @@ class Processes:
         self.crashed: set[str] = set()
         self.completed: list[tuple[str, int]] = []
         self.suspicions = self.trusts = 0
-        rest = np.flatnonzero(~table.coded("event").among(("deliver", "broadcast")))
-        columns = (table.picked(name, rest) for name in ("node", "event", "detail"))
+        rest = np.flatnonzero(~table.column("event").among(("deliver", "broadcast")))
+        columns = (table.pick(name, rest) for name in ("node", "event", "detail"))
         for node, event, detail in zip(*columns, strict=True):
             if event == "complete":
                 self.completed.append((node, json.loads(detail)["at_ns"]))
@@ -55,7 +55,7 @@ class Processes:
         self.delays_ns = deliveries.delay_ns[is_remote]  # at others than the source
         broadcast = np.unique(deliveries.broadcast_message)
         self.broadcasts = len(broadcast)
-        correct = [node for node in table.coded("node").words if node not in self.crashed]
+        correct = [node for node in table.column("node").words if node not in self.crashed]
         self.done = sum(int(np.count_nonzero(deliveries.got(node)[broadcast])) for node in correct)
         self.traits: set[str] = set(manifest.get("measures", ()))
         if self.completed:  # of a plug-in the record shows it
@@ -65,7 +65,7 @@ class Processes:
         if "packets_by_messages" in self.messages:
             self.traits.add("packets")
 
-    def owed(self) -> int:
+    def missing_deliveries(self) -> int:
         return self.broadcasts * int(self.processes - len(self.crashed))
 
     def mean_delay(self) -> float | None:
@@ -91,13 +91,13 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
     Metric(
         "deliveries_owed",
         "pairs of a message and a process that never crashes",
-        lambda p: p.owed(),
+        lambda p: p.missing_deliveries(),
         symbol="deliveries owed",
     ),
     Metric(
         "delivery_ratio",
         "share of owed deliveries that took place (reachability)",
-        lambda p: ratio(p.done, p.owed()),
+        lambda p: ratio(p.done, p.missing_deliveries()),
         symbol="delivery ratio",
         better="higher",
     ),
@@ -203,21 +203,21 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
 
 def _sources(events: Table) -> np.ndarray:
     """By code of a message the code of the process that its id names; the last one means: without a message."""
-    node = {name: code for code, name in enumerate(events.coded("node").words)}
-    found = [node.get(message.partition(":")[0], -1) for message in events.coded("message").words]
-    return np.array([*found, -1])
+    node = {name: code for code, name in enumerate(events.column("node").words)}
+    codes = [node.get(message.partition(":")[0], -1) for message in events.column("message").words]
+    return np.array([*codes, -1])
 
 
 def _largest(samples: Columns) -> Row:
     """For each buffer, the largest at any process, and the mean over processes of each one's largest."""
     table = Table.of(samples)
-    nodes, quantities = table.coded("node"), table.coded("quantity")
+    nodes, quantities = table.column("node"), table.column("quantity")
     values = table.numbers("value")
     series = quantities.codes.astype(np.int64) * len(nodes.words) + nodes.codes
     order = np.lexsort((-values, series))  # the largest of each first, and of equals the one that came first
     firsts = order[np.flatnonzero(np.diff(series[order], prepend=-1))]
     largest: dict[str, dict[str, float]] = {}
-    columns = (table.picked(name, firsts) for name in ("node", "quantity", "value"))
+    columns = (table.pick(name, firsts) for name in ("node", "quantity", "value"))
     for node, quantity, value in zip(*columns, strict=True):
         largest.setdefault(quantity, {})[node] = max(value, 0.0)
     row: Row = {}

@@ -86,39 +86,39 @@ def meaning(metric: str, of_processes: bool = False, own: Mapping[str, Any] | No
     """Describe a metric in words, with its unit; `own`: name -> (words, unit) of a user's metrics, as the manifest has
     them.
     """
-    words, unit = _known(metric, of_processes, own or {})
+    words, unit = _words_and_unit(metric, of_processes, own or {})
     return f"{words} ({unit})" if unit else words
 
 
 def axis_name(metric: str, of_processes: bool = False) -> str:
     """A short name for axes and tables, with the unit if it is a physical one."""
-    words, unit = _known(metric, of_processes, {})
-    known = _declared(metric, of_processes)
+    words, unit = _words_and_unit(metric, of_processes, {})
+    known = _find(metric, of_processes)
     name = known.symbol if known is not None and known.symbol else cut(words, LONGEST_SYMBOL)
     return f"{name} ({unit})" if unit in PHYSICAL else name
 
 
 def unit_of(metric: str, of_processes: bool = False) -> str:
     """Its unit, if it is a physical one."""
-    unit = _known(metric, of_processes, {})[1]
+    unit = _words_and_unit(metric, of_processes, {})[1]
     return unit if unit in PHYSICAL else ""
 
 
 def better(metric: str, of_processes: bool = False) -> str:
     """Which direction is better: "lower", "higher", or "" where that depends on what is asked."""
-    known = _declared(metric, of_processes)
+    known = _find(metric, of_processes)
     return known.better if known is not None else ""
 
 
 def limits(metric: str) -> tuple[float, float]:
     """Between which numbers each of its values is certain to be; infinite where nothing is declared."""
-    known = _declared(metric, False) or _declared(metric, True)
+    known = _find(metric, False) or _find(metric, True)
     if known is None or known.signed:
         return -math.inf, math.inf
     return 0.0, 1.0 if known.words.startswith("share of ") else math.inf
 
 
-def _declared(metric: str, of_processes: bool) -> Declared | None:
+def _find(metric: str, of_processes: bool) -> Declared | None:
     known = (PROCESSES if of_processes else MOBILE).get(metric) or DELAY_SHARES.get(metric)
     if known is None and not of_processes and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
         who, quantity, kind = buffer.groups()
@@ -126,11 +126,11 @@ def _declared(metric: str, of_processes: bool) -> Declared | None:
     return known
 
 
-def _known(metric: str, of_processes: bool, own: Mapping[str, Any]) -> tuple[str, str]:
+def _words_and_unit(metric: str, of_processes: bool, own: Mapping[str, Any]) -> tuple[str, str]:
     if metric in own:
         words, unit = own[metric]
         return cut(" ".join(str(words).split()), LONGEST_WORDS), cut(" ".join(str(unit).split()), LONGEST_UNIT)
-    known = _declared(metric, of_processes)
+    known = _find(metric, of_processes)
     if known is not None:
         return known.words, known.unit
     stem, _, last = metric.rpartition("_")

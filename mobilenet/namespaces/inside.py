@@ -61,16 +61,16 @@ class Refused(Exception):
     """The system does not allow something, in one line."""
 
 
-def called(name: str, *given: Any) -> None:
+def call(name: str, *arguments: Any) -> None:
     """Call a function of the C library; OSError where it fails."""
-    if getattr(libc, name)(*given) != 0:
+    if getattr(libc, name)(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     texts = (None if text is None else os.fsencode(text) for text in (source, target, kind))
-    called("mount", *texts, ctypes.c_ulong(flags), None if data is None else data.encode())
+    call("mount", *texts, ctypes.c_ulong(flags), None if data is None else data.encode())
 
 
 def write(path: str, text: str) -> None:
@@ -85,9 +85,9 @@ def enter_namespaces(order: Order) -> None:
     if child == 0:
         ours.close()
         try:
-            called("unshare", CLONE_ALL)
+            call("unshare", CLONE_ALL)
         except OSError as error:
-            raise refused(error) from None
+            raise refusal(error) from None
         theirs.send(b"?")
         if theirs.recv(1) != b"!":
             raise Refused(f"the system does not allow user IDs to be mapped{forbidden_by()}")
@@ -125,7 +125,7 @@ def become(user: int) -> None:
     os.setuid(user)
 
 
-def refused(error: OSError) -> Refused:
+def refusal(error: OSError) -> Refused:
     return Refused(f"the system does not allow new namespaces: {error.strerror}{forbidden_by()}")
 
 
@@ -169,21 +169,21 @@ def new_device(order: Order) -> int:
 
 
 def up(any_socket: socket.socket, device: bytes, flags: int) -> None:
-    asked = struct.pack("16sh22x", device, 0)
-    present = struct.unpack("16sh22x", fcntl.ioctl(any_socket, SIOCGIFFLAGS, asked))[1]
+    request = struct.pack("16sh22x", device, 0)
+    present = struct.unpack("16sh22x", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request))[1]
     fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", device, present | flags | IFF_UP))
 
 
 def add_route(network: str, bits: int) -> None:
     """Add a route through mob0, by rtnetlink(7)."""
     kinds = RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_LINK, RTN_UNICAST
-    asked = struct.pack("BBBBBBBBI", socket.AF_INET, bits, 0, 0, *kinds, 0)
+    payload = struct.pack("BBBBBBBBI", socket.AF_INET, bits, 0, 0, *kinds, 0)
     device = struct.pack("I", socket.if_nametoindex(DEVICE.decode()))
     for attribute, value in ((RTA_DST, socket.inet_aton(network)), (RTA_OIF, device)):
-        asked += struct.pack("HH", 4 + len(value), attribute) + value
-    head = struct.pack("IHHII", 16 + len(asked), RTM_NEWROUTE, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE, 1, 0)
+        payload += struct.pack("HH", 4 + len(value), attribute) + value
+    head = struct.pack("IHHII", 16 + len(payload), RTM_NEWROUTE, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE, 1, 0)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE) as kernel:
-        kernel.send(head + asked)
+        kernel.send(head + payload)
         number = -int(struct.unpack_from("i", kernel.recv(4096), 16)[0])
     if number:
         raise OSError(number, f"route to {network}: {os.strerror(number)}")
@@ -198,9 +198,9 @@ def allow_ordinary_users(group: int) -> None:
 # --- the file system
 
 
-def hide_files(order: Order, shown: list[tuple[int, str]]) -> None:
-    """Put empty file systems over the user's own files, and the folders that are `shown` into them again: the first
-    writable, the others not. Each has a descriptor, opened before.
+def hide_files(order: Order, folders: list[tuple[int, str]]) -> None:
+    """Put empty file systems over the user's own files, and `folders` into them again: the first writable, the
+    others not. Each has a descriptor, opened before.
     """
     size = f"size={order['output_mb']}m,mode=1777"
     for path in dict.fromkeys(os.path.realpath(path) for path in (*HIDDEN, order["home"])):
@@ -212,23 +212,23 @@ def hide_files(order: Order, shown: list[tuple[int, str]]) -> None:
             write(f"/tmp/.{name}", text)
             mount(f"/tmp/.{name}", target, None, MS_BIND)
             os.unlink(f"/tmp/.{name}")
-    for place, (descriptor, path) in enumerate(shown):
+    for place, (descriptor, path) in enumerate(folders):
         if not same_file(descriptor, path):  # hidden
             os.makedirs(path, exist_ok=True)
             mount(f"/proc/self/fd/{descriptor}", path, None, MS_BIND | MS_REC)
             if place:
-                kept = os.statvfs(path).f_flag
-                flags = sum(flag for of_stat, flag in KEPT_FLAGS if kept & of_stat)
+                mount_flags = os.statvfs(path).f_flag
+                flags = sum(flag for of_stat, flag in KEPT_FLAGS if mount_flags & of_stat)
                 mount("none", path, None, MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
         os.close(descriptor)
 
 
 def same_file(descriptor: int, path: str) -> bool:
     try:
-        found, there = os.fstat(descriptor), os.stat(path)
+        status, there = os.fstat(descriptor), os.stat(path)
     except OSError:
         return False
-    return (found.st_dev, found.st_ino) == (there.st_dev, there.st_ino)
+    return (status.st_dev, status.st_ino) == (there.st_dev, there.st_ino)
 
 
 # --- processes
@@ -342,7 +342,7 @@ def answer_with(control: socket.socket, answer: dict[str, Any], descriptors: tup
 
 def be_first(control: socket.socket, order: Order, terminal: int | None) -> None:
     try:
-        shown = [(os.open(path, os.O_PATH), path) for path in (order["folder"], *order["shown"]) if os.path.isdir(path)]
+        folders = [(os.open(one, os.O_PATH), one) for one in (order["folder"], *order["shown"]) if os.path.isdir(one)]
         if order["become"] == 0:
             become(0)  # the system's root, who can open all folders, is not mapped
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a change of user clears it
@@ -350,9 +350,9 @@ def be_first(control: socket.socket, order: Order, terminal: int | None) -> None
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         tun = new_device(order)
         allow_ordinary_users(order["group"])
-        hide_files(order, shown)
+        hide_files(order, folders)
         name = order["name"].encode()
-        called("sethostname", name, len(name))
+        call("sethostname", name, len(name))
     except OSError as error:
         raise Refused(f"the namespaces could not be set up: {error}{forbidden_by()}") from None
     answer_with(control, {"ready": True}, (tun,))
@@ -367,7 +367,7 @@ def enter(pid: int, order: Order) -> int:
     kinds = ("user", "mnt", "pid", "net", "ipc", "uts")
     try:
         for descriptor in [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in kinds]:
-            called("setns", descriptor, 0)
+            call("setns", descriptor, 0)
             os.close(descriptor)
     except OSError as error:
         os.write(2, f"the namespaces of the node cannot be entered: {error.strerror}\n".encode())

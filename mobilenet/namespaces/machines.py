@@ -94,11 +94,11 @@ class Machines:
         for control in waiting:
             sockets.register(control, select.POLLIN)
         while waiting:
-            found = sockets.poll(max(0.0, deadline - time.monotonic()) * 1000)
-            if not found:
+            events = sockets.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            if not events:
                 late = next(iter(waiting.values())).name
                 raise ProgramError(f"{late}: its namespaces were not ready within {READY_S:g} s", is_input=False)
-            for control, _ in found:
+            for control, _ in events:
                 machine = waiting[control]
                 for answer in machine.answers():
                     self.require_allowed(machine, answer)
@@ -106,9 +106,9 @@ class Machines:
                     del waiting[control]
                     sockets.unregister(control)
                 if machine.device is None and machine.is_gone:
-                    raise self.lost(machine)
+                    raise self.error_of(machine)
 
-    def lost(self, machine: Machine) -> ProgramError:
+    def error_of(self, machine: Machine) -> ProgramError:
         """The error for a machine whose first process has ended by itself."""
         return ProgramError(f"{machine.name}: its namespaces ended: {self._children.last_words(machine.child)}")
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from mobilenet.notebook.asking import naming_out, require_out, spark_master
 from mobilenet.notebook.studies import StudyFrames
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import spelled_out
+from mobilenet.quoting import spell_out
 from mobilenet.scenario.given import plain_values
 from mobilenet.studies.batch import Standing
 from mobilenet.studies.capacity import capacity as capacities
-from mobilenet.studies.capacity.answer import Found, Number
+from mobilenet.studies.capacity.answer import Number, SearchResult
 from mobilenet.studies.capacity.question import BUDGET, Question, default_directory, normal_form, plan
 from mobilenet.studies.capacity.words import answer, sentences
 from mobilenet.studies.rare import RARE
@@ -36,36 +36,36 @@ if TYPE_CHECKING:
 class Capacity:
     """The answer of a search, with the study that it rests on."""
 
-    def __init__(self, path: Path, found: Found) -> None:
+    def __init__(self, path: Path, answer: SearchResult) -> None:
         self.path = path
-        self.found = found
+        self.answer = answer
 
     @property
     def verdict(self) -> str:
         """`largest`, `smallest`, `holds everywhere`, `holds nowhere`, `not monotone here` or `undecided`."""
-        return self.found.verdict.value
+        return self.answer.verdict.value
 
     @property
     def value(self) -> Number | None:
         """The largest or smallest value at which all requirements hold; None for the other verdicts."""
-        return self.found.value
+        return self.answer.value
 
     @property
     def interval(self) -> tuple[Number, Number] | None:
         """The two values, ascending, between which the requirements cease to hold; None if they are not known."""
-        return self.found.interval
+        return self.answer.interval
 
     @property
     def runs(self) -> int:
         """How many runs the answer rests on."""
-        return self.found.runs
+        return self.answer.runs
 
     @cached_property
     def points(self) -> pd.DataFrame:
         """Each value that was run, with each requirement: n, mean, low, high, state."""
         import pandas as pd
 
-        return pd.DataFrame(self.found.rows())
+        return pd.DataFrame(self.answer.rows())
 
     @cached_property
     def study(self) -> StudyFrames:
@@ -74,21 +74,21 @@ class Capacity:
 
     def sentences(self) -> list[str]:
         """Return the answer in words, what supports it, and what its error means."""
-        return sentences(self.found)
+        return sentences(self.answer)
 
     def plot(self) -> Any:
         """Return a matplotlib figure: the requirements over the key, with intervals and the answer."""
         from mobilenet.viz.capacity import compose
 
-        with compose(self.found) as figure:
+        with compose(self.answer) as figure:
             return figure
 
     def __repr__(self) -> str:
-        return f"<Capacity {self.path}: {answer(self.found)}>"
+        return f"<Capacity {self.path}: {answer(self.answer)}>"
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<li>{escape(spelled_out(line))}</li>" for line in self.sentences())
-        return f"<b>{escape(spelled_out(str(self.path)))}</b><ul>{lines}</ul>"
+        lines = "".join(f"<li>{escape(spell_out(line))}</li>" for line in self.sentences())
+        return f"<b>{escape(spell_out(str(self.path)))}</b><ul>{lines}</ul>"
 
 
 def capacity(
@@ -121,19 +121,19 @@ def capacity(
     """
     where = spark_master(workers, master)
     require_out(scenario, out)
-    given = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario
+    source = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario
     texts = (require,) if isinstance(require, str) else tuple(require)
     if not all(isinstance(text, str) for text in texts):
         raise ScenarioError("require: expected text, such as 'delivery_delay_p95_s <= 1.0', or a list of such texts")
     changes = plain_values(overrides, "overrides") if isinstance(overrides, Mapping) else tuple(overrides)
     ends = plain_values(low, "low"), plain_values(high, "high")
-    question = Question(given, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes, rare)
+    question = Question(source, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes, rare)
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
     with naming_out():
         done = capacities.search(planned, place, where, progress, allow_code=allow_code)
-    if done.found.points:
+    if done.result.points:
         from mobilenet.viz.capacity import draw_into
 
-        draw_into(done.found, place, normal_form(question, bool(done.store.code())))
-    return Capacity(place, done.found)
+        draw_into(done.result, place, normal_form(question, bool(done.store.code())))
+    return Capacity(place, done.result)

@@ -24,7 +24,7 @@ from mobilenet.claim_files.questions import plan
 from mobilenet.claim_files.words import closing, sentence, summary
 from mobilenet.notebook.asking import naming_out, spark_master
 from mobilenet.notebook.studies import StudyFrames
-from mobilenet.quoting import spelled_out, unknown
+from mobilenet.quoting import spell_out, unknown
 from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Standing
 
@@ -41,10 +41,10 @@ class ClaimAnswers:
 
     def __getitem__(self, claim: str) -> str:
         """Return `holds`, `does not hold` or `undecided`."""
-        found = {one.question.name: one.answer.value for one in self.outcome.answers}
-        if claim not in found:
-            raise KeyError(unknown("claim", claim, list(found)))
-        return found[claim]
+        answers = {one.question.name: one.answer.value for one in self.outcome.answers}
+        if claim not in answers:
+            raise KeyError(unknown("claim", claim, list(answers)))
+        return answers[claim]
 
     @cached_property
     def answers(self) -> pd.DataFrame:
@@ -88,8 +88,8 @@ class ClaimAnswers:
         return f"<ClaimAnswers {self.path}: {summary(self.outcome)}>"
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<li>{escape(spelled_out(line))}</li>" for line in self.sentences())
-        return f"<b>{escape(spelled_out(str(self.path)))}</b><ul>{lines}</ul>"
+        lines = "".join(f"<li>{escape(spell_out(line))}</li>" for line in self.sentences())
+        return f"<b>{escape(spell_out(str(self.path)))}</b><ul>{lines}</ul>"
 
 
 def claims(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.notebook.asking import naming_out, require_out, spark_master
 from mobilenet.notebook.studies import StudyFrames
-from mobilenet.quoting import counted, spelled_out
+from mobilenet.quoting import pluralize, spell_out
 from mobilenet.scenario.given import plain_values
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies import StudyError
@@ -53,8 +53,8 @@ class Sensitivity:
 
     def order(self, metric: str | None = None) -> list[str]:
         """Return the keys, the most important first; `metric`: by default the first one."""
-        wanted = self.metrics[0] if metric is None else metric
-        return [str(key) for key in self.ranking["key"][self.ranking["metric"] == wanted]]
+        metric_name = self.metrics[0] if metric is None else metric
+        return [str(key) for key in self.ranking["key"][self.ranking["metric"] == metric_name]]
 
     def sentences(self) -> list[str]:
         """Return what was found, in words."""
@@ -68,7 +68,7 @@ class Sensitivity:
         return f"<Sensitivity {self.path}: {', '.join(self.order())}>"
 
     def _repr_html_(self) -> str:
-        return f"<b>{escape(spelled_out(str(self.path)))}</b>{self.ranking.to_html(index=False)}"
+        return f"<b>{escape(spell_out(str(self.path)))}</b>{self.ranking.to_html(index=False)}"
 
 
 def sensitivity(
@@ -94,10 +94,10 @@ def sensitivity(
     """
     where = spark_master(workers, master)
     require_out(scenario, out)
-    given = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    source = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario
+    names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     question = Question(
-        given, (keys,) if isinstance(keys, str) else tuple(keys), asked or (METRIC,), trajectories, replications, seed,
+        source, (keys,) if isinstance(keys, str) else tuple(keys), names or (METRIC,), trajectories, replications, seed,
         _as_texts(overrides), option="keys",
     )  # fmt: skip
     planned = plan(question, allow_code)
@@ -105,7 +105,7 @@ def sensitivity(
     with naming_out():
         done = run(planned, place, where, progress, allow_code=allow_code)
     if done.failed:
-        raise StudyError(f"{place}: {counted(len(done.failed), 'run')} failed: {done.failed[0]}")
+        raise StudyError(f"{place}: {pluralize(len(done.failed), 'run')} failed: {done.failed[0]}")
     return Sensitivity(place, question.metrics)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from mobilenet.metrics.registry import axis_name
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import counted, spelled_out
+from mobilenet.quoting import pluralize, spell_out
 from mobilenet.studies import frames
 from mobilenet.studies.effects import by_metric, study_effects
 from mobilenet.studies.sentences import effects_conclusion, sentence
@@ -53,18 +53,18 @@ class StudyFrames(frames.StudyFrames):
         tables = study_tables(self.path)
         comparison = tables.comparison or {"factor": None, "findings": []}
         others = [factor for factor in tables.factors if factor != comparison["factor"]]
-        found = []
+        lines = []
         for finding in comparison["findings"]:
             where = tables.in_words(finding, others)
             what = axis_name(finding["metric"], tables.of_processes)
-            said = sentence(finding, comparison, tables.levels, tables.of_processes)
-            found.append(f"{where}: {what}: {said}" if where else f"{what}: {said}")
+            words = sentence(finding, comparison, tables.levels, tables.of_processes)
+            lines.append(f"{where}: {what}: {words}" if where else f"{what}: {words}")
         effects = study_effects(self.path, tables.factors, metrics_of_interest(tables), tables.confidence)
         conclusions = [
             effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes)
             for own in by_metric(effects).values()
         ]
-        return [*found, *conclusions, *tables.doubts()]
+        return [*lines, *conclusions, *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:
         """Return the means as a table for LaTeX, which needs the booktabs package; `metrics` as for plot."""
@@ -98,12 +98,12 @@ class StudyFrames(frames.StudyFrames):
         head, rows = head_and_rows(tables, metrics_of_interest(tables))
         body = "".join(_row("td", row) for row in rows[:MOST_ROWS])
         more = len(rows) - MOST_ROWS
-        rest = f" {counted(more, 'more configuration')} in <code>study.summary</code>." if more > 0 else ""
+        rest = f" {pluralize(more, 'more configuration')} in <code>study.summary</code>." if more > 0 else ""
         return f"<table>{_row('th', head)}{body}</table>{_safe(note_of_means(tables))}{rest}"
 
     def _progress(self) -> str:
         done = int((self.planned["state"] == "done").sum())
-        return f"{done} of {counted(len(self.planned), 'run')}"
+        return f"{done} of {pluralize(len(self.planned), 'run')}"
 
 
 def _row(kind: str, cells: list[str]) -> str:
@@ -111,7 +111,7 @@ def _row(kind: str, cells: list[str]) -> str:
 
 
 def _safe(text: Any) -> str:
-    return escape(spelled_out(str(text)))
+    return escape(spell_out(str(text)))
 
 
 @functools.wraps(frames.study)

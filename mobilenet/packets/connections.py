@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mobilenet.packets.passed import Passed
+from mobilenet.packets.passed import PassedPacket
 from mobilenet.packets.segments import ACK, SYN, Segment, near, segment_in
 
 LONG_NS = 200_000_000  # of a stall: TCP's shortest timeout in Linux
@@ -121,9 +121,9 @@ class Connection:
         return all(one.begun_ns < at_ns for one in self.sendings) and any(one.last_ns > at_ns for one in self.sendings)
 
 
-def connections_of(packets: Iterable[Passed]) -> list[Connection]:
+def connections_of(packets: Iterable[PassedPacket]) -> list[Connection]:
     """The connections of a run, in the order of their beginnings."""
-    found: list[Connection] = []
+    connections: list[Connection] = []
     sendings: dict[tuple[object, object], Sending] = {}
     latest: dict[frozenset[object], Connection] = {}
     for one in packets:
@@ -138,7 +138,7 @@ def connections_of(packets: Iterable[Passed]) -> list[Connection]:
                 both = frozenset(key)
                 if not segment.flags & ACK:
                     latest[both] = Connection()
-                    found.append(latest[both])
+                    connections.append(latest[both])
                 if both in latest:
                     latest[both].sendings.append(known)
             if known is not None:
@@ -147,4 +147,4 @@ def connections_of(packets: Iterable[Passed]) -> list[Connection]:
             opposite.take(segment, one.at_ns)
     for each in sendings.values():
         each.finish()
-    return [connection for connection in found if connection.opened]
+    return [connection for connection in connections if connection.opened]

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from mobilenet.rundir.pcap import Captured
+from mobilenet.rundir.pcap import CapturedPacket
 from mobilenet.rundir.table import Columns
 
-Captures = Mapping[str, Sequence[Captured]]  # of each node
+Captures = Mapping[str, Sequence[CapturedPacket]]  # of each node
 
 
-class Passed(NamedTuple):
+class PassedPacket(NamedTuple):
     """A packet that passed a node's device: out of it if the node has sent it."""
 
     at_ns: int
@@ -31,7 +31,7 @@ class Mismatch(Exception):
     """The captures contradict the events, in one sentence."""
 
 
-def passed(events: Columns, captures: Captures) -> Iterator[Passed]:
+def packets_of(events: Columns, captures: Captures) -> Iterator[PassedPacket]:
     """The packets of all devices, in the order of the events. Mismatch where captures have others."""
     left = {node: iter(packets) for node, packets in captures.items()}
     columns = (events[name] for name in ("event", "node", "message", "time_ns"))
@@ -46,7 +46,7 @@ def passed(events: Columns, captures: Captures) -> Iterator[Passed]:
                 f"packets: the capture of {node} has a packet at {captured.at_ns} ns, but event {row} ({event} {name})"
                 f" is at {at_ns} ns"
             )
-        yield Passed(at_ns, node, event == "datagram", name, captured.packet)
+        yield PassedPacket(at_ns, node, event == "datagram", name, captured.packet)
     for node, rest in left.items():
         if next(rest, None) is not None:
             raise Mismatch(f"packets: the capture of {node} has more packets than the record has events")

@@ -14,7 +14,7 @@ from collections import Counter
 from typing import Any
 
 from mobilenet.papers.jobs import markdown
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 
 AGREES, DIFFERS, UNEXPLAINED, CONTRADICTED = "agrees", "differs", "unexplained", "contradicted by the paper itself"
 WORDS = {AGREES: "agree", DIFFERS: "differ", UNEXPLAINED: "unexplained", CONTRADICTED: CONTRADICTED}  # of several
@@ -52,14 +52,14 @@ def summary(rows: Rows) -> Rows:
     for row in rows:
         if row["verdict"]:
             tables.setdefault(row["table"], []).append(row)
-    found = []
+    table_rows = []
     for table in sorted(tables, key=lambda table: (not str(table).isdecimal(), str(table).zfill(9))):
         own = tables[table]
         answers = Counter(row["verdict"] for row in own)
         parts = [row["percent"] for row in own if row["percent"] is not None]
         counts = [answers[answer] for answer in WORDS]
-        found.append(dict(zip(HEAD, (table, len(own), *counts, max(parts, key=abs, default=None)), strict=True)))
-    return found
+        table_rows.append(dict(zip(HEAD, (table, len(own), *counts, max(parts, key=abs, default=None)), strict=True)))
+    return table_rows
 
 
 def totals(rows: Rows) -> str:
@@ -67,8 +67,8 @@ def totals(rows: Rows) -> str:
     answers = Counter(row["verdict"] for row in rows if row["verdict"])
     if not answers:
         return "the paper gives no values for these sizes"
-    told = ", ".join(f"{answers[answer]} {words}" for answer, words in WORDS.items() if answers[answer])
-    return f"{counted(answers.total(), 'published value')}: {told}"
+    breakdown = ", ".join(f"{answers[answer]} {words}" for answer, words in WORDS.items() if answers[answer])
+    return f"{pluralize(answers.total(), 'published value')}: {breakdown}"
 
 
 def document(title: str, head: tuple[str, ...], rows: Rows) -> str:

@@ -64,15 +64,15 @@ def reproduce(
     """Run everything, hold it against print, write OUT/bundling.csv, .parquet and .md, and what p0 sent to
     OUT/bundling_packets.csv.
     """
-    wanted = sizes(max_n, processes)
-    jobs = list(_jobs(wanted))
+    run_sizes = sizes(max_n, processes)
+    jobs = list(_jobs(run_sizes))
     with stamping_of_jobs("bundling", jobs, max_n, processes):
         prepare(out, jobs, "bundling.results.jsonl")
         results = perform_all(jobs, workers, say, out / "bundling.results.jsonl")
         say_what_is_not_valid(results, say)
-        rows = list(_rows(results, wanted))
+        rows = list(_rows(results, run_sizes))
         write_rows(out, "bundling", rows)
-        write_rows(out, "bundling_packets", list(_packets(results, max(wanted))))
+        write_rows(out, "bundling_packets", list(_packets(results, max(run_sizes))))
         title = "Rodrigues et al. (LADC 2018), tables 2 to 5"
         write_text(out / "bundling.md", in_markdown(document(title, HEAD, rows)))
     return rows
@@ -84,16 +84,16 @@ def configurations() -> dict[str, tuple[str, ...]]:
     return {level["name"]: tuple(f"{key}={inline(value)}" for key, value in level.items()) for level in levels}
 
 
-def _jobs(wanted: list[int]) -> Iterator[Job]:
+def _jobs(run_sizes: list[int]) -> Iterator[Job]:
     for name, changes in configurations().items():
-        for trees in (1 << k for k in range(SHARED.bit_length())) if SHARED in wanted else ():
+        for trees in (1 << k for k in range(SHARED.bit_length())) if SHARED in run_sizes else ():
             shared = (f"processes={SHARED}", f"workload.sources={trees}", f"workload.messages={SHARED // trees}")
             yield Job((2, trees, name, "fault-free"), "bundling.yaml", (*changes, *shared))
-        for n in wanted:
+        for n in run_sizes:
             size = (*changes, f"processes={n}")
             d = (n - 1).bit_length()
             yield Job(
-                (3, n, name, "fault-free"), "bundling.yaml", size, is_watched=n == max(wanted) and name in WATCHED
+                (3, n, name, "fault-free"), "bundling.yaml", size, is_watched=n == max(run_sizes) and name in WATCHED
             )
             yield Job((3, n, name, "p1 faulty"), "bundling.yaml", (*size, "faults=[{process: p1, at: 0}]"))
             for seed in range(1, REPLICATIONS + 1) if d > 1 else ():
@@ -101,14 +101,14 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
                 yield Job((5, n, name, "random faults"), "bundling.yaml", (*size, crashes, f"seed={seed}"))
 
 
-def _rows(results: dict[Key, list[Result]], wanted: list[int]) -> Iterator[dict[str, Any]]:
-    printed = _printed()
-    for key, found in results.items():
+def _rows(results: dict[Key, list[Result]], run_sizes: list[int]) -> Iterator[dict[str, Any]]:
+    printed = _printed_values()
+    for key, group in results.items():
         table, size, name, scenario = key
         for quantity in ("latency",) if table == 5 else ("latency", "messages"):
             number = 4 if table == 3 and quantity == "messages" else table
             paper = printed.get((number, size, name, scenario, quantity))
-            values = np.array([result.metrics[quantity] for result in found], dtype=np.float64)
+            values = np.array([result.metrics[quantity] for result in group], dtype=np.float64)
             yield _row((number, size, name, scenario, quantity), paper, values)
 
 
@@ -128,7 +128,7 @@ def _packets(results: dict[Key, list[Result]], n: int) -> Iterator[dict[str, Any
             }
 
 
-def _printed() -> dict[Key, dict[str, str]]:
+def _printed_values() -> dict[Key, dict[str, str]]:
     with PRINTED.open(newline="", encoding="utf-8") as file:
         return {
             (int(r["table"]), int(r["size"]), r["configuration"], r["scenario"], r["quantity"]): r

@@ -79,27 +79,27 @@ def reproduce(
     """Run everything, hold it against print, write OUT/causal.csv, .parquet and .md, and the figures' counts to
     OUT/causal_distributions.csv. `look` is called every second, and may raise to stop.
     """
-    wanted = sizes(max_n, processes)
-    jobs = list(_jobs(wanted))
+    run_sizes = sizes(max_n, processes)
+    jobs = list(_jobs(run_sizes))
     with stamping_of_jobs("causal", jobs, max_n, processes):
         prepare(out, jobs, "causal.results.jsonl")
         results = perform_all(jobs, workers, say, out / "causal.results.jsonl", look)
         say_what_is_not_valid(results, say)
-        rows = list(_rows(results, wanted))
+        rows = list(_rows(results, run_sizes))
         write_rows(out, "causal", rows)
-        write_rows(out, "causal_distributions", list(_spread(results, wanted)))
+        write_rows(out, "causal_distributions", list(_spread(results, run_sizes)))
         write_text(out / "causal.md", in_markdown(document("Rodrigues, Duarte, Arantes, section 5", HEAD, rows)))
     return rows
 
 
-def _jobs(wanted: list[int]) -> Iterator[Job]:
+def _jobs(run_sizes: list[int]) -> Iterator[Job]:
     """The long ones first, so that no core waits for the last."""
-    for n in sorted(wanted, reverse=True):
+    for n in sorted(run_sizes, reverse=True):
         for mode, changes in MODES.items():
-            if mode == SHORT and n < max(wanted):
+            if mode == SHORT and n < max(run_sizes):
                 continue
-            is_watched = mode != PLAIN or n == max(wanted)
-            buffers = "record.buffers=true" if n == max(wanted) else "record.buffers=false"
+            is_watched = mode != PLAIN or n == max(run_sizes)
+            buffers = "record.buffers=true" if n == max(run_sizes) else "record.buffers=false"
             for seed in range(1, replications(n) + 1):
                 beside = MODES[PLAIN] if mode == AGGREGATED else None
                 yield Job(
@@ -107,9 +107,9 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
                 )
 
 
-def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
-    printed = _printed()
-    for n in wanted:
+def _rows(results: Runs, run_sizes: list[int]) -> Iterator[dict[str, Any]]:
+    printed = _printed_values()
+    for n in run_sizes:
         aggregated = results[AGGREGATED, n]
         plain, packets = _of(results[PLAIN, n], "packets"), _of(aggregated, "packets")
         for quantity, values in (
@@ -119,14 +119,14 @@ def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
             ("aggregated_percent", 100 * _of(aggregated, "packets_aggregated_share")),
         ):
             yield _row(printed, "1", n, quantity, values)
-    for n in wanted:
+    for n in run_sizes:
         alone = np.array([_share_by_messages(result, 1) for result in results[AGGREGATED, n]])
         for count in (1, 2, 3, 4, 5, 0):
             of_all = np.array([_share_by_messages(result, count) for result in results[AGGREGATED, n]])
             yield _row(printed, "2", n, f"packets_of_{count or 'more'}_percent", of_all)
             if count != 1 and max(alone) < 100:
                 yield _row(printed, "2", n, f"aggregated_of_{count or 'more'}_percent", 100 * of_all / (100 - alone))
-    for n in wanted:
+    for n in run_sizes:
         for prefix, mode in (("plain_", PLAIN), ("", AGGREGATED)):
             for low in BYTES:
                 name = (
@@ -134,18 +134,18 @@ def _rows(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
                 )
                 shares = [_share_by_bytes(result, low) for result in results[mode, n]]
                 yield _row(printed, "3", n, f"{prefix}{name}_bytes_percent", np.array(shares))
-    for n, figure, quantity, values in _statements(results, wanted):
+    for n, figure, quantity, values in _statements(results, run_sizes):
         yield _row(printed, figure, n, quantity, values)
-    yield from _text(results, wanted, printed)
+    yield from _text(results, run_sizes, printed)
 
 
-def _depending(wanted: list[int]) -> int:
-    return max((n for n in wanted if n <= DEPENDING), default=min(wanted))
+def _depending(run_sizes: list[int]) -> int:
+    return max((n for n in run_sizes if n <= DEPENDING), default=min(run_sizes))
 
 
-def _statements(results: Runs, wanted: list[int]) -> Iterator[tuple[int, str, str, Any]]:
+def _statements(results: Runs, run_sizes: list[int]) -> Iterator[tuple[int, str, str, Any]]:
     """The text's statements on Figures 6, 9 and 10."""
-    n, depending = max(wanted), _depending(wanted)
+    n, depending = max(run_sizes), _depending(run_sizes)
     for figure, quantity, values in stated_values(results[AGGREGATED, depending], dependencies, DEPENDENCIES):
         yield depending, figure, quantity, values
     for mode, suffix in ((PLAIN, "_plain"), (AGGREGATED, "")):
@@ -156,8 +156,8 @@ def _statements(results: Runs, wanted: list[int]) -> Iterator[tuple[int, str, st
             yield n, figure, quantity, values
 
 
-def _spread(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
-    n, depending = max(wanted), _depending(wanted)
+def _spread(results: Runs, run_sizes: list[int]) -> Iterator[dict[str, Any]]:
+    n, depending = max(run_sizes), _depending(run_sizes)
     yield from spread(results[AGGREGATED, depending], dependencies, "6", depending, AGGREGATED)
     for mode in (PLAIN, AGGREGATED):
         yield from spread(results[mode, n], pending, "9", n, mode)
@@ -165,9 +165,9 @@ def _spread(results: Runs, wanted: list[int]) -> Iterator[dict[str, Any]]:
         yield from spread(results[mode, n], company, "10", n, mode)
 
 
-def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[str, Any]]:
+def _text(results: Runs, run_sizes: list[int], printed: Printed) -> Iterator[dict[str, Any]]:
     """The text's statements on latencies, the single tree and packets of two."""
-    for n in wanted:
+    for n in run_sizes:
         reception, delivery = (
             {mode: _of(results[mode, n], f"{kind}_latency_mean") for mode in (PLAIN, AGGREGATED)}
             for kind in ("reception", "delivery")
@@ -188,9 +188,9 @@ def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[s
                 yield _row(printed, "text", n, quantity, values)
         yield from _single_tree(results, n, printed)
         yield from _pairs(results[AGGREGATED, n], n, printed)
-    others = [n for n in wanted if n > SMALLEST]
-    is_all = wanted == sizes(1024, None)  # which the mean in print is over
-    if SMALLEST in wanted and others:
+    others = [n for n in run_sizes if n > SMALLEST]
+    is_all = run_sizes == sizes(1024, None)  # which the mean in print is over
+    if SMALLEST in run_sizes and others:
         for suffix, mode in (("_plain", PLAIN), ("", AGGREGATED)):
             grown = [
                 _of(results[mode, n], "reception_latency_mean").mean()
@@ -203,7 +203,7 @@ def _text(results: Runs, wanted: list[int], printed: Printed) -> Iterator[dict[s
 
 def _single_tree(results: Runs, n: int, printed: Printed) -> Iterator[dict[str, Any]]:
     """Figure 11, and the text's statements on it."""
-    for name, count in (("aggregated", _aggregated), ("delayed", _delayed)):
+    for name, count in (("aggregated", _aggregated_messages), ("delayed", _delayed_messages)):
         many, one = (
             np.array([count(result) for result in results[mode, n]], dtype=np.float64) for mode in (AGGREGATED, SINGLE)
         )
@@ -213,9 +213,9 @@ def _single_tree(results: Runs, n: int, printed: Printed) -> Iterator[dict[str, 
             yield _row(printed, "text", n, f"single_tree_fewer_{name}_percent", 100 * (1 - one.mean() / many.mean()))
 
 
-def _pairs(found: list[Result], n: int, printed: Printed) -> Iterator[dict[str, Any]]:
+def _pairs(results: list[Result], n: int, printed: Printed) -> Iterator[dict[str, Any]]:
     """Figure 8, and the text's statements on it: messages in packets of two, and the same ones without aggregation."""
-    pairs = np.array([result.watched["pairs"] for result in found if result.watched and "pairs" in result.watched])
+    pairs = np.array([result.watched["pairs"] for result in results if result.watched and "pairs" in result.watched])
     if not len(pairs):
         return
     received, delivered, received_plain, delivered_plain = pairs.T
@@ -232,17 +232,17 @@ def _pairs(found: list[Result], n: int, printed: Printed) -> Iterator[dict[str, 
         yield _row(printed, "text", n, "pairs_held_shorter_percent", 100 * (1 - held.mean() / held_plain.mean()))
 
 
-def _delayed(result: Result) -> int:
+def _delayed_messages(result: Result) -> int:
     assert result.watched is not None
     count: int = result.watched["delayed"]
     return count
 
 
-def _of(found: list[Result], metric: str) -> Any:
-    return np.array([result.metrics[metric] for result in found], dtype=np.float64)
+def _of(results: list[Result], metric: str) -> Any:
+    return np.array([result.metrics[metric] for result in results], dtype=np.float64)
 
 
-def _aggregated(result: Result) -> int:
+def _aggregated_messages(result: Result) -> int:
     """Messages that travelled in company."""
     sizes = result.counters["messages"]["packets_by_messages"]
     return sum(int(size) * count for size, count in sizes.items() if int(size) > 1)
@@ -262,7 +262,7 @@ def _share(result: Result, counter: str, is_chosen: Callable[[int], bool]) -> fl
     return float(100 * sum(n for size, n in packets.items() if is_chosen(int(size))) / sum(packets.values()))
 
 
-def _printed() -> Printed:
+def _printed_values() -> Printed:
     with PRINTED.open(newline="", encoding="utf-8") as file:
         return {(row["table"], row["size"], row["quantity"]): row for row in csv.DictReader(file)}
 

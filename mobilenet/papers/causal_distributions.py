@@ -76,19 +76,19 @@ COMPANY: dict[int, tuple[Statement, ...]] = {  # by the bytes of a message
 
 
 def stated_values(
-    found: list[Result], counted: Callable[[Result], Counts], statements: tuple[Statement, ...], suffix: str = ""
+    results: list[Result], counted: Callable[[Result], Counts], statements: tuple[Statement, ...], suffix: str = ""
 ) -> Iterator[tuple[str, str, Any]]:
     """Figure, quantity and a value for each run."""
     for figure, quantity, measure in statements:
-        yield figure, quantity + suffix, np.array([measure(counted(result)) for result in found], dtype=np.float64)
+        yield figure, quantity + suffix, np.array([measure(counted(result)) for result in results], dtype=np.float64)
 
 
 def spread(
-    found: list[Result], counted: Callable[[Result], Counts], figure: str, n: int, mode: str
+    results: list[Result], counted: Callable[[Result], Counts], figure: str, n: int, mode: str
 ) -> Iterator[dict[str, Any]]:
     """Rows for a figure: each value that occurs, and how many have it, on average over the runs."""
     total: Counts = Counter()
-    for result in found:
+    for result in results:
         total.update(counted(result))
     for value, number in sorted(total.items()):
         yield {
@@ -96,6 +96,6 @@ def spread(
             "size": n,
             "mode": mode,
             "value": value,
-            "count": number / len(found),
-            "runs": len(found),
+            "count": number / len(results),
+            "runs": len(results),
         }

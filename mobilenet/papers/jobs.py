@@ -22,10 +22,10 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mobilenet import shipped
-from mobilenet.papers.watch import Watch, Watched, delivered, latencies
+from mobilenet.papers.watch import Watch, Watched, delivery_times, latencies
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.provenance import combined
-from mobilenet.rundir.stamp import PAPER, Inputs, in_text, made, normal_command, stamping, write_sidecar
+from mobilenet.rundir.provenance import combine
+from mobilenet.rundir.stamp import PAPER, Inputs, in_text, new_provenance, normal_command, stamping, write_sidecar
 from mobilenet.workers import as_done, nothing
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ def perform(job: Job) -> Result:
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
     answer = overall(verify(events, samples, tables["positions"], counters, facts))
-    watched = watch.found(events, samples) if watch is not None else None
+    watched = watch.observations(events, samples) if watch is not None else None
     if watch is not None and watched is not None and job.beside is not None and (of := watch.of_two()):
-        other, its_watch = _run_watched(scenario.changed(job.beside))
+        other, its_watch = _run_watched(scenario.with_changes(job.beside))
         its_events = other.recording.events.columns()
-        watched["pairs"] = latencies(of, watch.received, delivered(events)) + latencies(
-            of, its_watch.received, delivered(its_events)
+        watched["pairs"] = latencies(of, watch.received, delivery_times(events)) + latencies(
+            of, its_watch.received, delivery_times(its_events)
         )
     return Result(job.key, metrics(events, samples, counters, facts), counters, answer, watched)
 
@@ -115,15 +115,15 @@ def perform_all(
             keep(results, names[k], result)
         if count % 50 == 0 or count == len(missing):
             say(f"{count} of {len(missing)} runs")
-    found: dict[tuple[Any, ...], list[Result]] = {}
+    results_by_key: dict[tuple[Any, ...], list[Result]] = {}
     for job, name in zip(jobs, names, strict=True):
-        found.setdefault(job.key, []).append(done[name]._replace(key=job.key))
-    return found
+        results_by_key.setdefault(job.key, []).append(done[name]._replace(key=job.key))
+    return results_by_key
 
 
 def say_what_is_not_valid(results: dict[tuple[Any, ...], list[Result]], say: Callable[[str], None]) -> None:
-    for key, found in results.items():
-        for result in found:
+    for key, group in results.items():
+        for result in group:
             if result.answer != "valid":
                 say(f"{key}: {result.answer}")
 
@@ -162,7 +162,7 @@ def digest_of_code() -> str:
 
 def completed_results(results: Path) -> dict[str, Result]:
     """Read the results that are there."""
-    found = {}
+    results_by_job = {}
     try:
         lines = results.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -172,10 +172,10 @@ def completed_results(results: Path) -> dict[str, Result]:
     for line in lines:
         try:
             row = json.loads(line)
-            found[row["job"]] = Result((), row["metrics"], row["counters"], row["answer"], row["watched"])
+            results_by_job[row["job"]] = Result((), row["metrics"], row["counters"], row["answer"], row["watched"])
         except (ValueError, KeyError, TypeError):
             continue
-    return found
+    return results_by_job
 
 
 def keep(results: Path, name: str, result: Result) -> None:
@@ -221,10 +221,10 @@ def stamping_of_jobs(
     paper: str, jobs: Sequence[Job], max_n: int, processes: int | None
 ) -> AbstractContextManager[None]:
     """Give all files that are written inside the provenance of the jobs of a paper."""
-    scenarios = combined(map(_digest_of_scenario, jobs))
+    scenarios = combine(map(_digest_of_scenario, jobs))
     most = None if processes is not None or max_n == LARGEST else max_n
     command = normal_command("reproduce", paper, max_n=most, processes=processes)
-    return stamping(made(command, Inputs(PAPER, scenarios, None, len(jobs))))
+    return stamping(new_provenance(command, Inputs(PAPER, scenarios, None, len(jobs))))
 
 
 def in_markdown(text: str) -> str:

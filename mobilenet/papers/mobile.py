@@ -134,12 +134,20 @@ def line(
     """Values of the replications with what is printed, which can mean all from `meant[0]` to `meant[1]`; where it is
     not a number, `meant` is the verdict.
     """
-    found = t_interval(values)
-    verdict = meant if isinstance(meant, str) else held_against(found.mean, *meant)
+    interval = t_interval(values)
+    verdict = meant if isinstance(meant, str) else held_against(interval.mean, *meant)
     other = "" if beside is None or not len(beside) else interval_in_words(t_interval(beside))
     remark = "" if verdict == "fits" else remark
     return Line(
-        experiment, quantity, printed, interval_in_words(found), verdict, precision(found, values), other, place, remark
+        experiment,
+        quantity,
+        printed,
+        interval_in_words(interval),
+        verdict,
+        precision(interval, values),
+        other,
+        place,
+        remark,
     )
 
 
@@ -197,14 +205,14 @@ def paired_values(rows: Rows, baseline: Rows, metric: str) -> tuple[Values, Valu
 
 
 def ratio_of(rows: Rows, baseline: Rows, metric: str) -> str:
-    found = compare_pairs(*paired_values(rows, baseline, metric))
-    return f"{found.ratio:.3g} times ({found.ratio_low:.3g} to {found.ratio_high:.3g})"
+    comparison = compare_pairs(*paired_values(rows, baseline, metric))
+    return f"{comparison.ratio:.3g} times ({comparison.ratio_low:.3g} to {comparison.ratio_high:.3g})"
 
 
 def collapse_lines(out: Path, runs: Runs) -> Iterator[Line]:
     """Yield lines on flooding over TCP at 35 messages a second: the paper states only that it does not work."""
-    place, found = "V.A", directories(out, runs, "tcp_heavy")
-    growth = np.array([series.backlog_growth_per_s(directory) for directory in found])
+    place, heavy_runs = "V.A", directories(out, runs, "tcp_heavy")
+    growth = np.array([series.backlog_growth_per_s(directory) for directory in heavy_runs])
     words, printed = WORDS["tcp_heavy"], "hardly handled, no meaningful figures"
     verdict = "collapses" if t_interval(growth).low > 0 else "holds"
     yield line(words, "growth of all SBuffers, messages a second", printed, growth, verdict, place)
@@ -268,7 +276,7 @@ def document(rows: list[dict[str, Any]], tables: dict[str, list[dict[str, Any]]]
     tried = list(
         dict.fromkeys(f"- {row['experiment']}, {row['quantity']}: {row['remark']}\n" for row in rows if row["remark"])
     )
-    as_they_are = {name: list(next(iter(found))) for name, found in tables.items()}
+    as_they_are = {name: list(next(iter(table_rows))) for name, table_rows in tables.items()}
     lengths = [name for name in as_they_are["mobile_lengths"] if not name.startswith(("mean_", "low_", "high_"))]
     return (
         "# Wilhelm, Arantes and Sens (2020), Section V\n\nMeans over replications with 95 % t intervals, with seeds"

@@ -91,22 +91,22 @@ def delays_by_length(directory: Path, lengths_s: tuple[float, ...]) -> dict[floa
     warmup_s = read_json(directory, "manifest.json")["warmup_s"]
     sent, delays = delays_in(read_frame(directory, "events"))
     sent_s = sent / SECOND
-    found = {}
+    mean_delays = {}
     for length_s in lengths_s:
         inside = (sent_s >= warmup_s) & (sent_s < length_s)
         seen = inside & (sent_s + delays <= length_s)
-        found[length_s] = (float(delays[seen].mean()), float(delays[inside].mean()))
-    return found
+        mean_delays[length_s] = (float(delays[seen].mean()), float(delays[inside].mean()))
+    return mean_delays
 
 
 def backlog_growth_per_s(directory: Path) -> float:
     """Slope of a straight line through what all stations together keep, after the warm-up: messages a second."""
     manifest = read_json(directory, "manifest.json")
     at = edges(manifest["duration_s"], 1.0)
-    kept = buffer(directory, at) * manifest["stations"]
+    backlog = buffer(directory, at) * manifest["stations"]
     middle = (at[:-1] + at[1:]) / 2
     inside = middle >= manifest["warmup_s"]
-    return float(np.polyfit(middle[inside], kept[inside], 1)[0])
+    return float(np.polyfit(middle[inside], backlog[inside], 1)[0])
 
 
 def never_joined(directory: Path) -> int:
@@ -152,11 +152,11 @@ def before_faults(directory: Path, look_s: float) -> list[float]:
     rows: pd.DataFrame = samples[(samples["node"] == faults["station"]) & (samples["quantity"] == "sbuffer")]
     times, values = rows["time_ns"].to_numpy() / SECOND, rows["value"].to_numpy()
     end_s = duration_s(directory)
-    found, at = [], float(faults["first_at_s"])
+    means, at = [], float(faults["first_at_s"])
     while at < end_s:
-        found.append(step_mean(times, values, at - look_s, at))
+        means.append(step_mean(times, values, at - look_s, at))
         at += faults["every_s"]
-    return found
+    return means
 
 
 def faults_of(directory: Path) -> dict[str, Any]:

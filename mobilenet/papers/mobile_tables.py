@@ -60,10 +60,10 @@ def definition_rows(runs: Runs) -> list[dict[str, Any]]:
 
 def length_rows(out: Path, runs: Runs) -> list[dict[str, Any]]:
     """The delay of flooding over TCP for each length that a reader might assume."""
-    found = [series.delays_by_length(directory, LENGTHS_S) for directory in directories(out, runs, "tcp_long")]
+    run_delays = [series.delays_by_length(directory, LENGTHS_S) for directory in directories(out, runs, "tcp_long")]
     rows = []
     for length_s in LENGTHS_S:
-        seen, all_of_them = (t_interval(np.array([delays[length_s][kind] for delays in found])) for kind in (0, 1))
+        seen, all_of_them = (t_interval(np.array([delays[length_s][kind] for delays in run_delays])) for kind in (0, 1))
         rows.append(
             {
                 "length_s": f"{length_s:g}",
@@ -100,12 +100,12 @@ def verdict_rows(out: Path, runs: Runs) -> list[dict[str, Any]]:
 def over_time(out: Path, runs: Runs) -> list[dict[str, Any]]:
     """What Figures 6 to 8 show: a row for each experiment, quantity and bucket of time."""
 
-    def rows(name: str, step_s: float, **found: series.Course) -> list[dict[str, Any]]:
+    def rows(name: str, step_s: float, **courses: series.Course) -> list[dict[str, Any]]:
         runs_of_it = directories(out, runs, name)
         at = series.edges(series.duration_s(runs_of_it[0]), step_s)
         return [
             row
-            for quantity, course in found.items()
+            for quantity, course in courses.items()
             for row in series.over_replications(runs_of_it, at, course, name, quantity)
         ]
 

@@ -40,7 +40,7 @@ from mobilenet.papers.reliable_statements import (
     statements,
 )
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.store import write_text
 from mobilenet.workers import nothing
@@ -91,37 +91,37 @@ def reproduce(
     """
     if processes is not None and processes & (processes - 1):
         raise ScenarioError(f"--processes {processes}: DPath-RB runs on a full hypercube; expected a power of two")
-    wanted = sizes(max_n, processes)
-    jobs = list(_jobs(wanted))
+    run_sizes = sizes(max_n, processes)
+    jobs = list(_jobs(run_sizes))
     with stamping_of_jobs("reliable", jobs, max_n, processes):
-        kept = out / "reliable.results.jsonl"
-        prepare(out, jobs, kept.name)
-        results = perform_all(jobs, workers, say, kept, look)
-        seen = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_noticed(n) for n in wanted]
-        counts = count_all(seen, workers, say, kept, look)
-        rows = [_row(key, found) for key, found in results.items()]
+        results_file = out / "reliable.results.jsonl"
+        prepare(out, jobs, results_file.name)
+        results = perform_all(jobs, workers, say, results_file, look)
+        seen = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_detection_job(n) for n in run_sizes]
+        counts = count_all(seen, workers, say, results_file, look)
+        rows = [_row(key, outcomes) for key, outcomes in results.items()]
         ours = Runs({_place(row): row for row in rows}, {(e, p, n): one for (e, n, p), one in counts.items()})
-        found = list(statements(wanted, ours))
-        rows = [_rounded(row) for row in rows]
+        outcomes = list(statements(run_sizes, ours))
+        rows = [_round(row) for row in rows]
         write_rows(out, "reliable", rows)
-        write_rows(out, "statements", found)
+        write_rows(out, "statements", outcomes)
         text = markdown(HEAD, [[row[name] for name in HEAD] for row in rows])
         text += "\n" + markdown(
-            ("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in found]
+            ("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in outcomes]
         )
         write_text(out / "reliable.md", in_markdown(text))
-    verdicts = Counter(s["verdict"] for s in found)
-    told = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name])
-    say(f"{counted(len(found), 'statement')}: {told}")
-    return rows, found
+    verdicts = Counter(s["verdict"] for s in outcomes)
+    breakdown = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name])
+    say(f"{pluralize(len(outcomes), 'statement')}: {breakdown}")
+    return rows, outcomes
 
 
 def _place(row: dict[str, Any]) -> tuple[str, str, int]:
     return row["experiment"], row["protocol"], row["n"]
 
 
-def _jobs(wanted: list[int]) -> Iterator[Job]:
-    for n in wanted:
+def _jobs(run_sizes: list[int]) -> Iterator[Job]:
+    for n in run_sizes:
         d = (n - 1).bit_length()
         yield from _suspicions(n)
         for name, protocol in PROTOCOLS.items():
@@ -131,7 +131,7 @@ def _jobs(wanted: list[int]) -> Iterator[Job]:
                 for other, who in zip(OTHERS[experiment], (1, n - 1), strict=True) if name != "VCube-RB" else ():
                     yield Job((other, n, name), "reliable.yaml", (*base, _crash(who, at)))
             yield Job((FREE, n, name), "reliable.yaml", (*base, "faults=[]"))
-            yield Job((SOURCE, n, name), "reliable.yaml", (*base, _crash(0, _left(n, name))))
+            yield Job((SOURCE, n, name), "reliable.yaml", (*base, _crash(0, _crash_time_s(n, name))))
             for seed in range(1, REPLICATIONS + 1):
                 drawn = f"random_faults={{count: {d - 1}, latest: {d}, spared: [p0]}}"
                 yield Job((RANDOM, n, name), "reliable.yaml", (*base, "faults=[]", drawn, f"seed={seed}"))
@@ -162,11 +162,16 @@ def _suspicions(n: int) -> Iterator[Job]:
         )
 
 
-def _noticed(n: int) -> Job:
+def _detection_job(n: int) -> Job:
     """Return the job that shows when p0's crash is noticed, without the broadcast: the detector has its own lane, and
     All-RB sends a million messages after it.
     """
-    idle = (f"processes={n}", "protocol={name: all_to_all}", "workload.sources=0", _crash(0, _left(n, "All-RB")))
+    idle = (
+        f"processes={n}",
+        "protocol={name: all_to_all}",
+        "workload.sources=0",
+        _crash(0, _crash_time_s(n, "All-RB")),
+    )
     return Job((NOTICED, n, "All-RB"), "reliable.yaml", idle)
 
 
@@ -174,15 +179,15 @@ def _crash(process: int, at: float) -> str:
     return f"faults=[{{process: p{process}, at: {at:g}}}]"
 
 
-def _left(n: int, name: str) -> float:
+def _crash_time_s(n: int, name: str) -> float:
     """The time between the last copy of p0 and the first answer that a process passes on."""
     copies = n - 1 if name == "All-RB" else (n - 1).bit_length()
     return round(copies * SEND + SEND / 2, 2)
 
 
-def _row(key: tuple[Any, ...], found: list[Result]) -> dict[str, Any]:
+def _row(key: tuple[Any, ...], results: list[Result]) -> dict[str, Any]:
     def mean(quantity: str) -> float:
-        return float(np.mean([r.metrics.get(quantity, 0) for r in found]))
+        return float(np.mean([r.metrics.get(quantity, 0) for r in results]))
 
     row: dict[str, Any] = {
         "experiment": key[0],
@@ -195,17 +200,17 @@ def _row(key: tuple[Any, ...], found: list[Result]) -> dict[str, Any]:
         "acks": mean("messages_ack"),
         "deliveries": mean("deliveries"),
         "complete": mean("broadcasts_complete"),
-        "never_left": sum(r.counters["messages"]["never_left"] for r in found),
-        "runs": len(found),
-        "not valid": sum(r.answer != "valid" for r in found),
+        "never_left": sum(r.counters["messages"]["never_left"] for r in results),
+        "runs": len(results),
+        "not valid": sum(r.answer != "valid" for r in results),
     }
     for quantity in ("latency", "messages"):
-        values = np.array([r.metrics[quantity] for r in found], dtype=np.float64)
+        values = np.array([r.metrics[quantity] for r in results], dtype=np.float64)
         row[f"{quantity}_half_width"] = Z * float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
     return row
 
 
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+def _round(row: dict[str, Any]) -> dict[str, Any]:
     """As it is written and printed."""
     return {
         name: row[name] if row[name] is None or name not in DIGITS else round(row[name], DIGITS[name]) for name in HEAD

@@ -59,7 +59,7 @@ class Runs(NamedTuple):
     def latency(self, experiment: str, protocol: str, n: int) -> float:
         return float(self.table[experiment, protocol, n]["latency"])
 
-    def grown(self, protocol: str, n: int) -> float:
+    def growth(self, protocol: str, n: int) -> float:
         """The latency, from half as many processes on."""
         return round(self.latency(FREE, protocol, n) - self.latency(FREE, protocol, n // 2), 6)
 
@@ -70,12 +70,12 @@ class Runs(NamedTuple):
         return self.counted[experiment, protocol, n]
 
 
-def statements(wanted: list[int], runs: Runs) -> Iterator[dict[str, str]]:
+def statements(run_sizes: list[int], runs: Runs) -> Iterator[dict[str, str]]:
     """Each with its answer, for all sizes that it speaks of."""
     with PRINTED.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             spoken = [n for n in sizes(1024, None) if int(row["smallest"] or 0) <= n <= int(row["largest"] or n)]
-            verdict, answer = judge_statement(CHECKS[row["id"]], runs, spoken, wanted)
+            verdict, answer = judge_statement(CHECKS[row["id"]], runs, spoken, run_sizes)
             yield {
                 "id": row["id"],
                 "verdict": verdict,
@@ -85,12 +85,12 @@ def statements(wanted: list[int], runs: Runs) -> Iterator[dict[str, str]]:
             }
 
 
-def judge_statement(check: Check, runs: Runs, spoken: list[int], wanted: list[int]) -> tuple[str, str]:
+def judge_statement(check: Check, runs: Runs, spoken: list[int], run_sizes: list[int]) -> tuple[str, str]:
     """One of hold, hold in part, fail, not checked; and where."""
     holding, failing, unchecked = [], [], []
     for n in spoken:
         try:
-            claims = check(runs, n) if n in wanted else None
+            claims = check(runs, n) if n in run_sizes else None
         except KeyError:
             claims = None
         if claims is None:
@@ -200,8 +200,8 @@ def again(r: Runs, n: int, protocol: str) -> float:
 
 
 def similar(r: Runs, n: int) -> list[Claim]:
-    found = [r.latency(SOURCE, D, n) / r.latency(t, D, n) - 1 for t in (T0, T1)]
-    return [(round(abs(part), 6), "≤", SIMILAR) for part in found]
+    differences = [r.latency(SOURCE, D, n) / r.latency(t, D, n) - 1 for t in (T0, T1)]
+    return [(round(abs(part), 6), "≤", SIMILAR) for part in differences]
 
 
 def best(experiment: str, quantity: str) -> Check:
@@ -238,16 +238,16 @@ CHECKS: dict[str, Check] = {
     "all_below_dpath": compare((FREE, A), "<", (FREE, D)),
     "all_above_vcube": compare((FREE, A), ">", (FREE, V)),
     "all_above_dpath": compare((FREE, A), ">", (FREE, D)),
-    "all_grows_faster_vcube": lambda r, n: [(r.grown(A, n), ">", r.grown(V, n))],
-    "all_grows_faster_dpath": lambda r, n: [(r.grown(A, n), ">", r.grown(D, n))],
-    "all_grows_by_copies": lambda r, n: [(r.grown(A, n), "=", round(SEND * (n - n // 2), 6))],
+    "all_grows_faster_vcube": lambda r, n: [(r.growth(A, n), ">", r.growth(V, n))],
+    "all_grows_faster_dpath": lambda r, n: [(r.growth(A, n), ">", r.growth(D, n))],
+    "all_grows_by_copies": lambda r, n: [(r.growth(A, n), "=", round(SEND * (n - n // 2), 6))],
     "source_sends_few": by_counts(FREE, V, lambda c, n: [(c.sent["tree"][0], "=", log(n)), (len(set(c.source_trees)),
     "=", log(n))]),
     "neighbours_forward": by_counts(FREE, V, lambda c, n: [(sum(c.sent["tree"][1:]), "=", n - 1 - log(n))]),
     "all_one_sender": by_counts(FREE, A, lambda c, n: [(c.sent["tree"][0], "=", n - 1), (max(c.sent["tree"][1:]), "=",
     0)]),
     "dpath_below_vcube": compare((FREE, D), "<", (FREE, V)),
-    "vcube_scales": lambda r, n: [(r.grown(V, n), "≤", r.grown(V, n // 2))],
+    "vcube_scales": lambda r, n: [(r.growth(V, n), "≤", r.growth(V, n // 2))],
     "messages_same": compare((FREE, V), "=", (FREE, A), "messages"),
     "messages_trees": every(*(value(FREE, p, "messages", "=", lambda n: 2 * (n - 1)) for p in (V, A))),
     "messages_kinds": every(*(value(FREE, p, kind, "=", lambda n: n - 1) for p in (V, A) for kind in ("trees",

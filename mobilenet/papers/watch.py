@@ -55,14 +55,14 @@ class Watch:
         """Receiver and message, of what came in packets of two, in order of arrival."""
         return [(to, m.id) for _, to, packet in self._arrivals if len(packet.messages) == 2 for m in packet.messages]
 
-    def found(self, events: Mapping[str, list[Any]], samples: Mapping[str, list[Any]]) -> Watched:
+    def observations(self, events: Mapping[str, list[Any]], samples: Mapping[str, list[Any]]) -> Watched:
         """Return what was observed, in a form that JSON can hold."""
         return {
             "dependencies": sorted(map(list, dependencies(events).items())),
             "pending": pending(samples, len(self._company)),
             "company": self._company,
             "packets": [list(packet) for packet in self._packets],
-            "delayed": delayed(self.received, delivered(events)) if self._arrivals else None,
+            "delayed": wait_count(self.received, delivery_times(events)) if self._arrivals else None,
         }
 
 
@@ -80,7 +80,7 @@ def dependencies(events: Mapping[str, list[Any]]) -> Counter[int]:
     return counts
 
 
-def delivered(events: Mapping[str, list[Any]]) -> Instants:
+def delivery_times(events: Mapping[str, list[Any]]) -> Instants:
     """Return when each message was delivered at each process, its source included."""
     rows = zip(events["time_ns"], events["node"], events["event"], events["message"], strict=True)
     return {(int(node[1:]), _id(message)): time_ns for time_ns, node, event, message in rows if event == "deliver"}
@@ -91,7 +91,7 @@ def _id(message: str) -> MessageId:
     return MessageId(int(source[1:]), int(ts))
 
 
-def delayed(received: Instants, delivered: Instants) -> int:
+def wait_count(received: Instants, delivered: Instants) -> int:
     """How often a process had to wait with a message."""
     return sum(
         delivered[place] > came_ns

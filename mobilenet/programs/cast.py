@@ -73,7 +73,7 @@ class Cast:
     def introduction(self, role: Role, me: int, stable: str) -> str:
         """The content of a start event, as members of an object. `stable`: as JSON."""
         setting = self.setting
-        told = {
+        content = {
             "v": VERSION,
             "role": role,
             "me": me,
@@ -81,7 +81,7 @@ class Cast:
             "seed": key_of(setting.seed, "program", f"{role[0]}{me}")[:8].hex(),
             "settings": setting.settings,
         }
-        return f'{encode(told)[1:-1]},"stable":{stable}'
+        return f'{encode(content)[1:-1]},"stable":{stable}'
 
     def end_life(self, name: str) -> None:
         """A crash, or the host is gone: its program and the process group are killed."""
@@ -99,9 +99,9 @@ class Cast:
             talk.tell_end(f'{{"ev":"stop","t":{now}{more}}}')
         names = {talk.child: name for name, talk in self._talking.items()}
         self._talking.clear()
-        heard = self._children.close(listens_s, _says_own_clock)
+        children = self._children.close(listens_s, _says_own_clock)
         if is_owed:
-            self.own_clock += [names[child] for child in heard if child in names]
+            self.own_clock += [names[child] for child in children if child in names]
 
 
 def _says_own_clock(line: bytes) -> bool:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import cut, spelled_out
+from mobilenet.quoting import cut, spell_out
 from mobilenet.scenario.programs import why_not_started
 
 DYING_S = 1.0  # how long a program that closed its output has to report its exit code
@@ -74,8 +74,13 @@ class Children:
         input_end, to = input_ends or os.pipe()
         back, output_end = os.pipe()
         try:
-            asked = {"do": "spawn", "node": node, "command": [first, *command[1:]], "cwd": str(self._folder.resolve())}
-            answer = self._ask(asked, [input_end, output_end])
+            request = {
+                "do": "spawn",
+                "node": node,
+                "command": [first, *command[1:]],
+                "cwd": str(self._folder.resolve()),
+            }
+            answer = self._ask(request, [input_end, output_end])
         except BaseException:
             os.close(to)
             os.close(back)
@@ -87,7 +92,7 @@ class Children:
             os.close(to)
             os.close(back)
             raise ProgramError(
-                f"protocol.command: {spelled_out(cut(command[0], 200))}: cannot be started: {answer['error']};"
+                f"protocol.command: {spell_out(cut(command[0], 200))}: cannot be started: {answer['error']};"
                 f" {why_not_started(Path(first))}"
             )
         os.set_blocking(to, False)
@@ -109,9 +114,9 @@ class Children:
 
     def last_words(self, child: Child) -> str:
         """The end of its standard error."""
-        return spelled_out(str(self._status(child)["tail"])[-LONGEST_TAIL:].strip() or "(empty)")
+        return spell_out(str(self._status(child)["tail"])[-LONGEST_TAIL:].strip() or "(empty)")
 
-    def ended(self) -> list[Child]:
+    def reap(self) -> list[Child]:
         """Return the programs that have ended by now, without waiting."""
         return [self._there[pid] for pid in self._ask({"do": "ended"})["pids"] if pid in self._there]
 
@@ -124,8 +129,8 @@ class Children:
         how = "closed its standard output" if code is None else f"ended with exit code {code}"
         if code is not None and code < 0:
             how = f"was killed by signal {-code}"
-        told = f"; the end of its standard error: {spelled_out(tail[-LONGEST_TAIL:])}" if tail else ""
-        return how + told
+        suffix = f"; the end of its standard error: {spell_out(tail[-LONGEST_TAIL:])}" if tail else ""
+        return how + suffix
 
     def kill(self, child: Child) -> None:
         """At once, with its process group."""
@@ -161,7 +166,7 @@ class Children:
             outputs.register(child.back, select.POLLIN)
         waiting = {child.back: child for child in there}
         unfinished = dict.fromkeys(waiting, b"")  # the line that each of them is writing
-        heard: dict[int, Child] = {}
+        speakers: dict[int, Child] = {}
         deadline = time.monotonic() + listens_s + GOING_S
         while waiting and (left_s := deadline - time.monotonic()) > 0:
             for descriptor, _ in outputs.poll(left_s * 1000):
@@ -171,21 +176,21 @@ class Children:
                     del waiting[descriptor]
                 *lines, rest = (unfinished[descriptor] + data).split(b"\n")
                 unfinished[descriptor] = rest[:LONGEST_LAST_LINE]
-                if descriptor not in heard and any(map(is_heard, lines)):
-                    heard[descriptor] = waiting[descriptor]
+                if descriptor not in speakers and any(map(is_heard, lines)):
+                    speakers[descriptor] = waiting[descriptor]
                     deadline = min(deadline, time.monotonic() + GOING_S)
-        return list(heard.values())
+        return list(speakers.values())
 
     def _close_pipes(self, child: Child) -> None:
         if self._there.pop(child.pid, None) is not None:
             os.close(child.to)
             os.close(child.back)
 
-    def _ask(self, asked: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
         control = self._control or self._start()
-        control.settimeout(SILENT_S + asked.get("within_s", 0.0))
+        control.settimeout(SILENT_S + request.get("within_s", 0.0))
         try:
-            return self._asked(control, asked, descriptors)
+            return self._request(control, request, descriptors)
         except OSError:  # gone, or stopped
             self._kill_groups()
             error = "the process that supervises the programs was killed or stopped from outside"
@@ -199,8 +204,8 @@ class Children:
             with suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
 
-    def _asked(self, control: socket.socket, asked: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
-        data = json.dumps(asked).encode() + b"\n"
+    def _request(self, control: socket.socket, request: dict[str, Any], descriptors: Sequence[int]) -> dict[str, Any]:
+        data = json.dumps(request).encode() + b"\n"
         sent = socket.send_fds(control, [data], descriptors) if descriptors else 0
         control.sendall(data[sent:])
         answer = b""
@@ -218,8 +223,8 @@ class Children:
             if not part:
                 raise ConnectionResetError
             answer += part
-        found: dict[str, Any] = json.loads(answer)
-        return found
+        reply: dict[str, Any] = json.loads(answer)
+        return reply
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair()

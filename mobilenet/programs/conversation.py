@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from mobilenet.programs.children import Child, Children, ProgramError
-from mobilenet.quoting import cut, spelled_out
+from mobilenet.quoting import cut, spell_out
 
 LONGEST_LINE_BYTES = 1 << 20  # of a program's
 LONGEST_ANSWER_BYTES = 64 << 20
@@ -39,7 +39,7 @@ decode = json.JSONDecoder(parse_constant=_no_number).decode
 
 def short_line(line: str) -> str:
     """A line in a message."""
-    return spelled_out(cut(line, LONGEST_SHOWN))
+    return spell_out(cut(line, LONGEST_SHOWN))
 
 
 class Conversation:
@@ -78,7 +78,7 @@ class Conversation:
             if deadline_s is None:
                 deadline_s = time.monotonic() + self._within_s - (0.0 if answer else self._soon_s)
             answer = self._read_rest(answer, event, deadline_s)
-        return self._understood(answer, event)
+        return self._parse(answer, event)
 
     def tell_end(self, event: str) -> None:
         """Send a last event without waiting for an answer."""
@@ -123,7 +123,7 @@ class Conversation:
             if not self._output.poll(max(0.0, deadline_s - time.monotonic()) * 1000):
                 whole = b"".join(parts).rpartition(b"\n")[0]
                 if whole:
-                    self._understood(whole + b"\n", event)  # it may explain the error
+                    self._parse(whole + b"\n", event)  # it may explain the error
                 self._fail_late(event)
             part = self._some(event)
             parts.append(part)
@@ -139,7 +139,7 @@ class Conversation:
             self._fail(f"its program {self._children.how_it_ended(self.child)}", event)
         return part
 
-    def _understood(self, answer: bytes, event: str) -> tuple[list[dict[str, Any]], list[str]]:
+    def _parse(self, answer: bytes, event: str) -> tuple[list[dict[str, Any]], list[str]]:
         try:
             lines = answer.decode().split("\n")
         except UnicodeDecodeError as error:
@@ -207,7 +207,7 @@ def _ends(answer: bytes) -> bool:
     if len(last) > 200 or b"done" not in last:
         return False
     try:
-        found = decode(last.decode())
+        action = decode(last.decode())
     except (ValueError, RecursionError):
         return False
-    return type(found) is dict and found.get("do") == "done"
+    return type(action) is dict and action.get("do") == "done"

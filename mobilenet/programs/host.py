@@ -36,12 +36,12 @@ class ProgramHost(Party):
         self._refused = False
         self._does |= {
             "deliver": self._deliver,
-            "joined": self._joined,
+            "joined": self._on_join,
             "gap": lambda action: port.gap(action["session"], self._station(action)),
-            "left": self._left,
+            "left": self._on_leave,
             "refuse": self._refuse,
-            "session_opened": self._opened,
-            "session_confirmed": self._confirmed,
+            "session_opened": self._on_session,
+            "session_confirmed": self._on_confirmation,
             "out": self._say_out,
             "store": self._store,
         }
@@ -80,22 +80,22 @@ class ProgramHost(Party):
     def _deliver(self, action: dict[str, Any]) -> None:
         self.port.deliver(MessageId(*action["id"]), None)
 
-    def _joined(self, action: dict[str, Any]) -> None:
+    def _on_join(self, action: dict[str, Any]) -> None:
         self.port.joined(action["session"], self._station(action))
         self._memory.member = True
 
-    def _left(self, action: dict[str, Any]) -> None:
+    def _on_leave(self, action: dict[str, Any]) -> None:
         self.port.left(action["session"])
         self._memory.member = False
 
     def _refuse(self, action: dict[str, Any]) -> None:
         self._refused = True
 
-    def _opened(self, action: dict[str, Any]) -> None:
+    def _on_session(self, action: dict[str, Any]) -> None:
         station = None if action["station"] is None else self._station(action)
         self.port.session_opened(action["session"], station, action["cause"])
 
-    def _confirmed(self, action: dict[str, Any]) -> None:
+    def _on_confirmation(self, action: dict[str, Any]) -> None:
         self.port.session_confirmed(action["session"], self._station(action), action.get("detail", {}))
 
     def _station(self, action: dict[str, Any]) -> int:

@@ -66,9 +66,9 @@ def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:
         name = value.get("type", value.get("kind"))
     if type(name) is not str:
         return Says
-    found = kinds.get(name)
-    if found is None:
+    kind = kinds.get(name)
+    if kind is None:
         if len(kinds) >= MOST_KINDS or not re.fullmatch(r"[A-Za-z][\w-]{0,39}", name):
             return Says
-        found = kinds[name] = type(name, (Says,), {"__slots__": ()})
-    return found
+        kind = kinds[name] = type(name, (Says,), {"__slots__": ()})
+    return kind

@@ -23,7 +23,7 @@ from mobilenet.quoting import there_are
 MOST_AT_ONCE = 100_000  # events at one moment, of one node: far more than any network brings
 
 
-class Named:
+class NamedTimer:
     """A timer that a program has named."""
 
     __slots__ = ("_party", "name", "timer")
@@ -53,8 +53,8 @@ class Party:
         self._name = f"{self.role[0]}{port.me}"
         self._talk: Conversation | None = None
         self._life = 0
-        self._timers: dict[str, Named] = {}
-        self._over: list[Named] = []  # timers that can be used again: a port keeps every one that it has given out
+        self._timers: dict[str, NamedTimer] = {}
+        self._over: list[NamedTimer] = []  # timers that can be used again: a port keeps every one that it has given out
         self._sizes: dict[str, int] = {}
         self._full: tuple[int, ...] = ()
         self._settled = True
@@ -118,7 +118,7 @@ class Party:
         """Yield the timers of this life, by the names that the program has given them."""
         yield from ((name, named.timer) for name, named in self._timers.items())
 
-    def expire(self, timer: Named) -> None:
+    def expire(self, timer: NamedTimer) -> None:
         del self._timers[timer.name]
         self._over.append(timer)
         self.tell("timer", f',"name":{encode(timer.name)}')
@@ -148,8 +148,8 @@ class Party:
             note(self.port.now, self._name, self._life, False, line)
         actions, lines = self._talk.ask(line)
         if note is not None:
-            for said in lines:
-                note(self.port.now, self._name, self._life, True, said)
+            for reply in lines:
+                note(self.port.now, self._name, self._life, True, reply)
         if actions:
             self._act(actions, lines, line)
 
@@ -187,19 +187,19 @@ class Party:
 
     def _frame(self, action: dict[str, Any]) -> Says:
         """Not larger than a datagram, if its size is worked out too."""
-        found = says(action, self._cast.kinds)
-        if found.size_bytes > MOST_FRAME_BYTES:
+        message = says(action, self._cast.kinds)
+        if message.size_bytes > MOST_FRAME_BYTES:
             raise ValueError(
-                f"its message and payload_bytes add up to {found.size_bytes} bytes, but a frame carries at most"
+                f"its message and payload_bytes add up to {message.size_bytes} bytes, but a frame carries at most"
                 f" {MOST_FRAME_BYTES}; expected a smaller message, or `bytes` with its size"
             )
-        return found
+        return message
 
     def _start_timer(self, action: dict[str, Any]) -> None:
         name = action["name"]
         timer = self._timers.get(name)
         if timer is None:
-            timer = self._timers[name] = self._over.pop() if self._over else Named(self, name)
+            timer = self._timers[name] = self._over.pop() if self._over else NamedTimer(self, name)
             timer.name = name
         after_ns = action.get("after_ns")
         timer.timer.start(self.port.between(*action["between_ns"]) if after_ns is None else after_ns)
@@ -237,5 +237,5 @@ class Party:
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:
     """The message of an action."""
     value, tag = action["message"], action.get("tag")
-    told = None if tag is None else text_of("tag", tag)
-    return message_class(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), told)
+    tag_text = None if tag is None else text_of("tag", tag)
+    return message_class(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), tag_text)

@@ -50,7 +50,7 @@ class Supervisor:
         self.control = control
         self.folder = folder  # where standard error is kept; empty: nowhere
         self.is_asked_to_end = False
-        self.kept: dict[str, int] = {}  # node -> bytes written
+        self.bytes_by_node: dict[str, int] = {}  # node -> bytes written
         self.programs: dict[int, Program] = {}  # by pid
         self.selector = selectors.DefaultSelector()
         self.selector.register(control, selectors.EVENT_READ)
@@ -75,22 +75,22 @@ class Supervisor:
         if not data:
             return False
         try:
-            asked = json.loads(data)
-            found = getattr(self, "do_" + asked["do"])(asked, descriptors)
+            request = json.loads(data)
+            reply = getattr(self, "do_" + request["do"])(request, descriptors)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
         try:
-            self.control.sendall(json.dumps(found).encode() + b"\n")
+            self.control.sendall(json.dumps(reply).encode() + b"\n")
         except OSError:
             return False
         return True
 
-    def do_spawn(self, asked: Line, descriptors: list[int]) -> Line:
+    def do_spawn(self, request: Line, descriptors: list[int]) -> Line:
         reading, writing = os.pipe()
         try:
             child = subprocess.Popen(
-                asked["command"], stdin=descriptors[0], stdout=descriptors[1], stderr=writing, cwd=asked["cwd"],
+                request["command"], stdin=descriptors[0], stdout=descriptors[1], stderr=writing, cwd=request["cwd"],
                 start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -99,27 +99,27 @@ class Supervisor:
         finally:
             os.close(writing)
         os.set_blocking(reading, False)
-        program = self.programs[child.pid] = Program(child, reading, asked["node"])
+        program = self.programs[child.pid] = Program(child, reading, request["node"])
         self.selector.register(reading, selectors.EVENT_READ, program)
         return {"pid": child.pid}
 
-    def do_status(self, asked: Line, descriptors: list[int]) -> Line:
+    def do_status(self, request: Line, descriptors: list[int]) -> Line:
         """How it ended, if it does within the time that is given."""
-        program = self.programs[asked["pid"]]
-        code = exit_code(program.child, asked["within_s"])
+        program = self.programs[request["pid"]]
+        code = exit_code(program.child, request["within_s"])
         self.take_errors(program)
         return {"code": code, "tail": program.tail.decode("utf-8", "replace")}
 
-    def do_end(self, asked: Line, descriptors: list[int]) -> Line:
+    def do_end(self, request: Line, descriptors: list[int]) -> Line:
         self.is_asked_to_end = True
         return {}
 
-    def do_ended(self, asked: Line, descriptors: list[int]) -> Line:
+    def do_ended(self, request: Line, descriptors: list[int]) -> Line:
         """Return the programs that have ended by now, even if another process still holds their output."""
         return {"pids": [pid for pid, program in self.programs.items() if exit_code(program.child) is not None]}
 
-    def do_kill(self, asked: Line, descriptors: list[int]) -> Line:
-        program = self.programs.pop(asked["pid"])
+    def do_kill(self, request: Line, descriptors: list[int]) -> Line:
+        program = self.programs.pop(request["pid"])
         end_group(program.child.pid)
         program.child.wait()
         self.take_errors(program)
@@ -146,11 +146,11 @@ class Supervisor:
                 return
 
     def keep(self, node: str, data: bytes) -> None:
-        before = self.kept.get(node, 0)
+        before = self.bytes_by_node.get(node, 0)
         if not self.folder or before >= KEPT_BYTES:
             return
         part = data[: KEPT_BYTES - before]
-        self.kept[node] = before + len(part)
+        self.bytes_by_node[node] = before + len(part)
         try:
             with open(os.path.join(self.folder, node + ".stderr.txt"), "ab") as file:
                 file.write(part)
@@ -186,9 +186,9 @@ def exit_code(child: subprocess.Popen[bytes], within_s: float = 0.0) -> int | No
     deadline = time.monotonic() + within_s
     while True:
         if hasattr(os, "waitid"):
-            found = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if found is not None:
-                return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+            status = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if status is not None:
+                return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
         elif child.poll() is not None:  # here it is given back at once
             return child.returncode
         if time.monotonic() >= deadline:

@@ -33,7 +33,7 @@ KEPT: Final = 1 << 14
 EVEN: Final = SURE // 2
 
 
-class Kept:
+class CachedPath:
     """What lies between two places: what it costs, and a number below `SURE` that decides the line of sight."""
 
     __slots__ = ("ax", "ay", "bx", "by", "chance", "cost", "walls_due")
@@ -76,7 +76,7 @@ class LinkBudget:
         from scipy.special import ndtr  # a tenth of a second, which a run by the unit disk need not wait for
 
         self._chances: list[int] = np.rint(SURE * ndtr(np.arange(-CLIP, CLIP + 1) / ONE)).astype(np.int64).tolist()
-        self._kept = [Kept() for _ in range(KEPT)]
+        self._cache = [CachedPath() for _ in range(KEPT)]
         is_plain = not umi and walls is None and self._shadows is None
         self.plain: list[int] | None = self._tables[0] if is_plain else None
 
@@ -98,16 +98,16 @@ class LinkBudget:
         place = int(d * 100.0 + 0.5)
         if self.plain is not None:
             return self.plain[place]
-        kept = self._between(
+        entry = self._between(
             math.floor(ax * 2.0 + 0.5), math.floor(ay * 2.0 + 0.5),
             math.floor(bx * 2.0 + 0.5), math.floor(by * 2.0 + 0.5),
         )  # fmt: skip
         limit: i64 = EVEN if self._in_sight is None else self._in_sight[place]
-        which = (2 if a_is_station else 0) + (2 if b_is_station else 0) + (1 if kept.chance < limit else 0)
-        loss: i64 = self._tables[which][place] + kept.cost
-        if kept.walls_due and loss <= most_cdb:
-            self._cut(kept)
-            loss = self._tables[which][place] + kept.cost
+        which = (2 if a_is_station else 0) + (2 if b_is_station else 0) + (1 if entry.chance < limit else 0)
+        loss: i64 = self._tables[which][place] + entry.cost
+        if entry.walls_due and loss <= most_cdb:
+            self._cut(entry)
+            loss = self._tables[which][place] + entry.cost
         return loss
 
     def losses_cdb(
@@ -123,13 +123,13 @@ class LinkBudget:
         ]  # fmt: skip
         return np.array(losses, dtype=np.int64)
 
-    def _between(self, ax: i64, ay: i64, bx: i64, by: i64) -> Kept:
+    def _between(self, ax: i64, ay: i64, bx: i64, by: i64) -> CachedPath:
         if ax > bx or (ax == bx and ay > by):
             ax, ay, bx, by = bx, by, ax, ay
         slot: i64 = ((ax * 40503 + ay * 30011 + bx * 24571 + by * 12289) >> 3) & (KEPT - 1)
-        kept = self._kept[slot]
-        if kept.ax == ax and kept.ay == ay and kept.bx == bx and kept.by == by:
-            return kept
+        entry = self._cache[slot]
+        if entry.ax == ax and entry.ay == ay and entry.bx == bx and entry.by == by:
+            return entry
         cost: i64 = 0
         chance: i64 = 0
         walls = self._walls
@@ -141,18 +141,18 @@ class LinkBudget:
             cost += (shadow * self._sigma + 2048) >> 12  # by ONE, rounded
         if self._sights is not None:
             chance = self._chances[self._sights.between(ax, ay, bx, by) + CLIP]
-        kept.ax = ax
-        kept.ay = ay
-        kept.bx = bx
-        kept.by = by
-        kept.cost = cost
-        kept.chance = chance
-        kept.walls_due = self._priced
-        return kept
+        entry.ax = ax
+        entry.ay = ay
+        entry.bx = bx
+        entry.by = by
+        entry.cost = cost
+        entry.chance = chance
+        entry.walls_due = self._priced
+        return entry
 
-    def _cut(self, kept: Kept) -> None:
+    def _cut(self, entry: CachedPath) -> None:
         """Add what the walls cost."""
-        kept.walls_due = False
+        entry.walls_due = False
         walls = self._walls
         if walls is not None:
-            kept.cost += walls.loss_cdb(kept.ax * STEP_CM, kept.ay * STEP_CM, kept.bx * STEP_CM, kept.by * STEP_CM)
+            entry.cost += walls.loss_cdb(entry.ax * STEP_CM, entry.ay * STEP_CM, entry.bx * STEP_CM, entry.by * STEP_CM)

@@ -167,10 +167,10 @@ def _polygons(geometry: Any, where: str, depth: int = 0) -> Iterator[list[Any]]:
 
 
 def _list(geometry: dict[str, Any], key: str, where: str) -> list[Any]:
-    found = geometry.get(key)
-    if not isinstance(found, list):
+    entries = geometry.get(key)
+    if not isinstance(entries, list):
         raise ScenarioError(f"{where}: {key}: expected a list")
-    return found
+    return entries
 
 
 def _corners(ring: Any, where: str) -> Corners:

@@ -64,7 +64,7 @@ class PathLossParameters(Parameters):
         return self
 
     @model_validator(mode="after")
-    def _rising(self) -> PathLossParameters:
+    def _require_order(self) -> PathLossParameters:
         first, second, third = self.breaks_m
         if not first < second < third:
             raise ValueError(f"breaks_m: expected three increasing distances, got {first:g}, {second:g}, {third:g}")

@@ -32,7 +32,7 @@ class Edge:
     lies on the left.
     """
 
-    __slots__ = ("asked", "ex", "ey", "left", "x", "y")
+    __slots__ = ("ex", "ey", "last_query", "left", "x", "y")
 
     def __init__(self, x: i64, y: i64, ex: i64, ey: i64, left: bool) -> None:
         self.x: i64 = x
@@ -40,7 +40,7 @@ class Edge:
         self.ex: i64 = ex
         self.ey: i64 = ey
         self.left = left
-        self.asked: i64 = 0  # the last question about it
+        self.last_query: i64 = 0  # the last question about it
 
 
 class Cell:
@@ -71,7 +71,7 @@ class Walls:
         self._columns: i64 = wide // width + 1
         self._rows: i64 = high // width + 1
         self._cells = [Cell() for _ in range(self._columns * self._rows)]
-        self._asked: i64 = 0
+        self._queries: i64 = 0
         self._walls: i64 = 0
         for edge in edges:
             self._enter(edge)
@@ -99,8 +99,8 @@ class Walls:
         x = float(dx)
         y = float(dy)
         length = math.sqrt(x * x + y * y) * PART
-        self._asked += 1
-        asked = self._asked
+        self._queries += 1
+        query = self._queries
         walls: i64 = 0
         parts: i64 = 0
         low: i64 = max((ay - self._south) // self._width, 0)
@@ -111,9 +111,9 @@ class Walls:
             first, last = self._span(row, ax, ay, bx, by)
             for column in range(first, last + 1):
                 for edge in self._cells[row * self._columns + column].edges:
-                    if edge.asked == asked:
+                    if edge.last_query == query:
                         continue
-                    edge.asked = asked
+                    edge.last_query = query
                     turn: i64 = dx * edge.ey - dy * edge.ex
                     start: i64 = dx * (edge.y - ay) - dy * (edge.x - ax)
                     if (start >= 0) == (start + turn >= 0):  # both its ends lie on one side of the line

@@ -86,11 +86,11 @@ class RelayHost:
             self.port.unicast(self._cell, Datagram(self.port.me, number, to, len(data), data))
         return number
 
-    def on_receive(self, sender: int, said: Any) -> None:
-        if isinstance(said, Datagram):
-            if said.to == self.port.me:
-                self._hand_over(said)
-        elif said.visit == self.memory.visits:
+    def on_receive(self, sender: int, message: Any) -> None:
+        if isinstance(message, Datagram):
+            if message.to == self.port.me:
+                self._hand_over(message)
+        elif message.visit == self.memory.visits:
             self._again.stop()
 
     def on_cell(self, station: int | None) -> None:
@@ -130,8 +130,8 @@ class RelayHost:
     def buffer_sizes(self) -> tuple[int, ...]:
         return ()
 
-    def on_sent(self, said: Any) -> None: ...
-    def on_dropped(self, said: Any) -> None: ...
+    def on_sent(self, message: Any) -> None: ...
+    def on_dropped(self, message: Any) -> None: ...
 
 
 class RelayStation:
@@ -144,19 +144,19 @@ class RelayStation:
         self._wired = wired
         self._where: dict[int, tuple[int, int]] = {}  # host -> its visit, the station of it
 
-    def on_receive(self, sender: int, said: Any) -> None:
-        if isinstance(said, Datagram):
-            self._forward(said)
+    def on_receive(self, sender: int, message: Any) -> None:
+        if isinstance(message, Datagram):
+            self._forward(message)
             return
-        self.port.send(sender, Known(said.visit))
-        if self._is_news(sender, said.visit, self.port.me):
-            self._wired.broadcast(Moved(sender, said.visit))
+        self.port.send(sender, Known(message.visit))
+        if self._is_news(sender, message.visit, self.port.me):
+            self._wired.broadcast(Moved(sender, message.visit))
 
-    def on_wired(self, source: int, said: Any) -> None:
-        if isinstance(said, Moved):
-            self._is_news(said.host, said.visit, source)
+    def on_wired(self, source: int, message: Any) -> None:
+        if isinstance(message, Moved):
+            self._is_news(message.host, message.visit, source)
         else:
-            self._forward(said)
+            self._forward(message)
 
     def _is_news(self, host: int, visit: int, station: int) -> bool:
         if visit <= self._where.get(host, (0, 0))[0]:
@@ -180,5 +180,5 @@ class RelayStation:
     def buffer_sizes(self) -> tuple[int, ...]:
         return ()
 
-    def on_sent(self, said: Any) -> None: ...
-    def on_dropped(self, said: Any) -> None: ...
+    def on_sent(self, message: Any) -> None: ...
+    def on_dropped(self, message: Any) -> None: ...

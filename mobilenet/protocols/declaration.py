@@ -146,14 +146,14 @@ class Declaration:
         return 0.0
 
 
-def filled_in(found: type) -> type[Declaration]:
-    """Make a class that declares all of it: what `found`, a plug-in's, leaves out is as in Declaration."""
-    if issubclass(found, Declaration):
-        return found
-    return type(found.__name__, (found, Declaration), {"__module__": found.__module__, "__doc__": found.__doc__})
+def fill_in(plugin: type) -> type[Declaration]:
+    """Make a class that declares all of it: what `plugin` leaves out is as in Declaration."""
+    if issubclass(plugin, Declaration):
+        return plugin
+    return type(plugin.__name__, (plugin, Declaration), {"__module__": plugin.__module__, "__doc__": plugin.__doc__})
 
 
-def declared(host: Callable[..., Any], station: Callable[..., Any], stable: Callable[[], Any]) -> type[Declaration]:
+def declare(host: Callable[..., Any], station: Callable[..., Any], stable: Callable[[], Any]) -> type[Declaration]:
     """Make a declaration of the parties only: for tests of a protocol, or of a changed one."""
     parties = {"host": staticmethod(host), "station": staticmethod(station), "stable": staticmethod(stable)}
     return type("Declared", (Declaration,), parties)

@@ -76,8 +76,8 @@ def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
             variable += expression
             payload += carried
             lists += [(mark.name, name) for mark in _marks(hint) if isinstance(mark, Listed)]
-        cls.size_bytes = _computed([str(fixed), *variable]) if variable else fixed  # type: ignore[attr-defined]
-        cls.payload_bytes = _computed(payload) if payload else 0  # type: ignore[attr-defined]
+        cls.size_bytes = _sum_property([str(fixed), *variable]) if variable else fixed  # type: ignore[attr-defined]
+        cls.payload_bytes = _sum_property(payload) if payload else 0  # type: ignore[attr-defined]
         cls.list_sizes = _lengths(lists)  # type: ignore[attr-defined]
         is_exact = not any(" if " in expression for expression in variable)
         cls.shape = Shape(fixed, bool(payload), _entries(hints), is_exact, acknowledges)  # type: ignore[attr-defined]
@@ -87,28 +87,28 @@ def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
     return declare
 
 
-def told_bytes(cls: Any, payload_bytes: int, told: Mapping[str, Any]) -> int:
+def recorded_bytes(cls: Any, payload_bytes: int, content: Mapping[str, Any]) -> int:
     """The size of a message with this content, as recorded, if each body has this many bytes."""
     if isinstance(cls.size_bytes, int):
         return cls.size_bytes
     item = SimpleNamespace(body=payload_bytes)
     lists = {
         name: [item if isinstance(one, str) else one for one in value]
-        for name, value in told.items()
+        for name, value in content.items()
         if isinstance(value, list)
     }
-    fields = dict.fromkeys(cls._fields) | {"body": payload_bytes} | dict(told) | lists
+    fields = dict.fromkeys(cls._fields) | {"body": payload_bytes} | dict(content) | lists
     return int(cls.size_bytes.fget(SimpleNamespace(**fields)))
 
 
 def _entries(hints: Mapping[str, Any]) -> dict[str, int | None]:
-    found: dict[str, int | None] = {}
+    entries: dict[str, int | None] = {}
     for hint in hints.values():
         for name in (mark.name for mark in _marks(hint) if isinstance(mark, Listed)):
             arguments = [each for each in get_args(get_args(hint)[0]) if each is not ...]
             varies = any(isinstance(mark, BitsFrom) for mark in _marks(hint))
-            found[name] = None if varies else sum(_size(each, "item")[0] for each in arguments)
-    return found
+            entries[name] = None if varies else sum(_size(each, "item")[0] for each in arguments)
+    return entries
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
@@ -132,7 +132,7 @@ def _size(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
         if not expressions:
             return FLAG, [f"(0 if {value} is None else {inside})"], []
     elif get_origin(hint) is tuple and arguments[1:] == (...,):
-        return _repeated(arguments[0], value)
+        return _size_of_each(arguments[0], value)
     elif get_origin(hint) is tuple:
         return sum(_size(each, "")[0] for each in arguments), [], []
     elif get_origin(hint) is Mapping:
@@ -146,16 +146,16 @@ def _size(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
     raise TypeError(f"{hint} has no size in bytes")
 
 
-def _repeated(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
+def _size_of_each(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
     size, expressions, payload = _size(hint, "item")
-    found = [f"{size} * len({value})"] if size else []
+    terms = [f"{size} * len({value})"] if size else []
     carried = [f"sum([{' + '.join(payload)} for item in {value}])"] if payload else []
     if expressions != payload:
         raise TypeError(f"items of {hint} differ in more than their bodies")
-    return 0, found + carried, carried
+    return 0, terms + carried, carried
 
 
-def _computed(terms: list[str]) -> property:
+def _sum_property(terms: list[str]) -> property:
     """The sum of these expressions over `self`, made once, as fast as if it had been written by hand."""
     return property(eval(f"lambda self: {' + '.join(terms)}"))
 

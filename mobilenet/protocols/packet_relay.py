@@ -67,7 +67,7 @@ class PacketHost(RelayHost):
     def __init__(
         self, port: UnicastHostPort, memory: PacketMemory, hand_over: Callable[[str, Packet], None], forward: bool
     ) -> None:
-        super().__init__(port, memory, lambda found: None)
+        super().__init__(port, memory, lambda datagram: None)
         self.name = f"h{port.me}"
         self._deliver = hand_over
         self._is_forwarding = forward
@@ -85,16 +85,16 @@ class PacketHost(RelayHost):
         if station is not None:
             self.port.session_opened(self.memory.visits, station, "cell")
 
-    def on_receive(self, sender: int, said: Any) -> None:
-        if not isinstance(said, Packet):
-            super().on_receive(sender, said)
-            if said.visit == self.memory.visits:
-                self.port.session_confirmed(said.visit, sender, {})
-        elif said.to == self.name:
-            if not self._is_forwarding or self.memory.is_first(said):
-                self._deliver(self.name, said)
-        elif said.to in GROUPS and sender == self._cell and said.source != self.name:
-            self._deliver(self.name, said)
+    def on_receive(self, sender: int, message: Any) -> None:
+        if not isinstance(message, Packet):
+            super().on_receive(sender, message)
+            if message.visit == self.memory.visits:
+                self.port.session_confirmed(message.visit, sender, {})
+        elif message.to == self.name:
+            if not self._is_forwarding or self.memory.is_first(message):
+                self._deliver(self.name, message)
+        elif message.to in GROUPS and sender == self._cell and message.source != self.name:
+            self._deliver(self.name, message)
 
 
 class PacketStation(RelayStation):
@@ -112,7 +112,7 @@ class PacketStation(RelayStation):
         self._deliver = hand_over
         self._is_forwarding = forward
         self._sent = 0
-        self._kept: dict[int, list[tuple[int, Packet]]] = {}  # host -> packets that it left behind, with their times
+        self._queues: dict[int, list[tuple[int, Packet]]] = {}  # host -> packets that it left behind, with their times
 
     def send(self, to: str, data: bytes) -> int:
         """Send a packet of this station's program. Return its number."""
@@ -121,63 +121,63 @@ class PacketStation(RelayStation):
         self._pass_on(packet(self.name, number, to, data))
         return number
 
-    def on_receive(self, sender: int, said: Any) -> None:
-        if isinstance(said, Packet):
-            self._pass_on(said)
+    def on_receive(self, sender: int, message: Any) -> None:
+        if isinstance(message, Packet):
+            self._pass_on(message)
         else:
-            super().on_receive(sender, said)
+            super().on_receive(sender, message)
 
-    def on_wired(self, source: int, said: Any) -> None:
-        if isinstance(said, Packet) and said.to == "all":
-            self._broadcast(said)
-        elif isinstance(said, Packet):
-            self._pass_on(said)
+    def on_wired(self, source: int, message: Any) -> None:
+        if isinstance(message, Packet) and message.to == "all":
+            self._broadcast(message)
+        elif isinstance(message, Packet):
+            self._pass_on(message)
         else:
-            super().on_wired(source, said)
+            super().on_wired(source, message)
 
-    def on_dropped(self, said: Any) -> None:
+    def on_dropped(self, message: Any) -> None:
         """The MAC gave it up, or its queue was full: the host may have left the cell."""
-        if not self._is_forwarding or not isinstance(said, Packet) or said.to in GROUPS:
+        if not self._is_forwarding or not isinstance(message, Packet) or message.to in GROUPS:
             return
-        host = int(said.to[1:])
+        host = int(message.to[1:])
         if self.serves(host):
-            kept = self._kept.setdefault(host, [])
-            if len(kept) < MOST_KEPT:
-                kept.append((self.port.now, said))
+            packets = self._queues.setdefault(host, [])
+            if len(packets) < MOST_KEPT:
+                packets.append((self.port.now, message))
         else:
-            self._pass_on(said)
+            self._pass_on(message)
 
-    def _pass_on(self, said: Packet) -> None:
-        if said.to in GROUPS:
-            self._broadcast(said)
-            if said.to == "all":
-                self._wired.broadcast(said)
-        elif said.to == self.name:
-            self._deliver(self.name, said)
-        elif said.to[0] == "s":
-            self._wired.send(int(said.to[1:]), said)
+    def _pass_on(self, packet: Packet) -> None:
+        if packet.to in GROUPS:
+            self._broadcast(packet)
+            if packet.to == "all":
+                self._wired.broadcast(packet)
+        elif packet.to == self.name:
+            self._deliver(self.name, packet)
+        elif packet.to[0] == "s":
+            self._wired.send(int(packet.to[1:]), packet)
         else:
-            self._pass_to_host(int(said.to[1:]), said)
+            self._pass_to_host(int(packet.to[1:]), packet)
 
-    def _pass_to_host(self, host: int, said: Packet) -> None:
+    def _pass_to_host(self, host: int, packet: Packet) -> None:
         station = self._where.get(host, (0, None))[1]
         if station == self.port.me:
-            self.port.unicast(host, said)
+            self.port.unicast(host, packet)
         elif station is not None:
-            self._wired.send(station, said)
+            self._wired.send(station, packet)
 
-    def _broadcast(self, said: Packet) -> None:
-        if said.source != self.name:
-            self._deliver(self.name, said)
-        self.port.broadcast(said)
+    def _broadcast(self, packet: Packet) -> None:
+        if packet.source != self.name:
+            self._deliver(self.name, packet)
+        self.port.broadcast(packet)
 
     def _is_news(self, host: int, visit: int, station: int) -> bool:
         is_news = super()._is_news(host, visit, station)
         if is_news:
-            for since_ns, kept in self._kept.pop(host, ()):
+            for since_ns, packet in self._queues.pop(host, ()):
                 if self.port.now - since_ns <= FORWARD_NS:
-                    self._pass_to_host(host, kept)
+                    self._pass_to_host(host, packet)
         return is_news
 
     def settled(self) -> bool:
-        return not any(self.port.now - kept[-1][0] <= FORWARD_NS for kept in self._kept.values())
+        return not any(self.port.now - packets[-1][0] <= FORWARD_NS for packets in self._queues.values())

@@ -34,11 +34,11 @@ def timer_name(name: str) -> Callable[[Act], Act]:
     shown.
     """
 
-    def named(action: Act) -> Act:
+    def name_action(action: Act) -> Act:
         action.timer_name = name  # type: ignore[attr-defined]
         return action
 
-    return named
+    return name_action
 
 
 class MessageId(NamedTuple):

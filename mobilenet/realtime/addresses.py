@@ -45,7 +45,7 @@ class Addresses:
         ends = self.ends(address)
         return ends[0] if ends is not None and ends[0] == ends[1] else None
 
-    def filled_in(self, word: str, host: int, own_port: int | None) -> str:
+    def fill_in(self, word: str, host: int, own_port: int | None) -> str:
         """A word of a host's command, or the name of its log."""
         values = {
             "{me}": str(host + self._first),

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 from mobilenet.programs.children import Child, ProgramError
 from mobilenet.protocols.port import MessageId
-from mobilenet.realtime.lines import CHUNK_BYTES, Expressions, Log, Said
+from mobilenet.realtime.lines import CHUNK_BYTES, Expressions, Log, ProgramLine
 from mobilenet.realtime.pace import Pace, RealTime
 
 CHUNKS_AT_ONCE = 256  # of one program's lines, before the network goes on: it may write as fast as it is read
@@ -31,7 +31,7 @@ UNKNOWN = 10**12  # numbers of messages from here on: delivered, and never broad
 Note = Callable[..., None]  # EventLog.add
 
 
-class Told(NamedTuple):
+class ProgramSettings(NamedTuple):
     """What a scenario declares about them."""
 
     logs: str | None
@@ -42,7 +42,7 @@ class Told(NamedTuple):
     outputs: Path | None = None  # the folder where standard outputs are kept
 
 
-class Sent(NamedTuple):
+class SentDatagram(NamedTuple):
     """What a program has sent, and the node that it is for."""
 
     source: str
@@ -50,7 +50,7 @@ class Sent(NamedTuple):
     data: bytes
 
 
-class Between(Protocol):
+class Exchange(Protocol):
     """What is between programs and their nodes. Names are those of nodes, such as h3."""
 
     def open(self, pace: Pace) -> None:
@@ -65,19 +65,19 @@ class Between(Protocol):
     def stop(self, name: str, child: Child | None) -> None:
         """Its life is over."""
 
-    def take(self, ready: Sequence[Any]) -> Iterable[Sent]:
+    def take(self, ready: Sequence[Any]) -> Iterable[SentDatagram]:
         """Return what programs have sent; `ready`: the sources that can be read."""
 
-    def entered(self, one: Sent) -> None:
+    def note_entry(self, one: SentDatagram) -> None:
         """Note that this has entered the emulated network now."""
 
-    def hand_over(self, name: str, found: Any) -> bool:
+    def hand_over(self, name: str, datagram: Any) -> bool:
         """Give a packet to the program of a node; whether it could take it."""
 
     def failures(self) -> Iterable[tuple[str, str]]:
         """The nodes whose programs have failed since the last call, and how."""
 
-    def filled_in(self, word: str, host: int) -> str:
+    def fill_in(self, word: str, host: int) -> str:
         """Return a word of the scenario with its placeholders filled in for a host."""
 
     def close(self) -> None:
@@ -90,13 +90,15 @@ class Between(Protocol):
 class Applications:
     """The applications of one run. `note` adds an event; `now` returns the emulated time."""
 
-    def __init__(self, told: Told, between: Between, note: Note, now: Callable[[], int], asked: RealTime) -> None:
-        self._told = told
+    def __init__(
+        self, setup: ProgramSettings, between: Exchange, note: Note, now: Callable[[], int], options: RealTime
+    ) -> None:
+        self._setup = setup
         self._between = between
         self._note = note
         self._now = now
-        self.pace = Pace(self._take, asked._replace(begins=self._begins))
-        self._asked_begins = asked.begins
+        self.pace = Pace(self._take, options._replace(begins=self._begins))
+        self._asked_begins = options.begins
         self._nodes: dict[str, Any] = {}  # those whose programs may talk: LiveHost and its kind
         self._stations: list[Any] = []  # those with a program, before the run begins
         self._running: dict[str, Child] = {}
@@ -136,10 +138,10 @@ class Applications:
             os.set_blocking(child.back, False)
             self.pace.listen(child.back)
             self._speaks[child.back] = name
-        if self._told.logs is None or name[0] == "s":
+        if self._setup.logs is None or name[0] == "s":
             self._logs[name] = Log(None)
         elif name not in self._logs:
-            self._logs[name] = Log(self._told.folder / self._between.filled_in(self._told.logs, node.port.me))
+            self._logs[name] = Log(self._setup.folder / self._between.fill_in(self._setup.logs, node.port.me))
 
     def end_life(self, name: str) -> None:
         if self._nodes.pop(name, None) is None:
@@ -158,11 +160,11 @@ class Applications:
         return self._now() - self._stirred_ns >= QUIET_NS
 
     def _log_name(self, path: Path | None) -> str:
-        return str(path) if path is None or not self._told.is_new else str(path.relative_to(self._told.folder))
+        return str(path) if path is None or not self._setup.is_new else str(path.relative_to(self._setup.folder))
 
     def document(self) -> dict[str, Any]:
         """For the manifest."""
-        most = self._told.most_output_bytes
+        most = self._setup.most_output_bytes
         missing = sorted(self._log_name(log.path) for log in self._logs.values() if log.is_missing)
         return {
             "lateness_ms": self.pace.lateness_ms(),
@@ -191,16 +193,16 @@ class Applications:
             number = node.send(one.to, one.data)
             detail = {"to": one.to, "bytes": len(one.data)}
             self._note(self._now(), one.source, "datagram", f"{one.source}:{number}", None, None, detail)
-            self._between.entered(one)
+            self._between.note_entry(one)
 
-    def hand_over(self, name: str, found: Any) -> None:
+    def hand_over(self, name: str, datagram: Any) -> None:
         """A packet has come to a node."""
         if name not in self._nodes:  # a station without a program
             return
         self._stirred_ns = self._now()
-        if self._between.hand_over(name, found):
-            sender = found.source if isinstance(found.source, str) else f"h{found.source}"
-            self._note(self._now(), name, "datagram_received", f"{sender}:{found.number}")
+        if self._between.hand_over(name, datagram):
+            sender = datagram.source if isinstance(datagram.source, str) else f"h{datagram.source}"
+            self._note(self._now(), name, "datagram_received", f"{sender}:{datagram.number}")
         else:
             self.undeliverable += 1
 
@@ -208,7 +210,7 @@ class Applications:
         for source in self.pace.ready():
             if (name := self._speaks.get(source)) is not None:
                 self._read_output(name, source)
-        if self._told.logs is not None:
+        if self._setup.logs is not None:
             for name in self._nodes:
                 self._read_log(name)
 
@@ -223,17 +225,17 @@ class Applications:
                 del self._speaks[source]
                 return
             data = data[: self._room(name, len(data))]
-            if self._told.outputs is not None and data:
-                with (self._told.outputs / f"{name}.stdout.txt").open("ab") as file:
+            if self._setup.outputs is not None and data:
+                with (self._setup.outputs / f"{name}.stdout.txt").open("ab") as file:
                     file.write(data)
-            if self._told.logs is None:
+            if self._setup.logs is None:
                 self._hear(name, self._logs[name].lines(data))
             if len(data) < CHUNK_BYTES:
                 return
 
     def _room(self, name: str, count: int) -> int | None:
         """How many of these bytes of its standard output count; the rest is lost. None: all."""
-        most = self._told.most_output_bytes
+        most = self._setup.most_output_bytes
         before = self._written.get(name, 0)
         self._written[name] = before + count
         return None if most is None else max(0, most - before)
@@ -261,24 +263,24 @@ class Applications:
                 raise ProgramError(f"{name}: its program {how}")
 
     def _hear(self, name: str, lines: list[bytes]) -> None:
-        if not lines or self._told.lines.are_none or name[0] == "s":
+        if not lines or self._setup.lines.are_none or name[0] == "s":
             return
         self._stirred_ns = self._now()
-        found: list[Said] = []
+        events: list[ProgramLine] = []
         me = int(name[1:])
         try:
-            self._told.lines.find(me, lines, found, self._logs[name].path)
+            self._setup.lines.find(me, lines, events, self._logs[name].path)
         finally:
-            for sender, said in found:
-                self._note_said(me, sender, said)
+            for sender, number in events:
+                self._note_line(me, sender, number)
 
-    def _note_said(self, me: int, sender: int | None, said: int) -> None:
+    def _note_line(self, me: int, sender: int | None, program_number: int) -> None:
         if sender is not None:
-            number = self._numbers.get((sender, said), UNKNOWN + said)
+            number = self._numbers.get((sender, program_number), UNKNOWN + program_number)
             self._nodes[f"h{me}"].port.deliver(MessageId(sender, number), None)
             return
         number = self._counts[me] = self._counts.get(me, -1) + 1
-        self._numbers[me, said] = number  # a new life may begin at 0 again
+        self._numbers[me, program_number] = number  # a new life may begin at 0 again
         self._note(self._now(), f"h{me}", "broadcast", f"h{me}:{number}")
 
 

@@ -71,7 +71,7 @@ class Gateway:
     def take(self) -> Iterator[tuple[int, int, bytes]]:
         """What programs have sent: from, to, data. Not more than AT_ONCE of each socket."""
         for each, bound in self.sockets.items():
-            _refused(each)
+            _refusals(each)
             for _ in range(AT_ONCE):
                 try:
                     data, notes, _, source = each.recvmsg(MOST_BYTES, socket.CMSG_SPACE(INFO.size))
@@ -130,7 +130,7 @@ class Gateway:
         ours = self._from.get(name) or self._from[None]
         own = None if self._own_port is None else (self._addresses.of(to, to), self._own_port)
         places = (own, self._spoke.get((to, source)), self._last.get(to))
-        return any(_sent(ours, name, data, place) for place in dict.fromkeys(places) if place is not None)
+        return any(_send(ours, name, data, place) for place in dict.fromkeys(places) if place is not None)
 
     def _on_the_loopback(self, port: int) -> dict[socket.socket, bytes | None] | None:
         """One socket for all addresses; None where the system does not allow that."""
@@ -149,19 +149,19 @@ class Gateway:
         return {ours: None}
 
     def _one_each(self, port: int) -> dict[socket.socket, bytes | None]:
-        found: dict[socket.socket, bytes | None] = {}
+        sockets: dict[socket.socket, bytes | None] = {}
         try:
             for host in range(self._hosts):
                 for peer in range(self._hosts):
                     if (host == peer) == self._addresses.flat:
                         ours = _new_socket()
-                        found[ours] = socket.inet_aton(self._addresses.of(host, peer))
+                        sockets[ours] = socket.inet_aton(self._addresses.of(host, peer))
                         ours.bind((self._addresses.of(host, peer), port))
         except OSError:
-            for each in found:
+            for each in sockets:
                 each.close()
             raise
-        return found
+        return sockets
 
 
 def _new_socket() -> socket.socket:
@@ -174,11 +174,11 @@ def _new_socket() -> socket.socket:
 
 def _destination(notes: list[tuple[int, int, bytes]]) -> bytes:
     """The address that a datagram was sent to."""
-    kept = (value for level, kind, value in notes if level == socket.IPPROTO_IP and kind == IP_PKTINFO)
-    return INFO.unpack(next(kept)[: INFO.size])[2]  # type: ignore[no-any-return]
+    infos = (value for level, kind, value in notes if level == socket.IPPROTO_IP and kind == IP_PKTINFO)
+    return INFO.unpack(next(infos)[: INFO.size])[2]  # type: ignore[no-any-return]
 
 
-def _sent(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
+def _send(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
     """Whether a socket there has taken it. On the loopback interface a refusal is known at once."""
     for _ in range(2):  # the error of an earlier datagram comes once
         try:
@@ -187,15 +187,15 @@ def _sent(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
             continue
         except OSError:  # its buffer is full: the datagram is lost, as it would be elsewhere
             return False
-        return place not in _refused(ours)
+        return place not in _refusals(ours)
     return False
 
 
-def _refused(ours: socket.socket) -> set[Place]:
+def _refusals(ours: socket.socket) -> set[Place]:
     """Where datagrams of this socket have been refused since the last call."""
-    found: set[Place] = set()
+    places: set[Place] = set()
     while True:
         try:
-            found.add(ours.recvmsg(0, 0, socket.MSG_ERRQUEUE)[3])
+            places.add(ours.recvmsg(0, 0, socket.MSG_ERRQUEUE)[3])
         except OSError:  # no more
-            return found
+            return places

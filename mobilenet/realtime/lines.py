@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import ProgramError
 from mobilenet.programs.conversation import short_line
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 from mobilenet.scenario.base import is_file
 
 CHUNK_BYTES = 65_536
@@ -33,7 +33,7 @@ LONGEST_NUMBER = 12  # digits
 LONGEST_SEARCH_S = 1.0  # of CPU, for all that one program has written since the last time
 
 
-class Said(NamedTuple):
+class ProgramLine(NamedTuple):
     """A broadcast, or a delivery of a message of `sender`, by the number that the program gives it."""
 
     sender: int | None  # None: it broadcasts
@@ -54,7 +54,7 @@ class Expressions:
     def are_none(self) -> bool:
         return not self._looked_for
 
-    def find(self, host: int, lines: Sequence[bytes], found: list[Said], log: Path | None = None) -> None:
+    def find(self, host: int, lines: Sequence[bytes], events: list[ProgramLine], log: Path | None = None) -> None:
         """Add the events in lines of a host's program, in order, up to the first line not understood. `log`: the
         file that they are from; None: standard output.
         """
@@ -65,7 +65,7 @@ class Expressions:
                     for key, expression in self._looked_for:
                         if (match := expression.search(line)) is not None:
                             sender = self._sender(host, match["sender"], line, log) if key == "deliver" else None
-                            found.append(Said(sender, _whole(host, match["number"], line)))
+                            events.append(ProgramLine(sender, _whole(host, match["number"], line)))
                             break
         except _TooLong:
             raise ProgramError(
@@ -77,7 +77,7 @@ class Expressions:
         """The host that a delivery names."""
         sender = _whole(host, text, line) - self._first
         if not 0 <= sender < self._hosts:
-            where = "its standard output" if log is None else quoted(log)
+            where = "its standard output" if log is None else quote(log)
             last = self._first + self._hosts - 1
             raise ScenarioError(
                 f"protocol.lines.deliver: in the line {_in_words(line)} of h{host} in {where}, got sender"
@@ -143,11 +143,11 @@ class Log:
         """Return what is new in it; all of it if the file was started again."""
         assert self.path is not None
         try:
-            found = self.path.stat()
-            if not S_ISREG(found.st_mode):
+            status = self.path.stat()
+            if not S_ISREG(status.st_mode):
                 return b""
-            if found.st_size < self._read_bytes or found.st_ino != self._inode:
-                self._read_bytes, self._rest, self._inode = 0, b"", found.st_ino
+            if status.st_size < self._read_bytes or status.st_ino != self._inode:
+                self._read_bytes, self._rest, self._inode = 0, b"", status.st_ino
             with self.path.open("rb") as file:
                 file.seek(self._read_bytes)
                 data = file.read(CHUNK_BYTES)

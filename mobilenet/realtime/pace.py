@@ -48,8 +48,8 @@ class RealTime(NamedTuple):
 class Pace:
     """`take`: called when something may have come in."""
 
-    def __init__(self, take: Callable[[], None], asked: RealTime) -> None:
-        self._asked = asked
+    def __init__(self, take: Callable[[], None], options: RealTime) -> None:
+        self._options = options
         self._take = take
         self._selector = selectors.DefaultSelector()
         self._prctl = ctypes.PyDLL(None).prctl if sys.platform == "linux" else None
@@ -77,7 +77,7 @@ class Pace:
         """
         if self._begun_ns is None:  # what is due at the beginning, programs' starts among it, takes no time
             return now_ns
-        if by := self._asked.stopped():
+        if by := self._options.stopped():
             raise ProgramError(f"stopped by {by} at {now_ns / 1e9:.3f} s", is_input=False)
         target_ns = until_ns if next_ns is None else min(next_ns, until_ns)
         left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
@@ -93,13 +93,13 @@ class Pace:
     def ran(self) -> None:
         """What was due is done: note how late, and take in what has come."""
         if self._begun_ns is None:
-            self._asked.begins()
+            self._options.begins()
             self._begun_ns = time.monotonic_ns()
         if self._due_ns is not None:
             late_ns = self._elapsed_ns() - self._due_ns
             self._late_ns.append(late_ns)
-            if self._asked.hard_limit_ms is not None and late_ns > self._asked.hard_limit_ms * MILLISECOND:
-                late = f"{late_ns / MILLISECOND:.1f} ms late, more than --hard-limit-ms {self._asked.hard_limit_ms:g}"
+            if self._options.hard_limit_ms is not None and late_ns > self._options.hard_limit_ms * MILLISECOND:
+                late = f"{late_ns / MILLISECOND:.1f} ms late, more than --hard-limit-ms {self._options.hard_limit_ms:g}"
                 raise FellBehind(
                     f"at {self._due_ns / 1e9:.3f} s of emulated time, the emulation is {late}; expected fewer hosts,"
                     " less load, or a faster machine",
@@ -111,7 +111,7 @@ class Pace:
         """p50, p99 and the most, over all batches so far; empty before the first."""
         if not self._late_ns:
             return {}
-        p50, p99, most = (float(found) / MILLISECOND for found in np.percentile(self._late_ns, (50, 99, 100)))
+        p50, p99, most = (float(late_ns) / MILLISECOND for late_ns in np.percentile(self._late_ns, (50, 99, 100)))
         return {"p50": round(p50, 3), "p99": round(p99, 3), "max": round(most, 3)}
 
     def recent_lateness_ms(self) -> float:

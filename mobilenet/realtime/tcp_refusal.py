@@ -17,11 +17,11 @@ ANSWER = b"mobilenet carries UDP alone: no TCP here\n"
 
 
 class TcpRefusal:
-    """`asked`: the hosts whose programs wanted TCP."""
+    """`refused_hosts`: the hosts whose programs wanted TCP."""
 
     def __init__(self, addresses: Addresses) -> None:
         self._addresses = addresses
-        self.asked: set[int] = set()
+        self.refused_hosts: set[int] = set()
         self.listening: socket.socket | None = None
 
     def open(self, port: int) -> None:
@@ -50,7 +50,7 @@ class TcpRefusal:
             with asking, suppress(OSError):
                 ends = self._addresses.ends(socket.inet_aton(asking.getsockname()[0]))
                 if ends is not None:
-                    self.asked.add(ends[0])
+                    self.refused_hosts.add(ends[0])
                 asking.send(ANSWER)
 
     def close(self) -> None:

@@ -28,8 +28,8 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import Child
 from mobilenet.protocols.packet_relay import Packet, PacketHost, PacketMemory, PacketStation
 from mobilenet.protocols.port import UnicastHostPort, UnicastStationPort, WiredPort
-from mobilenet.quoting import quoted
-from mobilenet.realtime.applications import Applications, Sent, WithProgram
+from mobilenet.quoting import quote
+from mobilenet.realtime.applications import Applications, SentDatagram, WithProgram
 from mobilenet.realtime.pace import Pace
 from mobilenet.rundir.pcap import CAPTURES, Capture
 from mobilenet.scenario.ip import Ip
@@ -92,12 +92,12 @@ class Tunnels:
             raise ScenarioError("protocol.name: ip: needs namespaces, which exist only on Linux")
         if os.getuid() == 0 and self._folder.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
             raise ScenarioError(
-                f"{quoted(self._folder)}: mobilenet runs as root, so programs run as an unprivileged user, who cannot"
+                f"{quote(self._folder)}: mobilenet runs as root, so programs run as an unprivileged user, who cannot"
                 " read this folder; use a folder that all users can read, or run mobilenet as an ordinary user"
             )
         for folder in self._protocol.folders:
             if not os.path.isdir(folder):
-                raise ScenarioError(f"protocol.folders: {quoted(Path(folder))} is not a folder of this machine")
+                raise ScenarioError(f"protocol.folders: {quote(Path(folder))} is not a folder of this machine")
         self._pace = pace
         if self._captures is not None:
             self._captures.mkdir()
@@ -109,7 +109,7 @@ class Tunnels:
             self._hear(control)
         self._note_machines()
 
-    def filled_in(self, word: str, host: int) -> str:
+    def fill_in(self, word: str, host: int) -> str:
         name = f"h{host}"
         return word.replace("{me}", str(host + self._protocol.first_number)).replace(
             "{address}", self._protocol.address_of(name)
@@ -134,15 +134,15 @@ class Tunnels:
         command = self._protocol.command_of(name)
         if command is None:
             return None
-        words = [self.filled_in(word, int(name[1:])) if name[0] == "h" else word for word in command]
+        words = [self.fill_in(word, int(name[1:])) if name[0] == "h" else word for word in command]
         own = self._folder / words[0]
         return [str(own.absolute()) if own.is_file() else words[0], *words[1:]]
 
     def _order(self, name: str, words: list[str] | None) -> dict[str, Any]:
         """What inside.py is asked for."""
         protocol, limits = self._protocol, self._protocol.limits
-        found = None if words is None else shutil.which(words[0])
-        of_program = [] if found is None else [str(Path(found).resolve().parent)]
+        executable = None if words is None else shutil.which(words[0])
+        of_program = [] if executable is None else [str(Path(executable).resolve().parent)]
         return {
             "name": name, "address": protocol.address_of(name), "mask": MASK, "mtu": protocol.mtu_bytes,
             "hosts": self._hosts_file, "command": words, "folder": str(self._folder),
@@ -166,8 +166,8 @@ class Tunnels:
         if machine.device is None or self._protocol.root:
             return
         before = self._by_kernel.get(machine.name, Counter())
-        found = None if machine.pid is None else kernel_counts(machine.pid)
-        self._by_kernel[machine.name] = None if before is None or found is None else before + Counter(found)
+        counts = None if machine.pid is None else kernel_counts(machine.pid)
+        self._by_kernel[machine.name] = None if before is None or counts is None else before + Counter(counts)
 
     def close(self) -> None:
         for machine in self._machines.running.values():
@@ -181,7 +181,7 @@ class Tunnels:
 
     # --- packets
 
-    def take(self, ready: Sequence[Any]) -> Iterator[Sent]:
+    def take(self, ready: Sequence[Any]) -> Iterator[SentDatagram]:
         for source in ready:
             if (name := self._devices.get(source)) is not None:
                 yield from self._packets_of(name, source)
@@ -189,7 +189,7 @@ class Tunnels:
                 self._hear(source)
                 self._note_machines()
 
-    def _packets_of(self, name: str, device: int) -> Iterator[Sent]:
+    def _packets_of(self, name: str, device: int) -> Iterator[SentDatagram]:
         own = self._addresses[name]
         for _ in range(AT_ONCE):
             try:
@@ -203,7 +203,7 @@ class Tunnels:
             elif (to := self._addressee(data[16:20])) is None:
                 self._drop("misaddressed", name)
             else:
-                yield Sent(name, to, data)
+                yield SentDatagram(name, to, data)
 
     def _addressee(self, address: bytes) -> str | None:
         name = self._names.get(address)
@@ -214,18 +214,18 @@ class Tunnels:
     def _drop(self, reason: str, name: str) -> None:
         self.dropped.setdefault(reason, Counter())[name] += 1
 
-    def hand_over(self, name: str, found: Packet) -> bool:
+    def hand_over(self, name: str, datagram: Packet) -> bool:
         machine = self._machines.running.get(name)
         if machine is None or machine.device is None:
             return False
         try:
-            os.write(machine.device, found.data)
+            os.write(machine.device, datagram.data)
         except OSError:
             return False
-        self._capture(name, found.data)
+        self._capture(name, datagram.data)
         return True
 
-    def entered(self, one: Sent) -> None:
+    def note_entry(self, one: SentDatagram) -> None:
         self._capture(one.source, one.data)
 
     def _capture(self, name: str, packet: bytes) -> None:
@@ -245,7 +245,7 @@ class Tunnels:
                 self._failed.append((machine.name, how))
         if machine.is_gone:
             self._pace.forget(control)
-            raise self._machines.lost(machine)
+            raise self._machines.error_of(machine)
         if machine.device is not None and machine.device not in self._devices:
             self._devices[machine.device] = machine.name
             self._pace.listen(machine.device)
@@ -265,8 +265,8 @@ class Tunnels:
         fresh.rename(self._run / MACHINES)
 
     def failures(self) -> list[tuple[str, str]]:
-        found, self._failed = self._failed, []
-        return found
+        failures, self._failed = self._failed, []
+        return failures
 
     def document(self) -> dict[str, Any]:
         facts: dict[str, Any] = {

@@ -15,7 +15,7 @@ from mobilenet.programs.children import Child, Children
 from mobilenet.protocols.datagram_relay import Datagram, Memory, RelayHost
 from mobilenet.protocols.port import UnicastHostPort
 from mobilenet.realtime.addresses import Addresses
-from mobilenet.realtime.applications import Applications, Sent, WithProgram
+from mobilenet.realtime.applications import Applications, SentDatagram, WithProgram
 from mobilenet.realtime.gateway import MOST_BYTES, Gateway
 from mobilenet.realtime.pace import Pace
 from mobilenet.realtime.tcp_refusal import TcpRefusal
@@ -55,13 +55,13 @@ class UdpSockets:
 
     def wait_until_ready(self) -> None: ...
 
-    def filled_in(self, word: str, host: int, own_port: int | None = None) -> str:
-        return self._addresses.filled_in(word, host, own_port)
+    def fill_in(self, word: str, host: int, own_port: int | None = None) -> str:
+        return self._addresses.fill_in(word, host, own_port)
 
     def start(self, name: str) -> Child | None:
         if self._command is None:
             return None
-        words = [self.filled_in(word, int(name[1:]), self._own_port) for word in self._command]
+        words = [self.fill_in(word, int(name[1:]), self._own_port) for word in self._command]
         child = self._running[name] = self._children.spawn(name, words)
         return child
 
@@ -70,23 +70,23 @@ class UdpSockets:
             del self._running[name]
             self._children.kill(child)
 
-    def take(self, ready: Sequence[Any]) -> Iterator[Sent]:
+    def take(self, ready: Sequence[Any]) -> Iterator[SentDatagram]:
         for source, to, data in self._gateway.take():
             if len(data) > MOST_BYTES - HEADER_BYTES:
                 self.too_long += 1
             else:
-                yield Sent(f"h{source}", f"h{to}", data)
+                yield SentDatagram(f"h{source}", f"h{to}", data)
         self._tcp.answer()
 
-    def entered(self, one: Sent) -> None: ...
+    def note_entry(self, one: SentDatagram) -> None: ...
 
-    def hand_over(self, name: str, found: Datagram) -> bool:
-        return self._gateway.hand_over(found.source, found.to, found.data)
+    def hand_over(self, name: str, datagram: Datagram) -> bool:
+        return self._gateway.hand_over(datagram.source, datagram.to, datagram.data)
 
     def failures(self) -> Iterator[tuple[str, str]]:
         if not self._running:
             return
-        ended = {child.pid for child in self._children.ended()} - self._over
+        ended = {child.pid for child in self._children.reap()} - self._over
         self._over |= ended
         for name, child in self._running.items():
             if child.pid in ended and (how := self._children.failure(child)) is not None:
@@ -107,7 +107,7 @@ class UdpSockets:
             "datagrams_too_long": self.too_long,
             "senders_renamed": [[f"h{a}", f"h{b}"] for a, b in sorted(gateway.renamed)],
             "claimed_twice": [f"h{me}" for me in sorted(gateway.claimed_twice)],
-            "asked_for_tcp": [f"h{me}" for me in sorted(self._tcp.asked)],
+            "asked_for_tcp": [f"h{me}" for me in sorted(self._tcp.refused_hosts)],
         }
 
 

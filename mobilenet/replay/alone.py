@@ -22,7 +22,7 @@ from mobilenet.rundir.reader import RunError
 class Parting(NamedTuple):
     """An answer that differs: the event, and the lines of both answers."""
 
-    told: str
+    event: str
     number: int  # of the event, from 1
     recorded: list[str]
     answered: list[str]
@@ -36,15 +36,15 @@ def feed(
     on_event: Callable[[int], None] = lambda number: None,
 ) -> Parting | None:
     """The first answer that is not as recorded; None: all are. `within_s`: wall time for one answer."""
-    told_and_said = [(told, recorded, _values(recorded, folder)) for told, recorded in exchanges(lines)]
+    told_and_said = [(event, recorded, _values(recorded, folder)) for event, recorded in exchanges(lines)]
     children = Children(folder)
     name = lines[0].node
     try:
         talk = Conversation(children, children.spawn(name, command), name, within_s)
-        for number, (told, recorded, values) in enumerate(told_and_said, 1):
-            _, answered = talk.ask(told)
+        for number, (event, recorded, values) in enumerate(told_and_said, 1):
+            _, answered = talk.ask(event)
             if _values(answered, folder) != values:
-                return Parting(told, number, recorded, answered)
+                return Parting(event, number, recorded, answered)
             on_event(number)
         return None
     finally:
@@ -53,17 +53,17 @@ def feed(
 
 def exchanges(lines: Sequence[Line]) -> Iterator[tuple[str, list[str]]]:
     """An event, and the lines of its answer."""
-    told: str | None = None
+    event: str | None = None
     answer: list[str] = []
     for line in lines:
         if line.said:
             answer.append(line.line)
             continue
-        if told is not None:
-            yield told, answer
-        told, answer = line.line, []
-    if told is not None:
-        yield told, answer
+        if event is not None:
+            yield event, answer
+        event, answer = line.line, []
+    if event is not None:
+        yield event, answer
 
 
 def _values(lines: Sequence[str], folder: Path) -> list[str]:

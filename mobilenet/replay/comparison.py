@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from mobilenet.api import run
 from mobilenet.clock import Progress
-from mobilenet.quoting import cut, spelled_out
+from mobilenet.quoting import cut, spell_out
 from mobilenet.rundir.reader import RunError, read_json, read_manifest, read_table
 from mobilenet.rundir.schema import COLUMNS
 from mobilenet.scenario.real_time import REAL_TIME
@@ -61,10 +61,10 @@ def _differences(directory: Path, repeat: Path) -> Iterator[str]:
 
 
 def _facts(folder: Path) -> dict[str, Any]:
-    found = {key: value for key, value in read_manifest(folder).items() if key not in OF_THE_MOMENT}
-    if "ended_by_error" in found:
-        found["ended_by_error"] = True  # its words name the file that failed, which is another one
-    return found
+    facts = {key: value for key, value in read_manifest(folder).items() if key not in OF_THE_MOMENT}
+    if "ended_by_error" in facts:
+        facts["ended_by_error"] = True  # its words name the file that failed, which is another one
+    return facts
 
 
 def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
@@ -91,4 +91,4 @@ def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    return cut(spelled_out(repr(value)), 80)
+    return cut(spell_out(repr(value)), 80)

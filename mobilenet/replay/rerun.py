@@ -90,7 +90,7 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
         raise RunError(f"{directory}: a run in real time, which {expected}")
     require_allowed(scenario, allow_code)
     try:
-        recording = simulate(scenario.changed([f"record.{what}=true"]), progress, allow_code).recording
+        recording = simulate(scenario.with_changes([f"record.{what}=true"]), progress, allow_code).recording
     except PluginError as error:
         if "ended_by_error" not in manifest or error.outcome is None:
             raise

@@ -36,7 +36,7 @@ class Difference(NamedTuple):
 
     node: str
     life: int
-    said: bool
+    is_output: bool
     number: int
     once: str | None  # None: no line any more
     then: str | None
@@ -57,8 +57,8 @@ def lines_of(directory: Path, progress: Progress | None = None, allow_code: bool
 
 def lines_of_node(lines: list[Line], node: str, life: int, directory: Path) -> list[Line]:
     """Return the lines of one life of a node."""
-    found = [line for line in lines if line.node == node and line.life == life]
-    if not found:
+    node_lines = [line for line in lines if line.node == node and line.life == life]
+    if not node_lines:
         there = sorted({line.node for line in lines}, key=lambda name: (name[0], int(name[1:])))
         lives = max((line.life for line in lines if line.node == node), default=0)
         choice = f"expected one of {', '.join(there)}" if there else "there are none"
@@ -68,7 +68,7 @@ def lines_of_node(lines: list[Line], node: str, life: int, directory: Path) -> l
             else f"no program {node}; {choice}"
         )
         raise RunError(f"{directory}: {what}")
-    return found
+    return node_lines
 
 
 def first_difference(once: list[Line], then: list[Line]) -> Difference | None:

@@ -76,8 +76,8 @@ def _verdicts(directory: Path) -> dict[str, Any]:
     document = read_json(directory, "verdict.json")
     checks = document.get("checks")
     answers = checks.items() if isinstance(checks, dict) else ()
-    found = {name: check.get("answer") for name, check in answers if isinstance(check, dict)}
-    return {"verdict": document.get("verdict"), **found}
+    verdicts = {name: check.get("answer") for name, check in answers if isinstance(check, dict)}
+    return {"verdict": document.get("verdict"), **verdicts}
 
 
 def _apart(a: dict[str, Any], b: dict[str, Any]) -> Rows:

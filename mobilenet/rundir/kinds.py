@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mobilenet.clock import SECOND
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.reader import RunError
 
 
@@ -36,12 +36,12 @@ class RunKind:
     def participants(self, manifest: Mapping[str, Any]) -> str:
         """How many there are of whom, in words."""
         hosts = len(manifest["host_names"]) if manifest["hosts"] is None else manifest["hosts"]
-        return f"{counted(hosts, 'host')}, {counted(manifest['stations'], 'station')}"
+        return f"{pluralize(hosts, 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
         """How many deliveries are owed at the end of a run that is not at rest; empty: none."""
         owed = metrics.get("broadcasts_undelivered")
-        return f"still owed to members: {counted(owed, 'delivery')}" if owed else ""
+        return f"still owed to members: {pluralize(owed, 'delivery')}" if owed else ""
 
     def require_hosts(self, directory: Path, why: str) -> None:
         """Raise RunError unless hosts and stations took part; `why` names what needs them."""
@@ -57,12 +57,12 @@ class _Processes(RunKind):
         return 0.0, float(manifest["simulated_s"])
 
     def participants(self, manifest: Mapping[str, Any]) -> str:
-        return counted(manifest["processes"], "process")
+        return pluralize(manifest["processes"], "process")
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
         pairs, share = metrics.get("deliveries_owed"), metrics.get("delivery_ratio")
         owed = None if not pairs or share is None else round(pairs * (1 - share))
-        return f"still owed to processes that never crash: {counted(owed, 'delivery')}" if owed else ""
+        return f"still owed to processes that never crash: {pluralize(owed, 'delivery')}" if owed else ""
 
     def require_hosts(self, directory: Path, why: str) -> None:
         raise RunError(f"{directory}: a run of processes; {why}")
@@ -72,6 +72,6 @@ MOBILE: Final = RunKind()
 PROCESSES: Final = _Processes()
 
 
-def kind_of(manifest: Mapping[str, Any]) -> RunKind:
+def run_kind(manifest: Mapping[str, Any]) -> RunKind:
     """Which kind of run a manifest describes."""
     return PROCESSES if "processes" in manifest else MOBILE

@@ -43,14 +43,14 @@ class Capture:
         self._file.close()
 
 
-class Captured(NamedTuple):
+class CapturedPacket(NamedTuple):
     """A packet of a capture."""
 
     at_ns: int
     packet: bytes
 
 
-def read_captures(run: Path) -> dict[str, list[Captured]] | None:
+def read_captures(run: Path) -> dict[str, list[CapturedPacket]] | None:
     """The captures of a run, by node; None: it has none. RunError where one is damaged."""
     folder = run / CAPTURES
     if not folder.is_dir():
@@ -61,7 +61,7 @@ def read_captures(run: Path) -> dict[str, list[Captured]] | None:
         raise RunError(f"{folder}: {error}") from None
 
 
-def packets_in(path: Path) -> Iterator[Captured]:
+def packets_in(path: Path) -> Iterator[CapturedPacket]:
     """The packets of a capture that we have written; ValueError where it is not one, or is cut off."""
     data = path.read_bytes()
     if data[: len(FILE_HEADER)] != FILE_HEADER:
@@ -74,5 +74,5 @@ def packets_in(path: Path) -> Iterator[Captured]:
         place += RECORD.size
         if place + length > len(data):
             raise ValueError(f"{path.name}: cut off at byte {place}")
-        yield Captured(seconds * SECOND + nanoseconds, data[place : place + length])
+        yield CapturedPacket(seconds * SECOND + nanoseconds, data[place : place + length])
         place += length

@@ -27,8 +27,8 @@ from mobilenet.rundir.stamp import (
     STUDY,
     Inputs,
     Provenance,
-    made,
-    parsed,
+    new_provenance,
+    parse_provenance,
     present,
     stamping,
 )
@@ -37,8 +37,8 @@ from mobilenet.rundir.stamp import (
 def inputs_of(directory: Path) -> Inputs:
     """Return what identifies a run, a study, or the studies of several radios."""
     if (directory / "manifest.json").is_file():
-        found = str(read_json(directory, "manifest.json").get("fingerprint"))
-        fingerprint = found if re.fullmatch("[0-9a-f]{64}", found) else None  # an edited one goes into no page
+        text = str(read_json(directory, "manifest.json").get("fingerprint"))
+        fingerprint = text if re.fullmatch("[0-9a-f]{64}", text) else None  # an edited one goes into no page
         return Inputs(RUN, digest(directory / "scenario.yaml"), fingerprint, 1)
     if (directory / "study.yaml").is_file():
         return Inputs(STUDY, digest(directory / "study.yaml"), *_of_runs(directory / "tables" / "runs.csv"))
@@ -52,7 +52,7 @@ def inputs_of_file(path: Path) -> Inputs:
     return Inputs(FILE, digest(path))
 
 
-def combined(fingerprints: Iterable[str]) -> str:
+def combine(fingerprints: Iterable[str]) -> str:
     """Return one digest for many, in their order."""
     return sha256("\n".join(fingerprints).encode()).hexdigest()
 
@@ -63,8 +63,8 @@ def _of_runs(table: Path) -> tuple[str | None, int]:
             rows = list(csv.DictReader(file))
     except OSError:
         return None, 0
-    found = [row.get("fingerprint") or "" for row in rows]
-    return (combined(found) if found and all(found) else None), len(rows)
+    fingerprints = [row.get("fingerprint") or "" for row in rows]
+    return (combine(fingerprints) if fingerprints and all(fingerprints) else None), len(rows)
 
 
 def digest(path: Path) -> str:
@@ -80,20 +80,20 @@ def inputs_of_all(directories: Sequence[Path]) -> Inputs:
     if len(parts) == 1:
         return parts[0]
     kind = RUNS if all(part.kind == RUN for part in parts) else STUDIES
-    return _joined(kind, combined(part.scenario_sha256 for part in parts), parts)
+    return _join(kind, combine(part.scenario_sha256 for part in parts), parts)
 
 
-def _joined(kind: str, scenarios: str, parts: Sequence[Inputs]) -> Inputs:
+def _join(kind: str, scenarios: str, parts: Sequence[Inputs]) -> Inputs:
     """Return what identifies several parts together; parts without runs have no fingerprint."""
     made_runs = [part for part in parts if part.runs]
-    found = [part.fingerprint for part in made_runs if part.fingerprint is not None]
-    fingerprint = combined(found) if found and len(found) == len(made_runs) else None
+    fingerprints = [part.fingerprint for part in made_runs if part.fingerprint is not None]
+    fingerprint = combine(fingerprints) if fingerprints and len(fingerprints) == len(made_runs) else None
     return Inputs(kind, scenarios, fingerprint, sum(part.runs for part in parts))
 
 
 def inputs_of_claims(text: str, studies: Sequence[Path]) -> Inputs:
     """Return what identifies claims and the runs of the studies that answer them."""
-    return _joined(CLAIMS, sha256(text.encode()).hexdigest(), [inputs_of(path) for path in studies])
+    return _join(CLAIMS, sha256(text.encode()).hexdigest(), [inputs_of(path) for path in studies])
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def stamping_of(directory: Path | Sequence[Path], command: str) -> Iterator[None
     if present() is not None:
         yield
         return
-    with stamping(made(command, inputs_of_all(directories))):
+    with stamping(new_provenance(command, inputs_of_all(directories))):
         yield
 
 
@@ -120,30 +120,30 @@ def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
 @contextmanager
 def stamping_like(table: Path) -> Iterator[None]:
     """Give all files that are written inside the provenance of a table that the same command wrote."""
-    if (found := carried(table)) is None:  # by an older version
+    if (provenance := read_provenance(table)) is None:  # by an older version
         yield
         return
-    with stamping(found):
+    with stamping(provenance):
         yield
 
 
 # --- what a file carries
 
 
-def carried(file: Path) -> Provenance | None:
+def read_provenance(file: Path) -> Provenance | None:
     """Read the provenance inside a file or from its sidecar; None if there is none, or none that can be read."""
     sidecar = file if file.name.endswith(SIDECAR) else file.with_name(file.name + SIDECAR)
     read = READERS.get(file.suffix.lower(), _in_comment)
     try:
         text = sidecar.read_text(encoding="ascii") if sidecar.is_file() else read(file)
-        return None if text is None else parsed(text)
+        return None if text is None else parse_provenance(text)
     except (OSError, ValueError):
         return None
 
 
 def _in_svg(file: Path) -> str | None:
-    found = re.search(r"<dc:description>(.*?)</dc:description>", file.read_text(encoding="utf-8"), re.DOTALL)
-    return None if found is None else html.unescape(found[1])
+    match = re.search(r"<dc:description>(.*?)</dc:description>", file.read_text(encoding="utf-8"), re.DOTALL)
+    return None if match is None else html.unescape(match[1])
 
 
 def _in_png(file: Path) -> str | None:
@@ -155,23 +155,23 @@ def _in_png(file: Path) -> str | None:
 
 
 def _in_pdf(file: Path) -> str | None:
-    found = re.search(rb"/Subject \(((?:\\.|[^\\)])*)\)", file.read_bytes(), re.DOTALL)
-    return None if found is None else re.sub(r"\\(.)", r"\1", found[1].decode("latin-1"))
+    match = re.search(rb"/Subject \(((?:\\.|[^\\)])*)\)", file.read_bytes(), re.DOTALL)
+    return None if match is None else re.sub(r"\\(.)", r"\1", match[1].decode("latin-1"))
 
 
 def _in_page(file: Path) -> str | None:
-    found = re.search(rf'<meta name="{KEY}" content="([^"]*)">', file.read_text(encoding="utf-8", errors="replace"))
-    return None if found is None else html.unescape(found[1])
+    match = re.search(rf'<meta name="{KEY}" content="([^"]*)">', file.read_text(encoding="utf-8", errors="replace"))
+    return None if match is None else html.unescape(match[1])
 
 
 def _in_comment(file: Path) -> str | None:
-    found = re.search(rf"{KEY}: (\{{.*\}})", file.read_text(encoding="utf-8", errors="replace"))
-    return None if found is None else found[1]
+    match = re.search(rf"{KEY}: (\{{.*\}})", file.read_text(encoding="utf-8", errors="replace"))
+    return None if match is None else match[1]
 
 
 def _in_json(file: Path) -> str | None:
-    found = json.loads(file.read_text(encoding="utf-8"))
-    return json.dumps(found[KEY]) if isinstance(found, dict) and KEY in found else None
+    document = json.loads(file.read_text(encoding="utf-8"))
+    return json.dumps(document[KEY]) if isinstance(document, dict) and KEY in document else None
 
 
 def _in_parquet(file: Path) -> str | None:

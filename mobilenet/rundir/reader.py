@@ -15,7 +15,7 @@ from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 from mobilenet.rundir.schema import (
     COLUMNS,
     DERIVED_FILES,
@@ -80,7 +80,7 @@ def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
     """verdict.json or metrics.json: what follows from the record, and is not part of it."""
     if not (directory / name).exists():
         raise RunError(
-            f"{directory / name}: missing; `mobilenet verify {quoted(directory)}` recreates it from the record"
+            f"{directory / name}: missing; `mobilenet verify {quote(directory)}` recreates it from the record"
         )
     try:
         value = read_json(directory, name)
@@ -123,9 +123,9 @@ def read_table(directory: Path, table: str, columns: Sequence[str] | None = None
         kind = COLUMNS[table][name]
         if name not in data.column_names:
             raise RunError(f"{path}: column {name} is missing")
-        found, nulls = str(data.schema.field(name).type), data[name].null_count
-        if found != kind and not (found == "null" and len(data) == nulls):
-            raise RunError(f"{path}: column {name} is {found}, expected {kind}")
+        stored_type, nulls = str(data.schema.field(name).type), data[name].null_count
+        if stored_type != kind and not (stored_type == "null" and len(data) == nulls):
+            raise RunError(f"{path}: column {name} is {stored_type}, expected {kind}")
         if nulls and name not in NULLABLE:
             raise RunError(f"{path}: column {name} has rows without a value")
     return data
@@ -141,11 +141,11 @@ def require_tables(directory: Path, counters: dict[str, Any]) -> None:
     for table in OPTIONAL_TABLES:
         path = directory / f"{table}.parquet"
         try:
-            found = pq.read_metadata(path).num_rows if path.exists() else None
+            rows = pq.read_metadata(path).num_rows if path.exists() else None
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
-        if found != counted.get(table):
-            raise RunError(f"{path}: {found} rows, but counters.json counts {counted.get(table)}")
+        if rows != counted.get(table):
+            raise RunError(f"{path}: {rows} rows, but counters.json counts {counted.get(table)}")
 
 
 def require_files(directory: Path, manifest: dict[str, Any]) -> None:
@@ -155,10 +155,10 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
         raise RunError(
             f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file"
         )
-    found = file_digests(directory)
+    digests = file_digests(directory)
     for name in sorted(written):  # extra files, e.g. a picture, are the user's
-        if written[name] != found.get(name):
-            what = "changed since the run wrote it" if name in found else "missing"
+        if written[name] != digests.get(name):
+            what = "changed since the run wrote it" if name in digests else "missing"
             raise RunError(f"{directory / name}: {what}; manifest.json holds the SHA-256 of each file")
 
 
@@ -188,7 +188,7 @@ def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
             raise RunError(f"{path}: cannot be read: {error.strerror}") from None
         if not is_whole:
             raise RunError(
-                f"{path}: changed since the run wrote it; `mobilenet verify {quoted(directory)}` checks all files"
+                f"{path}: changed since the run wrote it; `mobilenet verify {quote(directory)}` checks all files"
             )
 
 

@@ -111,8 +111,12 @@ def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -
     """The quantities that are buffers of each host (h) and of each station (s); `untold`: if the manifest lacks
     them, or not in a usable way.
     """
-    told = manifest.get("buffers")
-    named = {"h": told.get("hosts"), "s": told.get("stations")} if isinstance(told, Mapping) else {"h": told, "s": told}
+    buffers = manifest.get("buffers")
+    named = (
+        {"h": buffers.get("hosts"), "s": buffers.get("stations")}
+        if isinstance(buffers, Mapping)
+        else {"h": buffers, "s": buffers}
+    )
     return {
         kind: tuple(map(str, names)) if isinstance(names, (list, tuple)) else untold for kind, names in named.items()
     }

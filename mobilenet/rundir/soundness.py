@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.expected.by_kind import declared_manifest
-from mobilenet.rundir.kinds import MOBILE, kind_of
+from mobilenet.rundir.kinds import MOBILE, run_kind
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest, require_files
 from mobilenet.rundir.schema import DERIVED_FILES
 from mobilenet.scenario import ScenarioError
@@ -70,13 +70,13 @@ def derived_fault(directory: Path) -> str | None:
 
 
 def _in_manifest(manifest: dict[str, Any], promised: dict[str, Any]) -> str | None:
-    expected = FACTS | (OF_MOBILE if kind_of(manifest) is MOBILE and "station_positions_m" in manifest else {})
+    expected = FACTS | (OF_MOBILE if run_kind(manifest) is MOBILE and "station_positions_m" in manifest else {})
     for key, kind in expected.items():
         if key in FACTS and key not in manifest:
             return f"{key} is missing"
-        found = manifest.get(key)
-        if key in manifest and (not isinstance(found, kind) or (kind is not bool and isinstance(found, bool))):
-            return f"{key} is {str(found)[:40]!r}, which no run writes there"
+        entry = manifest.get(key)
+        if key in manifest and (not isinstance(entry, kind) or (kind is not bool and isinstance(entry, bool))):
+            return f"{key} is {str(entry)[:40]!r}, which no run writes there"
     for key, value in promised.items():
         if key == "hosts" and value is None:
             continue  # as many as there are tracks

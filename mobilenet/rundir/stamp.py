@@ -62,43 +62,43 @@ class Provenance(NamedTuple):
         return json.dumps(self.document())
 
 
-def parsed(text: str) -> Provenance:
+def parse_provenance(text: str) -> Provenance:
     """Raise ValueError for anything else: files come from strangers, and their command is printed for a shell."""
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    document = json.loads(text)
+    if not isinstance(document, dict):
         raise ValueError("not a provenance")
     texts = ("mobilenet", "command", "kind", "scenario_sha256")
-    if not all(isinstance(found.get(name), str) for name in texts) or not isinstance(found.get("runs", 0), int):
+    if not all(isinstance(document.get(name), str) for name in texts) or not isinstance(document.get("runs", 0), int):
         raise ValueError("not a provenance")
-    if not all(isinstance(found.get(name), str | None) for name in ("commit", "fingerprint")):
+    if not all(isinstance(document.get(name), str | None) for name in ("commit", "fingerprint")):
         raise ValueError("not a provenance")
-    command = found["command"]
-    if not command.startswith("mobilenet ") or _quoted_again(command) != command:
+    command = document["command"]
+    if not command.startswith("mobilenet ") or _quote_again(command) != command:
         raise ValueError("not exactly one mobilenet command")
-    inputs = Inputs(found["kind"], found["scenario_sha256"], found.get("fingerprint"), found.get("runs", 0))
-    return Provenance(command, inputs, found["mobilenet"], found.get("commit"))
+    inputs = Inputs(document["kind"], document["scenario_sha256"], document.get("fingerprint"), document.get("runs", 0))
+    return Provenance(command, inputs, document["mobilenet"], document.get("commit"))
 
 
-def _quoted_again(command: str) -> str:
+def _quote_again(command: str) -> str:
     """Return the words of a command, quoted: a second command, or a redirection, does not stay what it was."""
     return shlex.join(shlex.split(command))
 
 
-def made(command: str, inputs: Inputs) -> Provenance:
+def new_provenance(command: str, inputs: Inputs) -> Provenance:
     """Return the provenance of a file that this version writes now."""
     return Provenance(command, inputs, __version__, commit())
 
 
 def normal_command(verb: str, *words: str, **options: Any) -> str:
     """Return `mobilenet VERB WORDS --option VALUE ...`, without options that are None, False or empty."""
-    found = ["mobilenet", verb, *words]
+    parts = ["mobilenet", verb, *words]
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
         if value is None or value is False or value == ():
             continue
         values = value if isinstance(value, tuple | list) else (value,)
-        found += [option] if value is True else [word for one in values for word in (option, _word(one))]
-    return " ".join(found)
+        parts += [option] if value is True else [word for one in values for word in (option, _word(one))]
+    return " ".join(parts)
 
 
 def _word(value: Any) -> str:

@@ -29,7 +29,7 @@ NOTHING = -1  # the code of what is not there
 FEW = 100_000  # rows that are joined as fast without the functions of Arrow, which take longer than that to load
 
 
-class Coded(NamedTuple):
+class CodedColumn(NamedTuple):
     """A column of few different values: their codes row by row, and the values by code."""
 
     codes: np.ndarray
@@ -45,9 +45,9 @@ class Coded(NamedTuple):
 
     def among(self, words: Any) -> np.ndarray:
         """Row by row, whether its value is one of these."""
-        return self.mapped([word in words for word in self.words], nothing=None in words)
+        return self.map([word in words for word in self.words], nothing=None in words)
 
-    def mapped(self, by_word: list[Any], nothing: Any) -> np.ndarray:
+    def map(self, by_word: list[Any], nothing: Any) -> np.ndarray:
         """Row by row, what `by_word` has for its value."""
         return np.take(np.array([*by_word, nothing]), self.codes)
 
@@ -69,7 +69,7 @@ class Table(Mapping[str, list[Any]]):
         self._lists = dict(lists)
         self._arrow = arrow
         self._names = tuple(self._lists) if arrow is None else tuple(arrow.column_names)
-        self._coded: dict[str, Coded] = {}
+        self._coded: dict[str, CodedColumn] = {}
         self._numbers: dict[str, np.ndarray] = {}
         self._fingerprint: str | None = None
 
@@ -93,28 +93,28 @@ class Table(Mapping[str, list[Any]]):
     def rows(self) -> int:
         return len(self[self._names[0]]) if self._arrow is None else self._arrow.num_rows
 
-    def coded(self, name: str) -> Coded:
+    def column(self, name: str) -> CodedColumn:
         """A column by codes, in the order in which its values occur first."""
-        found = self._coded.get(name)
-        if found is None:
+        column = self._coded.get(name)
+        if column is None:
             known = self._lists.get(name)
-            found = self._coded[name] = _encode(known) if known is not None else self._coded_by_arrow(name)
-        return found
+            column = self._coded[name] = _encode(known) if known is not None else self._coded_by_arrow(name)
+        return column
 
     def numbers(self, name: str) -> np.ndarray:
         """A column of numbers, none of which may be missing."""
-        found = self._numbers.get(name)
-        if found is None:
+        numbers = self._numbers.get(name)
+        if numbers is None:
             typecode = "d" if name in DOUBLES else "q"
             if name in self._lists or self._arrow is None:
-                found = np.frombuffer(array(typecode, self[name]), typecode)
+                numbers = np.frombuffer(array(typecode, self[name]), typecode)
             else:
                 column = self._arrow[name].combine_chunks()
                 if column.null_count:
                     raise TypeError(f"{name} has rows without a value")
-                found = np.frombuffer(column.buffers()[1], typecode)[column.offset : column.offset + len(column)]
-            self._numbers[name] = found
-        return found
+                numbers = np.frombuffer(column.buffers()[1], typecode)[column.offset : column.offset + len(column)]
+            self._numbers[name] = numbers
+        return numbers
 
     def numbers_or(self, name: str, nothing: int) -> np.ndarray:
         """A column of whole numbers, with another number where one is missing."""
@@ -126,15 +126,15 @@ class Table(Mapping[str, list[Any]]):
             return np.full(len(column), nothing, np.int64)
         return np.asarray(column.fill_null(nothing))
 
-    def picked(self, name: str, rows: np.ndarray) -> list[Any]:
+    def pick(self, name: str, rows: np.ndarray) -> list[Any]:
         """Some rows of a column as a list."""
         if name in self._lists or self._arrow is None:
             values = self[name]
             return [values[row] for row in rows.tolist()]
         if name == "time_ns" or name in DOUBLES:
             return list(self.numbers(name)[rows].tolist())
-        words = [*self.coded(name).words, None]
-        return [words[code] for code in self.coded(name).codes[rows].tolist()]
+        words = [*self.column(name).words, None]
+        return [words[code] for code in self.column(name).codes[rows].tolist()]
 
     def fingerprint(self) -> str:
         """Return the fingerprint of events, as in recorder.py; computed once."""
@@ -145,10 +145,10 @@ class Table(Mapping[str, list[Any]]):
                 if name == "time_ns":
                     digest.update(self.numbers(name).astype("<i8", copy=False).tobytes())
                 elif self.rows:
-                    coded = self.coded(name)
-                    said = [*map(_mark, coded.words), b"\x00"]
+                    coded = self.column(name)
+                    spellings = [*map(_mark, coded.words), b"\x00"]
                     codes = np.where(coded.codes < 0, len(coded.words), coded.codes)
-                    digest.update(_spell(said, codes))
+                    digest.update(_spell(spellings, codes))
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
@@ -161,7 +161,7 @@ class Table(Mapping[str, list[Any]]):
             return pa.Array.from_buffers(pa.type_for_alias(kind), len(values), [buffers[0], pa.py_buffer(values)])
         if kind != "string":
             return pa.array(self[name], type=pa.type_for_alias(kind))
-        coded = self.coded(name)
+        coded = self.column(name)
         words = _texts([word.encode() for word in coded.words], pa.string())
         return pa.DictionaryArray.from_buffers(
             pa.dictionary(pa.int32(), pa.string()), len(coded.codes), _codes(coded.codes), words
@@ -172,28 +172,28 @@ class Table(Mapping[str, list[Any]]):
         try:
             return self.numbers(name), [None]
         except TypeError:  # not everywhere
-            coded = self.coded(name)
-            return coded.mapped(coded.words, nothing=0).astype(np.int64), _codes(coded.codes)
+            coded = self.column(name)
+            return coded.map(coded.words, nothing=0).astype(np.int64), _codes(coded.codes)
 
-    def _coded_by_arrow(self, name: str) -> Coded:
+    def _coded_by_arrow(self, name: str) -> CodedColumn:
         assert self._arrow is not None
         column = self._arrow[name].combine_chunks()
         if str(column.type) == "null":
-            return Coded(np.full(len(column), NOTHING, np.int32), [])
-        found = column.dictionary_encode()
-        codes = np.frombuffer(found.indices.fill_null(NOTHING).buffers()[1], np.int32, len(column))
-        return Coded(codes, found.dictionary.to_pylist())
+            return CodedColumn(np.full(len(column), NOTHING, np.int32), [])
+        encoding = column.dictionary_encode()
+        codes = np.frombuffer(encoding.indices.fill_null(NOTHING).buffers()[1], np.int32, len(column))
+        return CodedColumn(codes, encoding.dictionary.to_pylist())
 
 
-def _encode(values: list[Any]) -> Coded:
+def _encode(values: list[Any]) -> CodedColumn:
     if values.count(None) == len(values):
-        return Coded(np.full(len(values), NOTHING, np.int32), [])
+        return CodedColumn(np.full(len(values), NOTHING, np.int32), [])
     code = dict.fromkeys(values)
     code.pop(None, None)
     words = list(code)
     code = {word: number for number, word in enumerate(words)}
     code[None] = NOTHING
-    return Coded(np.fromiter(map(code.__getitem__, values), np.int32, len(values)), words)
+    return CodedColumn(np.fromiter(map(code.__getitem__, values), np.int32, len(values)), words)
 
 
 def _mark(value: Any) -> bytes:

@@ -53,10 +53,10 @@ def write_table(path: Path, columns: Mapping[str, list[Any]]) -> None:
 
     types, table = COLUMNS[path.stem], Table.of(columns)
     arrays = [table.arrow(name, types[name]) for name in columns]
-    made = pa.Table.from_arrays(arrays, names=list(columns))
+    arrow_table = pa.Table.from_arrays(arrays, names=list(columns))
     # without Arrow's own notes the file declares text, not codes of text
-    with pq.ParquetWriter(path, made.schema, store_schema=False) as file:
-        file.write_table(made)
+    with pq.ParquetWriter(path, arrow_table.schema, store_schema=False) as file:
+        file.write_table(arrow_table)
         file.add_key_value_metadata(for_tables())
 
 
@@ -80,7 +80,7 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
     what has the name now goes when the new one is whole.
     """
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
-    made: list[Path] = []
+    new_folders: list[Path] = []
     lock: int | None = None
     begun = False
     try:
@@ -90,12 +90,12 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
             raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
             folder.mkdir(exist_ok=True)
-            made.insert(0, folder)
+            new_folders.insert(0, folder)
         with _alone_in(path.parent):  # no process takes a directory for abandoned before it is locked
             _remove_dead(path)
             partial.mkdir()
             begun = True
-            lock = _locked(partial)
+            lock = _lock(partial)
         yield partial
         for file in sorted(partial.iterdir()):
             _sync(file)
@@ -114,7 +114,7 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
     finally:
         if begun:
             shutil.rmtree(partial, ignore_errors=True)  # if it is still there
-        for folder in made:
+        for folder in new_folders:
             with suppress(OSError):  # it is no longer empty
                 folder.rmdir()
         if lock is not None:
@@ -169,12 +169,12 @@ def _remove_dead(path: Path) -> None:
     for left in path.parent.iterdir():
         if _is_partial_of(path, left):
             with suppress(OSError):  # alive: the lock is held
-                lock = _locked(left)
+                lock = _lock(left)
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(lock)
 
 
-def _locked(directory: Path) -> int:
+def _lock(directory: Path) -> int:
     """A descriptor that holds the lock on it as long as the process lives; BlockingIOError if another one has it."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -50,11 +50,11 @@ class ScenarioFile(Parameters):
         except ValidationError as error:
             raise ScenarioError("\n".join(problems(error, root, cls))) from None
         scenario._folder = folder
-        scenario = scenario.completed(root)
+        scenario = scenario.complete(root)
         scenario.check(root)
         return scenario
 
-    def changed(self, overrides: Sequence[str]) -> Self:
+    def with_changes(self, overrides: Sequence[str]) -> Self:
         """Return the scenario with other values."""
         root = Node.of(self.model_dump(), getattr(self, "name", None) or "scenario")
         return self.from_nodes(root, in_python(overrides), self._folder)
@@ -66,7 +66,7 @@ class ScenarioFile(Parameters):
         root.value |= nodes
         return self.from_nodes(root, (), self._folder)
 
-    def completed(self, root: Node) -> Self:
+    def complete(self, root: Node) -> Self:
         """Return the scenario with what follows from the files that it names."""
         return self
 
@@ -145,8 +145,8 @@ def files_matching(folder: Path, pattern: str) -> list[Path]:
     own = folder / pattern
     if is_file(own):
         return [own]
-    found = own.rglob("*") if own.is_dir() else (path for path in folder.glob(pattern) if path != folder / ITS_OWN)
-    return sorted(path for path in found if path.is_file() and "__pycache__" not in path.parts)
+    paths = own.rglob("*") if own.is_dir() else (path for path in folder.glob(pattern) if path != folder / ITS_OWN)
+    return sorted(path for path in paths if path.is_file() and "__pycache__" not in path.parts)
 
 
 def is_pattern(folder: Path, name: str) -> bool:
@@ -185,9 +185,9 @@ class Change(str):
     where: str
 
     def __new__(cls, text: str, where: str) -> Change:
-        found = super().__new__(cls, text)
-        found.where = where
-        return found
+        change = super().__new__(cls, text)
+        change.where = where
+        return change
 
     def __reduce__(self) -> tuple[type[Change], tuple[str, str]]:
         return Change, (str(self), self.where)  # it may go to another process
@@ -201,11 +201,11 @@ def in_python(overrides: Sequence[str]) -> list[Change]:
 def override(root: Node, change: str) -> None:
     """Set one value among the nodes: `a.b=value`."""
     option = change.where if isinstance(change, Change) else f"--set {change}"
-    shown = option if len(option) <= 80 else option[:77] + "..."
+    label = option if len(option) <= 80 else option[:77] + "..."
     path, equals, text = change.partition("=")
     keys = path.strip().split(".")
     if not equals or not all(keys):
-        raise ScenarioError(f"{shown}: expected key=value, such as wireless.range_m=100")
+        raise ScenarioError(f"{label}: expected key=value, such as wireless.range_m=100")
     node = root
     for place, key in enumerate(keys):
         inside: Any = node.value
@@ -216,10 +216,10 @@ def override(root: Node, change: str) -> None:
             index: Any = int(key)
         elif isinstance(inside, dict):
             index = key
-            inside.setdefault(key, Node(None, shown))
+            inside.setdefault(key, Node(None, label))
         else:
             kind = f"a list of {len(inside)}" if isinstance(inside, list) else "a single value"
-            raise ScenarioError(f"{shown}: {'.'.join(keys[:place])} is {kind}, which does not contain {key!r}")
+            raise ScenarioError(f"{label}: {'.'.join(keys[:place])} is {kind}, which does not contain {key!r}")
         if last:
-            inside[index] = parse_value(text, shown) if text.strip() else Node(None, shown)
+            inside[index] = parse_value(text, label) if text.strip() else Node(None, label)
         node = inside[index]

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.scenario.yaml_writer import inline
 
@@ -45,11 +45,11 @@ BOUNDS = {
 
 def problems(error: ValidationError, root: Node, model: type[BaseModel]) -> list[str]:
     errors = [problem for problem in error.errors(include_url=False) if not _is_long_enough(problem)]
-    found = list(dict.fromkeys(_line(problem, root, model) for problem in errors[:MOST_WORDED]))
-    more = len(found) - MOST_LINES + len(errors[MOST_WORDED:])
+    lines = list(dict.fromkeys(_line(problem, root, model) for problem in errors[:MOST_WORDED]))
+    more = len(lines) - MOST_LINES + len(errors[MOST_WORDED:])
     if more > 0:
-        found[MOST_LINES:] = [f"... and {counted(more, 'other problem')}"]
-    return found
+        lines[MOST_LINES:] = [f"... and {pluralize(more, 'other problem')}"]
+    return lines
 
 
 def _is_long_enough(problem: Any) -> bool:
@@ -113,7 +113,7 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
     elif kind in ("too_short", "too_long"):
         bound = context.get("min_length", context.get("max_length"))
         at = "at least" if kind == "too_short" else "at most"
-        what = f"expected {at} {counted(bound, 'entry')}, got {len(node.value)}"
+        what = f"expected {at} {pluralize(bound, 'entry')}, got {len(node.value)}"
     else:
         what = f"{problem['msg'][0].lower()}{problem['msg'][1:]}, got {_short(node)}"
     return f"{node.where}: {'.'.join(_key(key) for key in path) or 'the whole scenario'}: {what}"

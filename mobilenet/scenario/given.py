@@ -29,10 +29,10 @@ def given_scenario(
     if seed is not None:
         changes.append(Change(f"seed={seed}", f"seed={seed}"))
     if isinstance(scenario, ScenarioFile):
-        return scenario.changed(changes) if changes else scenario
+        return scenario.with_changes(changes) if changes else scenario
     if isinstance(scenario, Mapping):
         root = parse(to_yaml(plain_values(scenario, "scenario")).encode("utf-8", "surrogatepass"), "scenario")
-        return class_for(scenario).from_nodes(root.placed("scenario"), changes, Path())
+        return class_for(scenario).from_nodes(root.at_place("scenario"), changes, Path())
     if not isinstance(scenario, (str, Path)):
         raise ScenarioError(
             f"scenario: got {_describe(scenario)}, expected the name of a file, a dictionary or a Scenario"
@@ -42,8 +42,8 @@ def given_scenario(
 
 def as_options(overrides: Sequence[str] | None, seed: int | None = None) -> list[str]:
     """Changes from the command line, by the words of its options."""
-    found: list[str] = [Change(one, f"--set {one}") for one in overrides or ()]
-    return found if seed is None else [*found, Change(f"seed={seed}", f"--seed {seed}")]
+    options: list[str] = [Change(one, f"--set {one}") for one in overrides or ()]
+    return options if seed is None else [*options, Change(f"seed={seed}", f"--seed {seed}")]
 
 
 def _changes(overrides: Any) -> list[Change]:

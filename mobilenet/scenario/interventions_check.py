@@ -44,8 +44,8 @@ MOST_NAMED = 12  # links
 
 def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
     """(dotted path, what is wrong there)"""
-    if scenario.hosts.count is not None and (found := strangers(scenario, scenario.hosts.count)) is not None:
-        yield found
+    if scenario.hosts.count is not None and (objection := strangers(scenario, scenario.hosts.count)) is not None:
+        yield objection
     there: set[tuple[tuple[str, ...], float]] = set()
     idle = without_effect(scenario, scenario.interventions)
     for place, one in enumerate(scenario.interventions):
@@ -106,7 +106,7 @@ def without_effect(
             coming.append((ns(at_s), 1, place, host, what, 0))  # by hand, after all else in that nanosecond
     heapify(coming)
     down: dict[str, int] = {}  # host -> which of the outages it is in
-    found, outages = {}, 0
+    reasons, outages = {}, 0
     while coming:
         time_ns, by_hand, place, host, what, rest = heappop(coming)
         if what == "crash" and host not in down:
@@ -117,8 +117,8 @@ def without_effect(
         elif (what == "recover" and host in down) or (what == "end" and down.get(host) == rest):
             del down[host]
         elif by_hand:
-            found[place] = no_effect(host, what)
-    return found
+            reasons[place] = no_effect(host, what)
+    return reasons
 
 
 def no_effect(host: str, what: str) -> str:

@@ -49,9 +49,9 @@ class Scenario(MobileKeys):
         # hosts whose tracks are present for no longer are left out
         present_s = mobility.leave_before_end_s if isinstance(mobility, Tracks) else 0.0
         least_s = max(self.warmup_s, present_s) + 1
-        return self.changed([f"duration_s={min(self.duration_s, max(at_most_s, least_s))}"])
+        return self.with_changes([f"duration_s={min(self.duration_s, max(at_most_s, least_s))}"])
 
-    def completed(self, root: Node) -> Self:
+    def complete(self, root: Node) -> Self:
         require_files(self, root)
         origin = preflight.origin_of(self, root)
         return self if origin == self.origin else self.model_copy(update={"origin": origin})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 from mobilenet.scenario.base import read
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.preflight import drain_events
@@ -28,7 +28,7 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
     path = Path(path)
     root = read(path)
     if isinstance(root.value, dict) and "scenario" in root.value and not {"stations", "processes"} & root.value.keys():
-        raise ScenarioError(f"{path}: a study, not a scenario; `mobilenet study {quoted(path)}` runs it")
+        raise ScenarioError(f"{path}: a study, not a scenario; `mobilenet study {quote(path)}` runs it")
     return class_for(root.value).from_nodes(root, overrides, path.parent)
 
 

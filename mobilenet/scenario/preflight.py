@@ -24,7 +24,7 @@ from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S
 from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
-from mobilenet.quoting import counted, there_are
+from mobilenet.quoting import pluralize, there_are
 from mobilenet.scenario import interventions_check, radio_fault, radio_preflight
 from mobilenet.scenario.error_messages import line
 from mobilenet.scenario.mobile_keys import MobileKeys
@@ -83,9 +83,9 @@ def origin_of(scenario: MobileKeys, root: Node) -> Origin | None:
 
 
 def check(scenario: MobileKeys, root: Node) -> None:
-    found = [line(root, path, what) for path, what in _objections(scenario)]
-    if found:
-        raise ScenarioError("\n".join(found[:20]))
+    problems = [line(root, path, what) for path, what in _objections(scenario)]
+    if problems:
+        raise ScenarioError("\n".join(problems[:20]))
 
 
 def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
@@ -210,8 +210,8 @@ def require_size(scenario: MobileKeys, hosts: int) -> None:
     """Refuse a run that is far bigger than its limit, or names hosts that never exist; `hosts`: their number
     at the beginning, which only tracks may have.
     """
-    if (found := interventions_check.strangers(scenario, hosts)) is not None:
-        raise ScenarioError(": ".join(found))
+    if (objection := interventions_check.strangers(scenario, hosts)) is not None:
+        raise ScenarioError(": ".join(objection))
     for path, what in _strangers(scenario, hosts):
         raise ScenarioError(f"{path}: {what}")
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
@@ -248,7 +248,7 @@ def _too_big(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> It
         yield (
             "limits.max_events",
             (
-                f"about {events:.1e} events for {counted(hosts, 'host')}, {counted(len(sites), 'station')} and"
+                f"about {events:.1e} events for {pluralize(hosts, 'host')}, {pluralize(len(sites), 'station')} and"
                 f" {scenario.duration_s:g} s, expected at most {scenario.limits.max_events:.1e}; raise this limit if"
                 " this number is intended"
             ),

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from mobilenet.clock import ns
 from mobilenet.network.wired.parameters import LinkParameters
-from mobilenet.parameters import Documented, Parameters
+from mobilenet.parameters import KeyNotes, Parameters
 
 SHORTEST = 1e-9  # t.u.; the clock counts nanoseconds
 LONGEST = 1e7  # t.u.
@@ -30,9 +30,9 @@ Tu = Annotated[
     float,
     Field(ge=0, le=LONGEST),
     AfterValidator(_not_lost),
-    Documented(unit="t.u.", bounds=f"0 or ≥ {SHORTEST:g}, ≤ {LONGEST:g}"),
+    KeyNotes(unit="t.u.", bounds=f"0 or ≥ {SHORTEST:g}, ≤ {LONGEST:g}"),
 ]
-Pause = Annotated[float, Field(ge=SHORTEST, le=1e6), Documented(unit="t.u.")]
+Pause = Annotated[float, Field(ge=SHORTEST, le=1e6), KeyNotes(unit="t.u.")]
 ProcessName = Annotated[str, Field(pattern=r"^p(0|[1-9]\d{0,5})$")]
 
 

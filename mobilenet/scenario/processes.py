@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from mobilenet.clock import ns
 from mobilenet.network.wired.network import adjacency
-from mobilenet.parameters import ClassInFile, Documented, OwnMetrics, Parameters, ScenarioError, class_says_it, number
+from mobilenet.parameters import ClassInFile, KeyNotes, OwnMetrics, Parameters, ScenarioError, class_says_it, number
 from mobilenet.protocols.vcube.parameters import (
     AllToAllParameters,
     BestEffortParameters,
@@ -180,7 +180,7 @@ class ProcessScenario(ScenarioFile):
     )
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="seed of all random numbers in a run")
     processes: int = Field(ge=2, le=100_000, description="number of processes, which are called p0, p1 and so on")
-    duration: Annotated[float, Documented(unit="t.u.")] = Field(
+    duration: Annotated[float, KeyNotes(unit="t.u.")] = Field(
         default=100_000.0, gt=0, le=1e7, description="time limit; the run ends sooner if nothing is left to do"
     )
     network: Network = Field(
@@ -234,7 +234,7 @@ class ProcessScenario(ScenarioFile):
         """The buffer that need not drain."""
         return getattr(self.protocol, "may_hold", None)
 
-    def completed(self, root: Node) -> Self:
+    def complete(self, root: Node) -> Self:
         require_files(self, root)
         return self
 
@@ -257,9 +257,9 @@ class ProcessScenario(ScenarioFile):
         yield from code_of_metrics(self.metrics)
 
     def check(self, root: Node) -> None:
-        found = [line(root, path, what) for path, what in self._objections()]
-        if found:
-            raise ScenarioError("\n".join(found[:20]))
+        problems = [line(root, path, what) for path, what in self._objections()]
+        if problems:
+            raise ScenarioError("\n".join(problems[:20]))
 
     def _objections(self) -> Iterator[tuple[str, str]]:
         n, protocol = self.processes, self.protocol
@@ -340,9 +340,9 @@ class ProcessScenario(ScenarioFile):
         times["workload.instants"] = (
             [self.workload.instants.typical] if self._sources and self.workload.messages else []
         )
-        for path, found in times.items():
-            if max(found, default=0.0) > self.duration:
-                yield path, f"{max(found):g} t.u. is after the end of the run (duration: {self.duration:g} t.u.)"
+        for path, instants in times.items():
+            if max(instants, default=0.0) > self.duration:
+                yield path, f"{max(instants):g} t.u. is after the end of the run (duration: {self.duration:g} t.u.)"
 
     @property
     def _sources(self) -> int:

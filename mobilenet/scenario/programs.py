@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from mobilenet.parameters import Parameters
-from mobilenet.quoting import cut, quoted
+from mobilenet.quoting import cut, quote
 from mobilenet.scenario.base import is_file, is_pattern
 
 SAYS_HOW = (
@@ -142,7 +142,7 @@ def _not_executable(program: Path) -> str | None:
         return None
     what = RUN_BY.get(program.suffix)
     such = "" if what is None else f", as in [{what}, {program.name}]"
-    return f"it is not executable; run chmod +x {quoted(program)}, or put its interpreter first{such}"
+    return f"it is not executable; run chmod +x {quote(program)}, or put its interpreter first{such}"
 
 
 class Program(Parameters):

@@ -146,10 +146,10 @@ def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
         return []
     if not isinstance(protocol, (OwnProtocol, OwnProgram)):
         return list(declaration_of(protocol).buffers)
-    told = protocol.buffers or OwnBuffers()
-    if told.hosts == told.stations:
-        return list(told.hosts)
-    return {"hosts": list(told.hosts), "stations": list(told.stations)}
+    own_buffers = protocol.buffers or OwnBuffers()
+    if own_buffers.hosts == own_buffers.stations:
+        return list(own_buffers.hosts)
+    return {"hosts": list(own_buffers.hosts), "stations": list(own_buffers.stations)}
 
 
 def promise_of(protocol: Any) -> str | None:
@@ -164,8 +164,8 @@ def promise_of(protocol: Any) -> str | None:
 def delivers_to_all(protocol: Any) -> bool:
     """Whether every member is owed every message."""
     is_own = isinstance(protocol, (OwnProtocol, OwnProgram, RealTimePrograms))
-    told = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
-    return told if told is not None else promise_of(protocol) == "causal"
+    to_all = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
+    return to_all if to_all is not None else promise_of(protocol) == "causal"
 
 
 if TYPE_CHECKING:

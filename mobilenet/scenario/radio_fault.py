@@ -128,13 +128,13 @@ def _enough(wireless: WirelessParameters, path: str, sender: _Sender, lacking_db
     if path not in (sender.key, *PREAMBLE_KEYS, *NUMBERS):
         least_db = _below(mean_loss_db(wireless.path_loss, USUAL_M) - lacking_db)
         return f"a loss of {least_db:g} dB or less there" if least_db >= 0 else ""
-    given, more = _value(wireless, path), "" if path == sender.key else " or less"
+    current_value, more = _value(wireless, path), "" if path == sender.key else " or less"
     if path == sender.key:
-        value = -_below(-given - lacking_db)
+        value = -_below(-current_value - lacking_db)
     elif path == "path_loss.exponent":
-        value = _below(given - lacking_db / (10 * log10(USUAL_M)), 100)  # from 1 m on
+        value = _below(current_value - lacking_db / (10 * log10(USUAL_M)), 100)  # from 1 m on
     else:
-        value = _below(given - lacking_db)
+        value = _below(current_value - lacking_db)
     whole, _, name = path.partition(".")
     owner = PathLossParameters if name else WirelessParameters
     limits = owner.model_fields[name or whole].metadata
@@ -165,12 +165,12 @@ def _shares_db(wireless: WirelessParameters, sender: _Sender, distance_m: float)
     for key in PREAMBLE_KEYS:
         again = wireless.model_copy(update={key: getattr(usual, key)})
         yield key, detected_cdbm(again) / 100 - threshold_dbm
-    given = wireless.path_loss
-    for key in ONLY[given.model]:
+    loss = wireless.path_loss
+    for key in ONLY[loss.model]:
         default = PathLossParameters.model_fields[key].default
-        again_loss = given.model_copy(update={key: default})
+        again_loss = loss.model_copy(update={key: default})
         yield f"{WHOLE}.{key}", mean_loss_db(again_loss, distance_m, sender.stations) - loss_db
-    yield WHOLE, mean_loss_db(usual.path_loss, distance_m) - loss_db if given.model != usual.path_loss.model else 0.0
+    yield WHOLE, mean_loss_db(usual.path_loss, distance_m) - loss_db if loss.model != usual.path_loss.model else 0.0
 
 
 def _far(wireless: WirelessParameters, sender: _Sender, threshold_dbm: float) -> str:
@@ -196,11 +196,11 @@ def _right(
     if path == sender.key:
         return f"expected {power}, got {sender.tx_dbm:g}"
     if path in PREAMBLE_KEYS:
-        given, needed = getattr(wireless, path), f"{-_below(-(threshold_dbm + excess_db)):g} dBm or more"
+        current_value, needed = getattr(wireless, path), f"{-_below(-(threshold_dbm + excess_db)):g} dBm or more"
         if path == "preamble_rssi_dbm":
-            return f"expected {needed}, got {given:g}"
+            return f"expected {needed}, got {current_value:g}"
         return (
-            f"with {given:g} dB, they are detected at {threshold_dbm:g} dBm or more; expected"
+            f"with {current_value:g} dB, they are detected at {threshold_dbm:g} dBm or more; expected"
             f" preamble_rssi_dbm: {needed}"
         )
     loss, also = wireless.path_loss, f"; or {sender.key}: {power}"

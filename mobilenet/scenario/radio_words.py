@@ -16,7 +16,7 @@ from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.propagation.parameters import ObstaclesParameters, PathLossParameters
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import read_source
 from mobilenet.tracks.projection import Origin
@@ -71,8 +71,8 @@ def _varying(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
         elif len(different) > MOST_LEVELS or any(isinstance(value, (dict, tuple, list)) for value in different):
             yield f"{path}.{key}"
         else:
-            shown = (f"{v:g}" if isinstance(v, float) else "none" if v is None else str(v) for v in different)
-            yield f"{path}.{key} ({', '.join(shown)})"
+            texts = (f"{v:g}" if isinstance(v, float) else "none" if v is None else str(v) for v in different)
+            yield f"{path}.{key} ({', '.join(texts)})"
 
 
 def radio_words(wireless: WirelessParameters, folder: Path, origin: Origin | None = None) -> str:
@@ -133,7 +133,7 @@ def _path_loss(loss: PathLossParameters) -> str:
 def _obstacles(obstacles: ObstaclesParameters, decide_sight: bool, folder: Path, origin: Origin | None) -> str:
     try:
         count = len(read_buildings(folder / obstacles.file, origin))
-        what = counted(count, "building")
+        what = pluralize(count, "building")
     except (ScenarioError, OSError):
         what = f"buildings of {Path(obstacles.file).name}"
     if decide_sight:  # with umi walls cost nothing else

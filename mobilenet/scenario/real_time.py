@@ -27,18 +27,18 @@ LONGEST_PATTERN = 500
 def _expression(*groups: str) -> AfterValidator:
     """A regular expression with these groups, over the bytes of a line."""
 
-    def checked(value: str) -> str:
+    def check(value: str) -> str:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # what will mean something else one day
-                found = re.compile(value.encode())
+                pattern = re.compile(value.encode())
         except (re.error, RecursionError, OverflowError, ValueError, Warning) as error:
             raise ValueError(f"not a regular expression over bytes: {error}") from None
-        if missing := [group for group in groups if group not in found.groupindex]:
+        if missing := [group for group in groups if group not in pattern.groupindex]:
             raise ValueError(f"expected the group (?P<{missing[0]}>...), such as (?P<{missing[0]}>[0-9]+)")
         return value
 
-    return AfterValidator(checked)
+    return AfterValidator(check)
 
 
 class Lines(Parameters):

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from mobilenet.parameters import Parameters, ScenarioError, class_says_it
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.mobile import Scenario
@@ -78,7 +78,7 @@ def _schedule(root: Node) -> AdversarySchedule:
 def command_of(name: str, scenario: Any) -> str:
     """What repeats a run, from the folder that holds its directory of that name."""
     verb = "serve" if scenario.protocol.name in REAL_TIME else "run"
-    file, again = quoted(Path(name) / "scenario.yaml"), quoted(Path(name + "-again"))
+    file, again = quote(Path(name) / "scenario.yaml"), quote(Path(name + "-again"))
     return f"mobilenet {verb} {file} --out {again}{permission(scenario)}"
 
 

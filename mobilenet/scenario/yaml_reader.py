@@ -67,7 +67,7 @@ class Node:
             return cls([cls.of(inside, where) for inside in value], where)
         return cls(value, where)
 
-    def placed(self, where: str) -> Node:
+    def at_place(self, where: str) -> Node:
         """The same values, all from one place: for those that no file holds."""
         return Node.of(self.plain(), where)
 
@@ -109,8 +109,8 @@ class _Reader:
             return self._document(YAML(typ="safe", pure=True).parse(text))
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            said = " ".join(str(part) for part in (error.context, error.problem) if part)
-            raise ScenarioError(f"{self._where(mark)}: not YAML: {' '.join(said.split())}") from None
+            explanation = " ".join(str(part) for part in (error.context, error.problem) if part)
+            raise ScenarioError(f"{self._where(mark)}: not YAML: {' '.join(explanation.split())}") from None
         except (YAMLError, ValueError, UnicodeError) as error:  # control characters, or bytes that are not UTF-8
             position = getattr(error, "position", None)
             line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1

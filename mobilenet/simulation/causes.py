@@ -57,7 +57,7 @@ class CauseLog:
         """`enqueue` of this node's MAC, noted."""
         queue = self._queues.setdefault(node, deque())
 
-        def noted(frame: Frame) -> bool:
+        def note_and_enqueue(frame: Frame) -> bool:
             message, to = frame.message, frame.to
             queue.append((frame, len(self._table)))
             self._table.add(
@@ -67,9 +67,9 @@ class CauseLog:
             self.window = ""
             return enqueue(frame)
 
-        return noted
+        return note_and_enqueue
 
-    def sent(self, frame: Frame) -> None:
+    def on_sent(self, frame: Frame) -> None:
         """Every receiver has had the frame: their handlers run next, and the sender's."""
         is_ack = frame.kind == ACK
         to = frame.to
@@ -79,13 +79,13 @@ class CauseLog:
         else:
             step, kind = "sent", type(frame.message).__name__
             messages = "" if row == NONE else self._table.lists["messages"][row]
-        heard = " ".join(
+        receptions = " ".join(
             [node.name + OUTCOMES[outcome] for node, outcome in zip(frame.receivers, frame.outcomes, strict=True)]
         )
         self._begin()
         self._table.add(
             self._calendar.now, frame.sender.name, step, row, kind, "" if to is None else to.name, messages,
-            frame.start_ns, frame.start_ns + frame.duration_ns, NONE, "", len(self._events), heard,
+            frame.start_ns, frame.start_ns + frame.duration_ns, NONE, "", len(self._events), receptions,
         )  # fmt: skip
 
     def _row_of(self, frame: Frame) -> int:
@@ -104,7 +104,7 @@ class CauseLog:
         """A timer that notes when it fires, and where it was started. `action` has its name, if `fire` has not."""
         return NotedTimer(self, node, fire, fire if action is None else action)
 
-    def fired(self, node: str, name: str, since_ns: int, cause: int) -> None:
+    def note_timer(self, node: str, name: str, since_ns: int, cause: int) -> None:
         self._begin()
         self._table.add(
             self._calendar.now, node, "timer", cause, name, "", "", since_ns, NONE, NONE, "", len(self._events), "",
@@ -140,7 +140,7 @@ class CauseLog:
     def sending(self, i: int, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
         """How process i sends, noted."""
 
-        def noted(to: int, message: Any) -> None:
+        def note_and_send(to: int, message: Any) -> None:
             row = len(self._table)
             self._table.add(
                 self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}",
@@ -150,16 +150,16 @@ class CauseLog:
                 self._travelling.setdefault((i, to, id(message)), deque()).append((row, message))
             send(to, message)
 
-        return noted
+        return note_and_send
 
-    def lost(self, i: int, to: int, message: Any) -> None:
+    def note_loss(self, i: int, to: int, message: Any) -> None:
         """The network loses what process i has just sent."""
         if copies := self._travelling.get((i, to, id(message))):
             copies.pop()
             if not copies:
                 del self._travelling[i, to, id(message)]
 
-    def crashed(self, i: int) -> None:
+    def note_crash(self, i: int) -> None:
         """Process i receives nothing from now on."""
         self._down.add(i)
         for key in [key for key in self._travelling if key[1] == i]:
@@ -168,7 +168,7 @@ class CauseLog:
     def receiving(self, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
         """How process i receives, noted."""
 
-        def noted(sender: int, message: Any) -> None:
+        def note_and_receive(sender: int, message: Any) -> None:
             copies = self._travelling.get((sender, i, id(message)))
             row = copies.popleft()[0] if copies else NONE
             if not copies:
@@ -182,7 +182,7 @@ class CauseLog:
             receive(sender, message)
             self._handler = NONE
 
-        return noted
+        return note_and_receive
 
 
 class NotedTimer:
@@ -221,7 +221,7 @@ class NotedTimer:
         self._timer.stop()
 
     def fire(self) -> None:
-        self._log.fired(self._node, self._name or name_of(self._named), self._since_ns, self._cause)
+        self._log.note_timer(self._node, self._name or name_of(self._named), self._since_ns, self._cause)
         self._action()
         self._log.end()
 

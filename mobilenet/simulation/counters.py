@@ -52,7 +52,7 @@ class Counters:
 
     def frame_observer(self) -> FrameObserver | None:
         """What sees every frame when it has been received; None where the tables are not wanted."""
-        on_sent = None if self.causes is None else self.causes.sent
+        on_sent = None if self.causes is None else self.causes.on_sent
         frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:
             return on_sent

@@ -33,16 +33,16 @@ WORDS = {
 
 def moment(error: BaseException, now_ns: int, nodes: Iterable[Any], files: Sequence[Path]) -> str:
     """When, where and at what an error came up: `at 12.5 s at h3, handling Rumour from s1`."""
-    found = f"at {now_ns / SECOND:.6f} s"
+    text = f"at {now_ns / SECOND:.6f} s"
     if not files:
-        return found
+        return text
     frames = list(_frames(error))
     own = [frame for frame in frames if frame.f_code.co_filename in {base.__file__, *map(str, files)}]
     names = _names(nodes)
     node = _node(own, names) or _walker(frames) or _node(frames[::-1], names)
     if node is not None:
-        found += f" at {node}"
-    return f"{found}, handling {_what(own[0], frames[: frames.index(own[0])], node)}" if own else found
+        text += f" at {node}"
+    return f"{text}, handling {_what(own[0], frames[: frames.index(own[0])], node)}" if own else text
 
 
 def _frames(error: BaseException) -> Iterable[FrameType]:
@@ -54,11 +54,11 @@ def _frames(error: BaseException) -> Iterable[FrameType]:
 
 def _names(nodes: Iterable[Any]) -> dict[int, str]:
     """The names of nodes, and of what stands for one, by identity."""
-    found = {}
+    names = {}
     for node in nodes:
         parts = (node, node.protocol, *getattr(node, "_channels", ()))
-        found.update({id(part): str(node.name) for part in parts if part is not None})
-    return found
+        names.update({id(part): str(node.name) for part in parts if part is not None})
+    return names
 
 
 def _node(frames: Iterable[FrameType], names: dict[int, str]) -> str | None:

@@ -151,8 +151,10 @@ class HostNode(Node):
 
     def _lose_volatile(self) -> None:
         """Buffers that do not survive are empty from now on, and are seen to be."""
-        kept = getattr(self.protocol, "STABLE_BUFFERS", ())
-        left = [size if name in kept else 0 for name, size in zip(self._buffer_names, self.buffers, strict=True)]
+        stable_names = getattr(self.protocol, "STABLE_BUFFERS", ())
+        left = [
+            size if name in stable_names else 0 for name, size in zip(self._buffer_names, self.buffers, strict=True)
+        ]
         for name, size, before in zip(self._buffer_names, left, self.buffers, strict=True):
             if size != before:
                 self._samples.add(self._calendar.now, self.name, name, size)

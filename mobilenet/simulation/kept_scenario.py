@@ -56,7 +56,7 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
 
 def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
     """The files that programs load, by the names of their copies. ScenarioError for the names of a run's own files."""
-    found = {}
+    files = {}
     for key, pattern in scenario.patterns():
         matching = files_matching(scenario.folder, pattern)
         if is_pattern(scenario.folder, pattern) and len(matching) > MOST_MATCHING:
@@ -68,8 +68,8 @@ def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
                 continue  # a run keeps the standard error of its programs under such names
             if name.split(os.sep)[0] in OWN_NAMES or OF_ERRORS.fullmatch(name):
                 raise ScenarioError(f"{key}: {name!r} is the name of a file in a run directory; expected another name")
-            found[name] = file
-    return found
+            files[name] = file
+    return files
 
 
 def _without_patterns(scenario: AnyScenario, loaded: Container[str]) -> list[str]:
@@ -77,12 +77,12 @@ def _without_patterns(scenario: AnyScenario, loaded: Container[str]) -> list[str
     own files in its directory. `loaded`: the names of copies.
     """
     names: dict[str, None] = {}
-    for _, given in scenario.patterns():
-        if is_pattern(scenario.folder, given):
-            found = (str(file.relative_to(scenario.folder)) for file in files_matching(scenario.folder, given))
-            names |= dict.fromkeys(name for name in found if name in loaded)
+    for _, pattern in scenario.patterns():
+        if is_pattern(scenario.folder, pattern):
+            matches = (str(file.relative_to(scenario.folder)) for file in files_matching(scenario.folder, pattern))
+            names |= dict.fromkeys(name for name in matches if name in loaded)
         else:
-            names[given] = None
+            names[pattern] = None
     return list(names)
 
 

@@ -319,19 +319,19 @@ class Simulation:
         self.recording.counters = self._counters.counters(self.medium, self.wires, self.backbone.suspicions)
         waiting = () if quiescent or is_cut_off else self._not_at_rest()
         scenario = as_played(self.scenario, self._cast)
-        told = facts(
+        manifest_facts = facts(
             self.scenario, self.coverage.stations_m.tolist(), dict(self.world.names), self.world.skipped_tracks
         )
         if self._applications is not None:
-            told["real_time"] = self._applications.document()
-        return Outcome(self.recording, self.kernel.now, quiescent, scenario, waiting, told)
+            manifest_facts["real_time"] = self._applications.document()
+        return Outcome(self.recording, self.kernel.now, quiescent, scenario, waiting, manifest_facts)
 
     def _not_at_rest(self) -> list[str]:
         waiting = self.lifecycle.pending
         in_flight, is_at_rest = self.wires.in_flight, self.backbone.is_at_rest
-        found = not_at_rest.of_hosts(self.stations, self.hosts, waiting, in_flight, is_at_rest)
+        descriptions = not_at_rest.of_hosts(self.stations, self.hosts, waiting, in_flight, is_at_rest)
         talking = [] if self._applications is None else self._applications.not_at_rest()
-        return not_at_rest.listed([*talking, *found])
+        return not_at_rest.first_few([*talking, *descriptions])
 
     def _begin(self) -> None:
         self.lifecycle.plan()

@@ -268,7 +268,7 @@ class StationNode(Node):
         self, context: Context, number: int, name: str, transceiver: Transceiver, mac: Mac, notes_silence: bool
     ) -> None:
         super().__init__(context, number, name, transceiver, mac)
-        self._heard: dict[int, int] = {}  # host -> when its last frame was handed up here
+        self._last_frame_ns: dict[int, int] = {}  # host -> when its last frame was handed up here
         if notes_silence:
             transceiver.hand_up = self._note_and_hand_up
 
@@ -281,13 +281,13 @@ class StationNode(Node):
 
     def _note_and_hand_up(self, frame: Frame) -> None:
         if not frame.sender.is_station:
-            self._heard[frame.sender.number] = self._calendar.now
+            self._last_frame_ns[frame.sender.number] = self._calendar.now
             super().hand_up(frame)
 
     def expired(self, host: Any) -> None:
         whole("expired: the host", host)
         now = self._calendar.now
-        silent_s = (now - self._heard.get(host, 0)) / SECOND
+        silent_s = (now - self._last_frame_ns.get(host, 0)) / SECOND
         self._context.recording.events.add(now, self.name, "expire", detail={"host": f"h{host}", "silent_s": silent_s})
 
     def boot(self, protocol: Any) -> None:

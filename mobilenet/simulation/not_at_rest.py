@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.nodes import Node, StationNode
 
 MOST = 20  # that are listed
 
 
-def listed(found: Iterable[str]) -> list[str]:
+def first_few(descriptions: Iterable[str]) -> list[str]:
     """The first ones, and how many more there are."""
-    lines = list(found)
+    lines = list(descriptions)
     return lines if len(lines) <= MOST else [*lines[:MOST], f"{len(lines) - MOST} more"]
 
 
@@ -63,6 +63,6 @@ def of_hosts(
             where = "no cell" if host.cell is None else f"the cell of s{host.cell}, which does not serve it"
             yield f"{host.name} is in {where}"
     if wires_in_flight:
-        yield f"{counted(wires_in_flight, 'message')} on the wires"
+        yield f"{pluralize(wires_in_flight, 'message')} on the wires"
     elif not backbone_is_at_rest:
         yield "the backbone is still holding messages back"

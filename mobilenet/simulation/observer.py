@@ -46,7 +46,7 @@ class Watch:
         self._observers = observers
         self._due_ns = [0] * len(observers)
         self._listeners = [o for o in observers if type(o).on_event is not Observer.on_event]
-        self._told = 0
+        self._next_row = 0
 
     def restart(self, now_ns: int) -> None:
         """Slices are counted from now on."""
@@ -68,8 +68,8 @@ class Watch:
 
     def _tell_events(self) -> None:
         if self._listeners:
-            for row in self._events.rows(self._told):
+            for row in self._events.rows(self._next_row):
                 event = Event(*row)
                 for observer in self._listeners:
                     observer.on_event(event)
-        self._told = len(self._events)
+        self._next_row = len(self._events)

@@ -55,19 +55,19 @@ NOT_OF_PROCESSES = {
 }
 
 
-def require_protocol(found: type[Declaration], reference: str) -> None:
+def require_protocol(declaration: type[Declaration], reference: str) -> None:
     """Raise ScenarioError unless host and station of a declaration can be called as the network does."""
-    talks = "connections" not in found.needs
-    _require_names(found, found.buffers, "buffers", reference)
+    talks = "connections" not in declaration.needs
+    _require_names(declaration, declaration.buffers, "buffers", reference)
     for role, hooks in (("host", OF_HOSTS), ("station", OF_STATIONS)):
-        party: Any = getattr(found, role)
+        party: Any = getattr(declaration, role)
         _require_takes(party, PARTIES[role], str(getattr(party, "__name__", role)), reference)
         if not isinstance(party, type):
             continue  # something that makes one
         needed = {**OF_BOTH, **hooks}
         if talks:
             needed |= ON_THE_RADIO if role == "host" else {**ON_THE_RADIO, **ON_WIRES}
-            if not found.listens:
+            if not declaration.listens:
                 del needed["on_receive"]
         if issubclass(party, BaseHost) and party.co_broadcast is BaseHost.co_broadcast:
             needed["spread"] = ("message", "body")
@@ -77,29 +77,29 @@ def require_protocol(found: type[Declaration], reference: str) -> None:
             }
         _require_hooks(party, needed, reference)
         _require_buffers(party, reference)
-    measured = {name for party in (found.host, found.station) for name in getattr(party, "BUFFERS", ())}
-    if found.buffers and set(found.buffers) != measured:
+    measured = {name for party in (declaration.host, declaration.station) for name in getattr(party, "BUFFERS", ())}
+    if declaration.buffers and set(declaration.buffers) != measured:
         _refuse(
-            found,
+            declaration,
             reference,
-            f"buffers is {found.buffers!r}, but its host and station name {tuple(sorted(measured))!r} in BUFFERS;"
+            f"buffers is {declaration.buffers!r}, but its host and station name {tuple(sorted(measured))!r} in BUFFERS;"
             " expected the same names, or no attribute `buffers`",
         )
 
 
-def require_broadcast(found: Any, reference: str) -> None:
+def require_broadcast(plugin: Any, reference: str) -> None:
     """Raise ScenarioError unless this is a class of processes that broadcast."""
-    if not isinstance(found, type) or not callable(getattr(found, "broadcast", None)):
+    if not isinstance(plugin, type) or not callable(getattr(plugin, "broadcast", None)):
         raise ScenarioError(
             f"protocol.class: {reference} is not a broadcast among processes; expected a class with the method"
             " broadcast(body)"
         )
     for name, why in NOT_OF_PROCESSES.items():
-        if getattr(found, name, None):
-            _refuse(found, reference, f"{name} is for protocols with hosts and stations; {why}")
-    _require_takes(found, ("port", "n", "settings"), found.__name__, reference)
-    _require_hooks(found, OF_PROCESSES, reference)
-    _require_buffers(found, reference)
+        if getattr(plugin, name, None):
+            _refuse(plugin, reference, f"{name} is for protocols with hosts and stations; {why}")
+    _require_takes(plugin, ("port", "n", "settings"), plugin.__name__, reference)
+    _require_hooks(plugin, OF_PROCESSES, reference)
+    _require_buffers(plugin, reference)
 
 
 def _require_hooks(party: type, hooks: Hooks, reference: str) -> None:
@@ -129,9 +129,9 @@ def _require_takes(function: Any, arguments: tuple[str, ...], name: str, referen
 def _require_buffers(party: Any, reference: str) -> None:
     names = getattr(party, "BUFFERS", ())
     _require_names(party, names, "BUFFERS", reference)
-    kept = getattr(party, "STABLE_BUFFERS", ())
-    _require_names(party, kept, "STABLE_BUFFERS", reference)
-    if strangers := [name for name in kept if name not in names]:
+    stable_names = getattr(party, "STABLE_BUFFERS", ())
+    _require_names(party, stable_names, "STABLE_BUFFERS", reference)
+    if strangers := [name for name in stable_names if name not in names]:
         _refuse(party, reference, f"STABLE_BUFFERS names {strangers[0]!r}, which is not in BUFFERS")
     sizes = getattr(party, "buffer_sizes", None)
     if names and (not callable(sizes) or sizes in (BaseHost.buffer_sizes, BaseStation.buffer_sizes)):

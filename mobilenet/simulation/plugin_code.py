@@ -179,7 +179,7 @@ def attributing_errors(
         when = moment(error, [scenario.folder / file for file in files])
         when = f", {when}" if when else ""
         for file in files:
-            place = _raised_in(error, scenario.folder / file) or _not_callable_so(
+            place = _place_of_raise(error, scenario.folder / file) or _not_callable_so(
                 error, _module_name(scenario.folder / file)
             )
             if place is not None:
@@ -197,13 +197,13 @@ def attributing_errors(
 
 def place_of(error: BaseException, path: Path, function: Any = None) -> str:
     """File, line and what went wrong, of an error in a plug-in's file, or in what one of its functions gave."""
-    found = _raised_in(error, path)
-    line = found[0] if found else getattr(getattr(function, "__code__", None), "co_firstlineno", None)
+    position = _place_of_raise(error, path)
+    line = position[0] if position else getattr(getattr(function, "__code__", None), "co_firstlineno", None)
     what = " ".join(str(error).split())[:200]
     return f"{path.name}{'' if line is None else f':{line}'}: {type(error).__name__}: {what}".rstrip(": ")
 
 
-def _raised_in(error: BaseException, path: Path) -> tuple[int, str] | None:
+def _place_of_raise(error: BaseException, path: Path) -> tuple[int, str] | None:
     """Line and function of a file where an error came up last."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     return (own[-1].lineno or 0, own[-1].name) if own else None
@@ -214,8 +214,8 @@ def _not_callable_so(error: BaseException, module: str) -> tuple[int, str] | Non
     is not.
     """
     named = re.match(r"([\w.]+)\(\) (takes|missing|got)", str(error)) if isinstance(error, TypeError) else None
-    found: Any = sys.modules.get(module)
+    target: Any = sys.modules.get(module)
     for name in named[1].split(".") if named else ():
-        found = getattr(found, name, None)
-    code = getattr(found, "__code__", None)
+        target = getattr(target, name, None)
+    code = getattr(target, "__code__", None)
     return (code.co_firstlineno, code.co_name) if named and code is not None else None

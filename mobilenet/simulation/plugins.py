@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.programs.cast import Cast
-from mobilenet.protocols.declaration import Declaration, filled_in
+from mobilenet.protocols.declaration import Declaration, fill_in
 from mobilenet.protocols.vcube.catalogue import new_process
 from mobilenet.protocols.vcube.port import BroadcastProtocol, ProcessPort
 from mobilenet.realtime.applications import Applications
@@ -57,18 +57,18 @@ def declaration_for(
         return declaration_of_programs(programs), protocol
     if not isinstance(protocol, OwnProtocol):
         return declaration_of(protocol), protocol
-    found = filled_in(_declared_class(protocol, scenario.folder, allow_code))
-    _require_sense(protocol, found)
-    require_protocol(found, protocol.reference)
-    if protocol.tcp is not None and "connections" not in found.needs:
+    declaration = fill_in(_declared_class(protocol, scenario.folder, allow_code))
+    _require_sense(protocol, declaration)
+    require_protocol(declaration, protocol.reference)
+    if protocol.tcp is not None and "connections" not in declaration.needs:
         raise ScenarioError(
             f'protocol.tcp: {protocol.reference} has no connections; expected needs = ("connections",) in its class'
         )
-    if "connections" in found.needs and scenario.stations.backbone.kind != "tree":
+    if "connections" in declaration.needs and scenario.stations.backbone.kind != "tree":
         raise ScenarioError(
             f"stations.backbone.kind: {protocol.reference} uses connections between neighbours; expected tree"
         )
-    return found, _settings(found, protocol)
+    return declaration, _settings(declaration, protocol)
 
 
 def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
@@ -76,18 +76,18 @@ def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, OwnMobility):
         return None
-    found = load_named("hosts.mobility.class", mobility.reference, scenario.folder, allow_code)
-    if not (isinstance(found, type) and issubclass(found, Parameters) and callable(getattr(found, "walk", None))):
+    model = load_named("hosts.mobility.class", mobility.reference, scenario.folder, allow_code)
+    if not (isinstance(model, type) and issubclass(model, Parameters) and callable(getattr(model, "walk", None))):
         raise ScenarioError(
             f"hosts.mobility.class: {mobility.reference} is not a mobility model; expected a class derived from"
             " mobilenet.parameters.Parameters, with walk(ground)"
         )
-    return _validate(found, mobility.settings, "hosts.mobility.settings")
+    return _validate(model, mobility.settings, "hosts.mobility.settings")
 
 
-def _settings(found: Any, protocol: OwnProtocol | OwnBroadcast) -> Parameters:
+def _settings(plugin: Any, protocol: OwnProtocol | OwnBroadcast) -> Parameters:
     """The scenario's protocol.settings, checked by the class's own Settings."""
-    kind = getattr(found, "settings", None) or _NoSettings
+    kind = getattr(plugin, "settings", None) or _NoSettings
     if not (isinstance(kind, type) and issubclass(kind, Parameters)):
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: settings is not derived from mobilenet.parameters.Parameters"
@@ -108,8 +108,8 @@ def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bo
 
     `key` is what an error calls the place where it was named.
     """
-    found = load_named(key, reference, folder, allow_code)
-    return callable(getattr(found, "broadcast", None)) and not hasattr(found, "host")
+    plugin = load_named(key, reference, folder, allow_code)
+    return callable(getattr(plugin, "broadcast", None)) and not hasattr(plugin, "host")
 
 
 def broadcast_for(
@@ -119,15 +119,15 @@ def broadcast_for(
     protocol = scenario.protocol
     if not isinstance(protocol, OwnBroadcast):
         return partial(new_process, protocol)
-    found = _broadcast_class(protocol, scenario.folder, allow_code)
-    settings = _settings(found, protocol)
-    return lambda port, n: found(port, n, settings)
+    plugin = _broadcast_class(protocol, scenario.folder, allow_code)
+    settings = _settings(plugin, protocol)
+    return lambda port, n: plugin(port, n, settings)
 
 
 def _broadcast_class(protocol: OwnBroadcast, folder: Path, allow_code: bool) -> Any:
-    found = load_named("protocol.class", protocol.reference, folder, allow_code)
-    require_broadcast(found, protocol.reference)
-    return type(found.__name__, (found, WithoutBuffers), {"__module__": found.__module__, "__doc__": found.__doc__})
+    plugin = load_named("protocol.class", protocol.reference, folder, allow_code)
+    require_broadcast(plugin, protocol.reference)
+    return type(plugin.__name__, (plugin, WithoutBuffers), {"__module__": plugin.__module__, "__doc__": plugin.__doc__})
 
 
 class WithoutBuffers:
@@ -140,12 +140,12 @@ class WithoutBuffers:
 
 
 def _with_declared_broadcast(scenario: ProcessScenario, own: OwnBroadcast, allow_code: bool) -> ProcessScenario:
-    found = _broadcast_class(own, scenario.folder, allow_code)
-    declared = {name: getattr(found, name, default) for name, default in OF_A_BROADCAST.items()}
-    declared["buffers"] = found.BUFFERS
-    if own.buffers not in (None, found.BUFFERS):
+    plugin = _broadcast_class(own, scenario.folder, allow_code)
+    declared = {name: getattr(plugin, name, default) for name, default in OF_A_BROADCAST.items()}
+    declared["buffers"] = plugin.BUFFERS
+    if own.buffers not in (None, plugin.BUFFERS):
         raise ScenarioError(
-            f"protocol.buffers: {own.reference} has the buffers {inline(list(found.BUFFERS))}; expected these buffers"
+            f"protocol.buffers: {own.reference} has the buffers {inline(list(plugin.BUFFERS))}; expected these buffers"
             " or null"
         )
     values = {name: value if getattr(own, name) is None else getattr(own, name) for name, value in declared.items()}
@@ -171,14 +171,14 @@ def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenari
     own = scenario.protocol
     tcp = (own.tcp or TcpParameters()) if "connections" in declared.needs else None
     to_all = declared.delivers_to_all if own.delivers_to_all is None else own.delivers_to_all
-    found = OwnBuffers(hosts=_buffers_of(declared.host), stations=_buffers_of(declared.station))
-    if own.buffers not in (None, found):
+    buffers = OwnBuffers(hosts=_buffers_of(declared.host), stations=_buffers_of(declared.station))
+    if own.buffers not in (None, buffers):
         raise ScenarioError(
-            f"protocol.buffers: the parties of {own.reference} have the buffers {inline(found.model_dump())};"
+            f"protocol.buffers: the parties of {own.reference} have the buffers {inline(buffers.model_dump())};"
             " expected these buffers or null"
         )
-    said = {"promises": own.promises or declared.promises, "delivers_to_all": to_all, "tcp": tcp, "buffers": found}
-    protocol = own.model_copy(update=said)
+    updates = {"promises": own.promises or declared.promises, "delivers_to_all": to_all, "tcp": tcp, "buffers": buffers}
+    protocol = own.model_copy(update=updates)
     return scenario.model_copy(update={"protocol": protocol})
 
 
@@ -187,35 +187,35 @@ def _buffers_of(party: Any) -> tuple[str, ...]:
 
 
 def _declared_class(protocol: OwnProtocol, folder: Path, allow_code: bool) -> type:
-    found = load_named("protocol.class", protocol.reference, folder, allow_code)
-    if not isinstance(found, type) or not all(callable(getattr(found, role, None)) for role in ("host", "station")):
+    plugin = load_named("protocol.class", protocol.reference, folder, allow_code)
+    if not isinstance(plugin, type) or not all(callable(getattr(plugin, role, None)) for role in ("host", "station")):
         raise ScenarioError(
             f"protocol.class: {protocol.reference} is not a protocol; expected a class with the attributes host and"
             " station"
         )
-    return found
+    return plugin
 
 
-def _require_sense(protocol: OwnProtocol, found: type[Declaration]) -> None:
+def _require_sense(protocol: OwnProtocol, plugin: type[Declaration]) -> None:
     """What a plug-in declares must be something that we know."""
-    if not callable(found.stable):
+    if not callable(plugin.stable):
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: stable is not a class; expected one such as"
             " mobilenet.protocols.base.BaseStable"
         )
-    if found.promises not in ("causal", "fifo", "best_effort"):
+    if plugin.promises not in ("causal", "fifo", "best_effort"):
         raise ScenarioError(
-            f"protocol.class: {protocol.reference}: promises is {found.promises!r}, expected causal, fifo or"
+            f"protocol.class: {protocol.reference}: promises is {plugin.promises!r}, expected causal, fifo or"
             " best_effort"
         )
-    if found.delivers_to_all not in (None, True, False):
+    if plugin.delivers_to_all not in (None, True, False):
         raise ScenarioError(
-            f"protocol.class: {protocol.reference}: delivers_to_all is {found.delivers_to_all!r}, expected True, False"
+            f"protocol.class: {protocol.reference}: delivers_to_all is {plugin.delivers_to_all!r}, expected True, False"
             " or None (None: True if promises is causal, otherwise False)"
         )
-    if not isinstance(found.needs, tuple) or any(need != "connections" for need in found.needs):
+    if not isinstance(plugin.needs, tuple) or any(need != "connections" for need in plugin.needs):
         raise ScenarioError(
-            f'protocol.class: {protocol.reference}: needs is {found.needs!r}, expected () or ("connections",)'
+            f'protocol.class: {protocol.reference}: needs is {plugin.needs!r}, expected () or ("connections",)'
         )
 
 

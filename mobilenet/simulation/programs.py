@@ -76,14 +76,14 @@ def as_played(scenario: AnyScenario, cast: Cast | None) -> AnyScenario:
         return scenario
     named = cast.buffers
     if isinstance(scenario, ProcessScenario):
-        found: Any = named.get("process", ())
+        buffers: Any = named.get("process", ())
     else:
-        found = OwnBuffers(hosts=named.get("host", ()), stations=named.get("station", ()))
+        buffers = OwnBuffers(hosts=named.get("host", ()), stations=named.get("station", ()))
     protocol: Any = scenario.protocol
-    if protocol.buffers not in (None, found):
+    if protocol.buffers not in (None, buffers):
         raise ScenarioError(
-            f"protocol.buffers: the programs named {found}, expected those named in the scenario,"
+            f"protocol.buffers: the programs named {buffers}, expected those named in the scenario,"
             f" {protocol.buffers}, or null there"
         )
-    values = {"protocol": protocol.model_copy(update={"buffers": found})}
+    values = {"protocol": protocol.model_copy(update={"buffers": buffers})}
     return scenario.model_copy(update=values)

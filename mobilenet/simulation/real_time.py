@@ -19,7 +19,7 @@ from mobilenet.protocols.datagram_relay import Memory, RelayHost, RelayStation
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.packet_relay import PacketMemory
 from mobilenet.realtime.addresses import Addresses
-from mobilenet.realtime.applications import Applications, Between, Told
+from mobilenet.realtime.applications import Applications, Exchange, ProgramSettings
 from mobilenet.realtime.gateway import Gateway
 from mobilenet.realtime.lines import Expressions
 from mobilenet.realtime.pace import RealTime
@@ -69,19 +69,19 @@ def applications_of(
         if isinstance(protocol, Ip)
         else _sockets(protocol, hosts, children)
     )
-    told = Told(protocol.logs, Expressions(protocol.lines, hosts), folder, is_copy)
+    setup = ProgramSettings(protocol.logs, Expressions(protocol.lines, hosts), folder, is_copy)
     if isinstance(protocol, Ip):
-        told = told._replace(most_output_bytes=protocol.limits.output_mb << 20, outputs=errors_into)
-    return Applications(told, between, recording.events.add, now, real_time)
+        setup = setup._replace(most_output_bytes=protocol.limits.output_mb << 20, outputs=errors_into)
+    return Applications(setup, between, recording.events.add, now, real_time)
 
 
-def _sockets(protocol: Datagrams, hosts: int, children: Children) -> Between:
+def _sockets(protocol: Datagrams, hosts: int, children: Children) -> Exchange:
     addresses = Addresses(protocol.prefix, hosts, protocol.port, protocol.first_number, protocol.flat)
     gateway = Gateway(addresses, hosts, protocol.own_port)
     return UdpSockets(protocol.command, (protocol.port, protocol.own_port), addresses, gateway, children)
 
 
-def _tunnels(protocol: Ip, counts: Counts, machines: Machines, run: Path | None, *more: Any) -> Between:
+def _tunnels(protocol: Ip, counts: Counts, machines: Machines, run: Path | None, *more: Any) -> Exchange:
     hosts = [f"h{number}" for number in range(counts["hosts"])]
     stations = [name for name in (f"s{number}" for number in range(counts["stations"])) if protocol.command_of(name)]
     return Tunnels(protocol, [*hosts, *stations], machines, run, *more)
@@ -90,7 +90,7 @@ def _tunnels(protocol: Ip, counts: Counts, machines: Machines, run: Path | None,
 def declaration_of_programs_in_real_time(applications: Applications, protocol: Any) -> type[Declaration]:
     """Hosts with programs attached, and stations that relay."""
 
-    class Relayed(OwnDeclaration):
+    class RelayDeclaration(OwnDeclaration):
         name = protocol.name
         stable = PacketMemory if isinstance(protocol, Ip) else Memory
 
@@ -106,4 +106,4 @@ def declaration_of_programs_in_real_time(applications: Applications, protocol: A
                 return LivePacketStation(applications, port, wired, parameters)
             return RelayStation(port, wired)
 
-    return Relayed
+    return RelayDeclaration

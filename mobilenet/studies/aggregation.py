@@ -76,10 +76,10 @@ class Aggregation:
         for name, own, values in _entries(rows["metrics"], replications):
             self._metrics[name].add(own, values.to_numpy(zero_copy_only=False))
         for name, own, series in _entries(rows["buffers"], replications):
-            found = series.flatten().to_numpy(zero_copy_only=False).reshape(len(own), BUCKETS)
+            sizes = series.flatten().to_numpy(zero_copy_only=False).reshape(len(own), BUCKETS)
             for bucket in range(BUCKETS):
-                there = ~np.isnan(found[:, bucket])
-                self._buffers[name, bucket].add(own[there], found[there, bucket])
+                there = ~np.isnan(sizes[:, bucket])
+                self._buffers[name, bucket].add(own[there], sizes[there, bucket])
         bins, counts = (_flat(rows[name]).to_numpy() for name in ("delay_bins", "delay_counts"))
         found_bins, place = np.unique(bins, return_inverse=True)
         sums = np.zeros(len(found_bins), dtype=np.int64)

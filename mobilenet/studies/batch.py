@@ -17,13 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from mobilenet.studies.configurations import PlannedRun, planned
+from mobilenet.studies.configurations import PlannedRun, plan_runs
 from mobilenet.studies.parts import Part, fault, index
 from mobilenet.studies.stopping import Open, still_open
 from mobilenet.studies.store import Store, remove
 from mobilenet.studies.tables import write_tables
 from mobilenet.studies.task import Batch, Job, perform_in_worker
-from mobilenet.studies.wholeness import Left, look
+from mobilenet.studies.wholeness import RemainingRun, look
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -92,10 +92,10 @@ class UntilPrecise:
         undecided = still_open(self._store.measured, targets, self._rule, self._store.study.confidence)
         if not undecided:
             return None
-        wanted = list(targets)
+        next_targets = list(targets)
         for one in undecided:
-            wanted[one.configuration] = min(self._rule.most, wanted[one.configuration] + self._rule.step)
-        return wanted, _said(self._store, undecided[0])
+            next_targets[one.configuration] = min(self._rule.most, next_targets[one.configuration] + self._rule.step)
+        return next_targets, _open_question(self._store, undecided[0])
 
 
 def run_all(store: Store, spark: SparkContext, progress: Progress, rounds: Rounds | None = None) -> list[int]:
@@ -103,17 +103,17 @@ def run_all(store: Store, spark: SparkContext, progress: Progress, rounds: Round
     study, rounds = store.study, rounds if rounds is not None else UntilPrecise(store)
     targets = rounds.first()
     store.clear_notes()
-    measured = _measured(store, spark, rounds)
+    measured = _measured_runs(store, spark, rounds)
     number, note = 1, ""
     while True:
-        runs = planned(study, targets)
+        runs = plan_runs(study, targets)
         store.write_runs(runs, measured)
         missing = [run for run in runs if run.id not in measured]
 
-        wanted = {run.id for run in runs}
+        run_ids = {run.id for run in runs}
         before = Standing(0, 0, 0, number, rounds.more(targets), note, len(targets))
         try:
-            _run(store, missing, spark, partial(_tell, progress, store, wanted, before))
+            _run(store, missing, spark, partial(_tell, progress, store, run_ids, before))
         finally:
             measured |= {run for part in _parts(store) for run in part.runs}
             store.write_runs(runs, measured)
@@ -126,13 +126,13 @@ def run_all(store: Store, spark: SparkContext, progress: Progress, rounds: Round
         number += 1
 
 
-def _tell(progress: Progress, store: Store, wanted: set[str], before: Standing) -> None:
-    done, failed = sum(path.name in wanted for path in store.runs.iterdir()), store.failures()
-    left = max(0, len(wanted) - done - failed)
+def _tell(progress: Progress, store: Store, run_ids: set[str], before: Standing) -> None:
+    done, failed = sum(path.name in run_ids for path in store.runs.iterdir()), store.failures()
+    left = max(0, len(run_ids) - done - failed)
     progress(before._replace(done=done, failed=failed, left=left, most_left=left + before.most_left))
 
 
-def _said(store: Store, least: Open) -> str:
+def _open_question(store: Store, least: Open) -> str:
     assert store.study.replications.until is not None
     until, label = store.study.replications.until, store.configurations[least.configuration].label
     widths = f"± {least.relative_half_width:.0%}, requested ± {until.relative_half_width:.0%}"
@@ -143,14 +143,14 @@ def _parts(store: Store) -> list[Part]:
     return [part for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
 
 
-def _measured(store: Store, spark: SparkContext, rounds: Rounds) -> set[str]:
+def _measured_runs(store: Store, spark: SparkContext, rounds: Rounds) -> set[str]:
     """Which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
     there = {path.name for path in store.runs.iterdir() if path.is_dir() and not path.name.startswith(".")}
-    begun = [run for run in planned(store.study, rounds.most(there)) if run.id in there] if there else []
-    lefts = [Left(str(store.path.absolute()), run.id, run.configuration, run.seed) for run in begun]
+    begun = [run for run in plan_runs(store.study, rounds.most(there)) if run.id in there] if there else []
+    lefts = [RemainingRun(str(store.path.absolute()), run.id, run.configuration, run.seed) for run in begun]
     whole: dict[str, str] = {}
-    for found in _spread(spark, _batches(lefts, spark), look):
-        whole.update(found)
+    for digests in _spread(spark, _batches(lefts, spark), look):
+        whole.update(digests)
     for run in begun:
         if run.id not in whole:
             shutil.rmtree(store.runs / run.id)
@@ -200,13 +200,13 @@ def _run(store: Store, missing: list[PlannedRun], spark: SparkContext, tell: Cal
 def _batches(jobs: Sequence[T], spark: SparkContext) -> list[list[T]]:
     """In order; each a share of what is left, so that the last ones are small."""
     workers = max(1, spark.defaultParallelism)
-    found: list[list[T]] = []
+    batches: list[list[T]] = []
     first = 0
     while first < len(jobs):
         size = min(MOST_IN_A_BATCH, max(1, (len(jobs) - first) // (BATCHES_PER_WORKER * workers)))
-        found.append(list(jobs[first : first + size]))
+        batches.append(list(jobs[first : first + size]))
         first += size
-    return found
+    return batches
 
 
 def _spread(spark: SparkContext, batches: list[list[T]], work: Callable[[list[T]], Any]) -> list[Any]:

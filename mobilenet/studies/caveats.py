@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.studies.aggregation import PROBABLY, UNSTABLE
 from mobilenet.studies.csv_tables import Rows
@@ -48,7 +48,7 @@ def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)
     if len(rows) > most:
         counts = Counter(row["label"] for row in rows)
         return [
-            f"{label}: {counts[label]} of {counted(_configurations(summary), 'configuration')}{ENDS[label]}"
+            f"{label}: {counts[label]} of {pluralize(_configurations(summary), 'configuration')}{ENDS[label]}"
             for label in labels
             if counts[label]
         ]
@@ -67,5 +67,5 @@ def _where(row: Mapping[str, str], names: LevelNames) -> str:
 
 def _growth(row: Mapping[str, str]) -> str:
     every = "on average over" if row["label"] == UNSTABLE else "and grew in all"
-    percent, runs = f"{float(row['mean']) * 100:.0f} %", counted(int(row["n"]), "run")
+    percent, runs = f"{float(row['mean']) * 100:.0f} %", pluralize(int(row["n"]), "run")
     return f"the backlog grew by {percent} of its mean over the second half of the window, {every} {runs}"

@@ -25,7 +25,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from mobilenet.quoting import counted, quoted
+from mobilenet.quoting import pluralize, quote
 from mobilenet.studies import StudyError
 from mobilenet.studies.java_end import ends_with_its_parent
 from mobilenet.studies.spark import java_home
@@ -98,11 +98,11 @@ def _await(name: str, process: subprocess.Popen[bytes], log: IO[str], ready: str
     deadline = time.monotonic() + STARTS_WITHIN_S
     while time.monotonic() < deadline:
         log.seek(0)
-        said = log.read()
-        if ready in said:
+        output = log.read()
+        if ready in output:
             return
         if process.poll() is not None:
-            last = [line for line in said.splitlines() if line.strip()][-1:] or ["no output"]
+            last = [line for line in output.splitlines() if line.strip()][-1:] or ["no output"]
             raise StudyError(f"the cluster's {name} ended: {last[0][:200]}")
         time.sleep(0.2)
     raise StudyError(f"the cluster's {name} did not start within {STARTS_WITHIN_S:.0f} s")
@@ -126,9 +126,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with cluster(options.workers, options.port) as (url, processes, settings):
-            print(f"running: a master and {counted(len(processes), 'worker')}; press Ctrl-C to stop them", flush=True)
+            print(f"running: a master and {pluralize(len(processes), 'worker')}; press Ctrl-C to stop them", flush=True)
             again = f"mobilenet study scenarios/studies/static_comparison.yaml --master {url}"
-            print(f"Next: SPARK_CONF_DIR={quoted(settings)} {again}", flush=True)
+            print(f"Next: SPARK_CONF_DIR={quote(settings)} {again}", flush=True)
             while all(process.poll() is None for process in processes):
                 time.sleep(0.5)
             print("a worker has ended; the others continue. Press Ctrl-C to stop them", flush=True)

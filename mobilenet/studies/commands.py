@@ -29,12 +29,12 @@ TASKS_PER_WORKER = 2  # so that each gets one, most likely
 
 def require_programs(store: Store, spark: SparkContext) -> None:
     """Raise StudyError for a worker without a program of this study."""
-    words = sorted({word for number in range(len(store.configurations)) for word in _needed(store, number)})
+    words = sorted({word for number in range(len(store.configurations)) for word in _needs(store, number)})
     if not words:
         return
     tasks = TASKS_PER_WORKER * spark.defaultParallelism
-    found = spark.parallelize(range(tasks), tasks).flatMap(lambda task: missing(words)).distinct()
-    if lacking := sorted(found.collect()):
+    absent_programs = spark.parallelize(range(tasks), tasks).flatMap(lambda task: missing(words)).distinct()
+    if lacking := sorted(absent_programs.collect()):
         raise StudyError(
             f"protocol.command: {lacking[0]}; expected the programs of a study at the same path on every worker"
         )
@@ -50,7 +50,7 @@ def _is_there(word: str) -> bool:
     return os.path.exists(word) if os.path.isabs(word) else shutil.which(word) is not None
 
 
-def _needed(store: Store, number: int) -> Iterator[str]:
+def _needs(store: Store, number: int) -> Iterator[str]:
     """Yield what one configuration needs: the programs of its commands, and absolute paths among the arguments."""
     scenario = configured_scenario(store.path, number)
     protocol = scenario.protocol

@@ -21,7 +21,7 @@ import numpy as np
 
 from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.declaration import Compare
-from mobilenet.studies.level_names import shown_level, table_level
+from mobilenet.studies.level_names import format_level, table_level
 from mobilenet.studies.statistics import Comparison, compare_pairs, holm, replications_needed
 
 Replicated = dict[int, float]  # replication -> the value of a metric
@@ -44,7 +44,7 @@ class Finding:
     @property
     def where(self) -> str:
         """The levels of the other factors, for people."""
-        return ", ".join(f"{factor}={shown_level(level)}" for factor, level in self.others.items())
+        return ", ".join(f"{factor}={format_level(level)}" for factor, level in self.others.items())
 
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
@@ -66,35 +66,35 @@ def compared_row(others: dict[str, Any], level: Any, baseline: Any, metric: str)
 
 
 def findings(
-    wanted: Compare,
+    comparison: Compare,
     configurations: list[Configuration],
     values: dict[tuple[int, str], Replicated],
     unstable: set[int],
     confidence: float,
 ) -> list[Finding]:
     """`values` holds each metric of each configuration; `unstable` names configurations without a mean."""
-    found: list[Finding] = []
+    all_findings: list[Finding] = []
     for base in configurations:
-        if base.levels[wanted.factor] != wanted.baseline:
+        if base.levels[comparison.factor] != comparison.baseline:
             continue
-        others = {factor: level for factor, level in base.levels.items() if factor != wanted.factor}
+        others = {factor: level for factor, level in base.levels.items() if factor != comparison.factor}
         family: list[tuple[Finding, np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
         for other in configurations:
-            if other is base or {f: v for f, v in other.levels.items() if f != wanted.factor} != others:
+            if other is base or {f: v for f, v in other.levels.items() if f != comparison.factor} != others:
                 continue
-            for metric in wanted.metrics:
+            for metric in comparison.metrics:
                 a, b = values.get((other.number, metric), {}), values.get((base.number, metric), {})
                 both = sorted(a.keys() & b.keys())
-                finding = Finding(others, other.levels[wanted.factor], wanted.baseline, metric, "no data")
-                found.append(finding)
+                finding = Finding(others, other.levels[comparison.factor], comparison.baseline, metric, "no data")
+                all_findings.append(finding)
                 if {other.number, base.number} & unstable:
                     finding.verdict = "unstable"
                 elif len(both) >= 2:
                     x, y = np.array([a[r] for r in both]), np.array([b[r] for r in both])
-                    finding.result = compare_pairs(x, y, confidence, wanted.equivalence_margin)
+                    finding.result = compare_pairs(x, y, confidence, comparison.equivalence_margin)
                     family.append((finding, x, y))
-        _judge(family, 1 - confidence, wanted.equivalence_margin)
-    return found
+        _judge(family, 1 - confidence, comparison.equivalence_margin)
+    return all_findings
 
 
 def _judge(family: list[tuple[Finding, Any, Any]], alpha: float, margin: float | None) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.real_time import REAL_TIME
@@ -74,34 +74,34 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
             f"{count} configurations with up to {study.replications.most} runs each, expected at most {MOST_RUNS} runs",
         )
     if study.is_kept:
-        return _kept(study, allow_code)
+        return _from_directory(study, allow_code)
     _require_plain(study, factors)
     _require_allowed(study, allow_code)
     base = [_override(key, value) for key, value in study.set.items()]
     if not _is_valid(study, *base):  # two keys may be valid only together; if they are not, name the first wrong one
         for place, key in enumerate(study.set):
             _try(study, allow_code, ("set", key), *base[: place + 1])
-    found = []
+    all_configurations = []
     for number, levels in enumerate(combinations(study)):
         overrides = (*base, *(o for factor, level in levels.items() for o in _overrides(study, factor, level)))
         _try(study, allow_code, ("factors",), *overrides, what=levels)
-        found.append(Configuration(number, levels, overrides, _label(study, levels)))
-    return found
+        all_configurations.append(Configuration(number, levels, overrides, _label(study, levels)))
+    return all_configurations
 
 
-def _kept(study: Study, allow_code: bool) -> list[Configuration]:
+def _from_directory(study: Study, allow_code: bool) -> list[Configuration]:
     """Return the configurations of a study's directory: complete scenarios next to their files, wherever it is."""
     if study.has_changed_factors():
         what = "the study file in a study's directory repeats its configurations; `factors` and `set` cannot be changed"
         raise study.problem(("factors",), what)
-    found = []
+    all_configurations = []
     for configuration in planned_configurations(study):
         try:
             require_allowed(study.scenario_of(configuration.number, ()), allow_code)
         except ScenarioError as error:
             raise study.problem(("scenario",), f"{error} (with {configuration.label})") from None
-        found.append(configuration)
-    return found
+        all_configurations.append(configuration)
+    return all_configurations
 
 
 def planned_configurations(study: Study) -> list[Configuration]:
@@ -152,8 +152,8 @@ def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
             raise study.problem(
                 ("factors", factor), "the tables already have a column with this name; expected another name"
             )
-        shown = [inline(level) for level in levels]
-        twice = next((level for place, level in enumerate(shown) if level in shown[:place]), None)
+        texts = [inline(level) for level in levels]
+        twice = next((level for place, level in enumerate(texts) if level in texts[:place]), None)
         if twice is not None:
             raise study.problem(("factors", factor), f"level {twice[:60]} is listed twice")
         for key in dict.fromkeys(o.partition("=")[0] for level in levels for o in _overrides(study, factor, level)):
@@ -199,7 +199,7 @@ def _advice(study: Study, message: str) -> str:
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():
         return ""
-    return f"; the folder of the study contains this file: copy {quoted(own)} to {quoted(study.scenario_path.parent)}"
+    return f"; the folder of the study contains this file: copy {quote(own)} to {quote(study.scenario_path.parent)}"
 
 
 def seed_of(study: Study, replication: int) -> int:
@@ -209,7 +209,7 @@ def seed_of(study: Study, replication: int) -> int:
     return int.from_bytes(hashlib.sha256(f"study {study.seed}, replication {replication}".encode()).digest()[:6], "big")
 
 
-def planned(study: Study, targets: list[int]) -> list[PlannedRun]:
+def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
     """The runs of a study, replication by replication; `targets`: of each configuration, how many it has."""
     return [
         PlannedRun(number, replication, seed_of(study, replication))
@@ -221,9 +221,9 @@ def planned(study: Study, targets: list[int]) -> list[PlannedRun]:
 
 def highest_replications(runs: Iterable[str], configurations: int) -> list[int]:
     """Return for each configuration the highest replication among runs with these names."""
-    found = [0] * configurations
+    highest = [0] * configurations
     for match in filter(None, map(RUN.fullmatch, runs)):
         number, replication = int(match[1]), int(match[2])
         if number < configurations:
-            found[number] = max(found[number], replication)
-    return found
+            highest[number] = max(highest[number], replication)
+    return highest

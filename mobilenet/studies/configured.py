@@ -25,7 +25,7 @@ from mobilenet.scenario.yaml_reader import parse
 from mobilenet.simulation.plugins import with_declared
 from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.declaration import KEPT
-from mobilenet.studies.level_names import shown_level
+from mobilenet.studies.level_names import format_level
 
 MOST_DIFFERENCES = 5
 DECLARED = "protocol."  # null below it stands for what a plug-in's class declares; older versions left it so
@@ -48,11 +48,11 @@ def _read(file: Path, written_ns: int) -> AnyScenario:
 
 
 def another_study(place: Path, differences: list[str]) -> StudyError:
-    shown = "; ".join(differences[:MOST_DIFFERENCES]) + ("; ..." if len(differences) > MOST_DIFFERENCES else "")
-    return OutError(f"{place}: belongs to another study: {shown}")
+    summary = "; ".join(differences[:MOST_DIFFERENCES]) + ("; ..." if len(differences) > MOST_DIFFERENCES else "")
+    return OutError(f"{place}: belongs to another study: {summary}")
 
 
-class _Damaged(StudyError):
+class _DamagedScenario(StudyError):
     """Stands for a damaged scenario; what it has to be follows from the study."""
 
 
@@ -76,7 +76,7 @@ def write_configuration(
             difference = _difference(target, fresh)
             if difference is None:
                 return
-            if isinstance(difference, _Damaged):
+            if isinstance(difference, _DamagedScenario):
                 say(str(difference))
             elif any((study / "runs").glob(f"{target.name}-r*")):
                 raise difference
@@ -95,14 +95,15 @@ def _difference(target: Path, fresh: Path) -> StudyError | None:
     if _is_same(target / "scenario.yaml", fresh / "scenario.yaml"):
         return None
     if (how := _damage(target / "scenario.yaml", (fresh / "scenario.yaml").read_bytes())) is not None:
-        return _Damaged(f"{target / 'scenario.yaml'}: was {how}; written again from the study")
+        return _DamagedScenario(f"{target / 'scenario.yaml'}: was {how}; written again from the study")
     try:
         before, after = load_scenario(target / "scenario.yaml"), load_scenario(fresh / "scenario.yaml")
     except ScenarioError as error:
         what = " ".join(str(error).split())
         return OutError(f"{what}; the study is damaged")
     differences = [
-        f"{key} of the scenario was {shown_level(a)}, and is now {shown_level(b)}" for key, a, b in apart(before, after)
+        f"{key} of the scenario was {format_level(a)}, and is now {format_level(b)}"
+        for key, a, b in apart(before, after)
     ]
     return another_study(target / "scenario.yaml", differences) if differences else None
 
@@ -111,10 +112,10 @@ def _damage(file: Path, expected: bytes) -> str | None:
     """How the file is damaged beyond reading; None: it can be read."""
     if not file.is_file():
         return "missing"
-    if expected.startswith(found := file.read_bytes()):
-        return "truncated" if found else "empty"
+    if expected.startswith(content := file.read_bytes()):
+        return "truncated" if content else "empty"
     try:
-        return None if isinstance(parse(found, file.name).value, dict) else "not a YAML mapping"
+        return None if isinstance(parse(content, file.name).value, dict) else "not a YAML mapping"
     except ScenarioError:
         return "not YAML"
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Discriminator, Field, PrivateAttr, Tag, ValidationError, model_validator
 
 from mobilenet.parameters import Parameters, ScenarioError
-from mobilenet.quoting import quoted
+from mobilenet.quoting import quote
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.base import Change, read
 from mobilenet.scenario.error_messages import problems
@@ -103,7 +103,7 @@ class Replications(Parameters):
     until: Until | None = Field(default=None, description="stopping rule; null: exactly `min` replications")
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _require_order(self) -> Self:
         if self.max is not None and self.max < self.min:
             raise ValueError(f"max: should be at least `min` ({self.min}), got {self.max}")
         if self.until is not None and self.max is None:
@@ -133,7 +133,7 @@ class Compare(Parameters):
     )
 
 
-def unlabelled(level: Any) -> tuple[Any, str | None]:
+def split_label(level: Any) -> tuple[Any, str | None]:
     """A level and its label: `{label: TCP, name: tcp_flooding}` is a mapping, `{label: quiet, value: 0.1}` a number."""
     if not isinstance(level, dict) or "label" not in level:
         return level, None
@@ -142,7 +142,7 @@ def unlabelled(level: Any) -> tuple[Any, str | None]:
 
 
 def _with_good_labels(levels: tuple[Any, ...]) -> tuple[Any, ...]:
-    labels = [label for _, label in map(unlabelled, levels) if label is not None]
+    labels = [label for _, label in map(split_label, levels) if label is not None]
     for label in labels:
         if not isinstance(label, str) or not 0 < len(label.strip()) <= LONGEST_LABEL:
             raise ValueError(f"label: expected text of at most {LONGEST_LABEL} characters, got {label!r}"[:200])
@@ -197,7 +197,7 @@ class Study(Parameters):
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="confidence level of all intervals")
 
     _folder: Path = PrivateAttr(default=Path("."))
-    _given: str | None = PrivateAttr(default=None)  # the text of a scenario that no file holds
+    _scenario_text: str | None = PrivateAttr(default=None)  # the text of a scenario that no file holds
     _has_given_replications: bool = PrivateAttr(default=False)
     _root: Node = PrivateAttr(default=Node({}, "study"))
     _place: tuple[str, ...] = PrivateAttr(default=())  # of this study in a file that has more than it
@@ -236,16 +236,16 @@ class Study(Parameters):
         if not isinstance(root.value, dict):
             raise ScenarioError(f"{root.where}: expected keys with values, such as `scenario: static.yaml`")
         if {"stations", "processes"} & root.value.keys() and "scenario" not in root.value:
-            raise ScenarioError(f"{path}: a scenario, not a study; `mobilenet run {quoted(path)}` runs it")
+            raise ScenarioError(f"{path}: a scenario, not a study; `mobilenet run {quote(path)}` runs it")
         _change(root, overrides, replications, seed)
-        study = cls._checked(root)
+        study = cls._check(root)
         study._folder = path.parent
         study._root = root
         study._has_given_replications = replications is not None
         return study
 
     @classmethod
-    def _checked(cls, root: Node) -> Self:
+    def _check(cls, root: Node) -> Self:
         try:
             return cls.model_validate(root.plain())
         except ValidationError as error:
@@ -274,15 +274,17 @@ class Study(Parameters):
         """The scenario, changed; each override is `a.b=value`. Raises ScenarioError."""
         # of the study's file, which has no options
         changes = [each if isinstance(each, Change) else Change(each, each) for each in overrides]
-        if self._given is None:
+        if self._scenario_text is None:
             return load_scenario(self.scenario_path, changes)
-        root = parse(self._given.encode(), "scenario").placed("scenario")
+        root = parse(self._scenario_text.encode(), "scenario").at_place("scenario")
         return class_for(root.value).from_nodes(root, changes, self._folder)
 
     @property
     def is_kept(self) -> bool:
         """Whether this is the study.yaml of a study's directory, whose configurations are complete scenarios."""
-        return self._given is None and self.scenario == KEPT.format(0) and (self._folder / KEPT_FACTORS).is_file()
+        return (
+            self._scenario_text is None and self.scenario == KEPT.format(0) and (self._folder / KEPT_FACTORS).is_file()
+        )
 
     def base(self) -> AnyScenario:
         """Return the scenario that the factors vary, with `set`; of a kept study, that of its first configuration."""
@@ -303,16 +305,16 @@ class Study(Parameters):
         return (self._folder / KEPT_FACTORS).read_bytes() != self.kept_factors().encode()
 
     def has_scenario(self) -> bool:
-        return self._given is not None or self.scenario_path.is_file()
+        return self._scenario_text is not None or self.scenario_path.is_file()
 
     def levels(self, factor: str) -> tuple[Any, ...]:
         levels = self.factors[factor]
-        return levels.levels() if isinstance(levels, Span) else tuple(unlabelled(level)[0] for level in levels)
+        return levels.levels() if isinstance(levels, Span) else tuple(split_label(level)[0] for level in levels)
 
     def labels(self, factor: str) -> tuple[str | None, ...]:
         """Return the label of each level; None where the study gives none."""
         levels = self.factors[factor]
-        return (None,) * len(levels.levels()) if isinstance(levels, Span) else tuple(unlabelled(v)[1] for v in levels)
+        return (None,) * len(levels.levels()) if isinstance(levels, Span) else tuple(split_label(v)[1] for v in levels)
 
     @classmethod
     def of(cls, values: dict[str, Any], folder: Path, name: str = "study") -> Self:
@@ -320,11 +322,11 @@ class Study(Parameters):
         `name` is how messages call it. Raises ScenarioError.
         """
         scenario = values.get("scenario")
-        given = to_yaml(scenario) if isinstance(scenario, dict) else None
-        if given is not None:
+        scenario_text = to_yaml(scenario) if isinstance(scenario, dict) else None
+        if scenario_text is not None:
             values = values | {"scenario": "scenario.yaml"}
-        study = cls._checked(parse(to_yaml(values).encode(), "study").placed("study"))
-        study._folder, study._given, study._root = folder, given, Node({}, name)
+        study = cls._check(parse(to_yaml(values).encode(), "study").at_place("study"))
+        study._folder, study._scenario_text, study._root = folder, scenario_text, Node({}, name)
         return study
 
     def take_place(self, root: Node, place: tuple[str, ...]) -> None:
@@ -345,10 +347,10 @@ class Study(Parameters):
 
 def _change(root: Node, overrides: Sequence[str], replications: int | None, seed: int | None) -> None:
     """Put what the command line gives in place of what the file has."""
-    if found := given_values(overrides):
-        group = root.value.setdefault("set", Node({}, next(iter(found.values())).where))
+    if changes := given_values(overrides):
+        group = root.value.setdefault("set", Node({}, next(iter(changes.values())).where))
         if isinstance(group.value, dict):
-            group.value.update(found)
+            group.value.update(changes)
     if replications is not None:
         where = f"--replications {replications}"
         root.value["replications"] = Node({"min": Node(replications, where)}, where)
@@ -358,14 +360,14 @@ def _change(root: Node, overrides: Sequence[str], replications: int | None, seed
 
 def given_values(overrides: Sequence[str], option: str = "--set") -> dict[str, Node]:
     """KEY=VALUE as the caller gave them; `option`: how messages call them. Raises ScenarioError."""
-    found = {}
+    nodes = {}
     for override in overrides:
         key, equals, text = override.partition("=")
-        shown = f"{option} {override}"[:80]
+        where = f"{option} {override}"[:80]
         if not equals or not key.strip():
-            raise ScenarioError(f"{shown}: expected key=value, such as wireless.range_m=100")
-        found[key.strip()] = parse_value(text, shown) if text.strip() else Node(None, shown)
-    return found
+            raise ScenarioError(f"{where}: expected key=value, such as wireless.range_m=100")
+        nodes[key.strip()] = parse_value(text, where) if text.strip() else Node(None, where)
+    return nodes
 
 
 def effective_study(study: Study) -> str:

@@ -67,18 +67,18 @@ def effects(
     table = _table(configurations, values, metric, factors)
     if len(factors) < 2 or table is None:
         return []
-    found = []
+    contrasts = []
     for count in (1, 2):
         for chosen in itertools.combinations(range(len(factors)), count):
             names = [list(factors)[axis] for axis in chosen]
             for places in itertools.product(*(range(1, len(factors[name])) for name in names)):
                 estimates = _contrast(table, dict(zip(chosen, places, strict=True)))
                 levels = tuple((name, factors[name][place]) for name, place in zip(names, places, strict=True))
-                found.append((levels, estimates))
-    adjusted = holm([p_of_zero(estimates) for _, estimates in found])
+                contrasts.append((levels, estimates))
+    adjusted = holm([p_of_zero(estimates) for _, estimates in contrasts])
     all_effects = [
         Effect(metric, levels, t_interval(estimates, confidence), p)
-        for (levels, estimates), p in zip(found, adjusted, strict=True)
+        for (levels, estimates), p in zip(contrasts, adjusted, strict=True)
     ]
     return sorted(all_effects, key=lambda effect: -abs(effect.interval.mean))
 
@@ -86,7 +86,7 @@ def effects(
 def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], confidence: float) -> list[Effect]:
     """All effects on these metrics, from the tables of a study. Raises StudyError."""
     if is_screening(path):
-        return _screened(path, metrics)
+        return _read_screening(path, metrics)
     if any(row["label"] == UNSTABLE for row in table_rows(path, "tables/summary.csv")):
         return []
     rows = table_rows(path, "tables/runs.csv")
@@ -103,41 +103,41 @@ def is_screening(path: Path) -> bool:
     return (path / f"{SCREENING}.csv").is_file()
 
 
-def _screened(path: Path, metrics: Sequence[str]) -> list[Effect]:
+def _read_screening(path: Path, metrics: Sequence[str]) -> list[Effect]:
     """The sizes that a screening wrote, the largest first."""
-    found = []
+    sizes = []
     try:
         for row in table_rows(path, f"{SCREENING}.csv"):
             size, high = float(row["size"]), float(row["high"])
             interval = Interval(int(row["trajectories"]), size, float(row["spread"]), high - size)
             levels = ((row["key"], row["range"]),)
-            found.append(Effect(row["metric"], levels, interval, float(row["p_adjusted"]), is_size=True))
+            sizes.append(Effect(row["metric"], levels, interval, float(row["p_adjusted"]), is_size=True))
     except (KeyError, ValueError):
         raise StudyError(f"{path / SCREENING}.csv: damaged; run `mobilenet sensitivity` again") from None
-    return [effect for metric in metrics for effect in found if effect.metric == metric]
+    return [effect for metric in metrics for effect in sizes if effect.metric == metric]
 
 
-def by_metric(found: Sequence[Effect]) -> dict[str, list[Effect]]:
+def by_metric(all_effects: Sequence[Effect]) -> dict[str, list[Effect]]:
     """The effects on each metric, in the given order."""
     grouped: dict[str, list[Effect]] = {}
-    for effect in found:
+    for effect in all_effects:
         grouped.setdefault(effect.metric, []).append(effect)
     return grouped
 
 
-def write_effects(path: Path, found: Sequence[Effect]) -> None:
+def write_effects(path: Path, all_effects: Sequence[Effect]) -> None:
     """effects.csv and effects.parquet, if there are any."""
-    if found:
+    if all_effects:
         with stamping_of(path, "mobilenet compare STUDY"):
-            write_rows(path, "effects", [effect.row() for effect in found])
+            write_rows(path, "effects", [effect.row() for effect in all_effects])
 
 
 def _levels(configurations: Sequence[Configuration], factor: str) -> list[Any]:
-    found: list[Any] = []
+    levels: list[Any] = []
     for configuration in configurations:
-        if configuration.levels[factor] not in found:
-            found.append(configuration.levels[factor])
-    return found
+        if configuration.levels[factor] not in levels:
+            levels.append(configuration.levels[factor])
+    return levels
 
 
 def _table(

@@ -81,8 +81,8 @@ class StudyFrames:
         import pandas as pd
 
         metrics, study = list(dict.fromkeys(self.summary["metric"])), open_store(self.path).study
-        found = study_effects(self.path, list(study.factors), metrics, study.confidence)
-        return pd.DataFrame([effect.row() for effect in found])
+        effects = study_effects(self.path, list(study.factors), metrics, study.confidence)
+        return pd.DataFrame([effect.row() for effect in effects])
 
     @cached_property
     def comparison(self) -> pd.DataFrame:

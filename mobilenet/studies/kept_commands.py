@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from mobilenet.rundir.provenance import carried, inputs_of
+from mobilenet.rundir.provenance import inputs_of, read_provenance
 from mobilenet.rundir.stamp import STUDY, Provenance
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.base import Change
@@ -26,12 +26,12 @@ from mobilenet.studies.declaration import KEPT, Study
 class Options:
     """The options of a command; each method removes what it returns."""
 
-    def __init__(self, file: Path, found: dict[str, list[str]]) -> None:
-        self._file, self._found = file, found
+    def __init__(self, file: Path, values: dict[str, list[str]]) -> None:
+        self._file, self._values = file, values
 
     def text(self, name: str, otherwise: str | None = None) -> str:
         """Return an option that is given at most once."""
-        values = self._found.pop(name, [])
+        values = self._values.pop(name, [])
         if len(values) > 1 or (not values and otherwise is None):
             raise _problem(self._file)
         return values[0] if values else str(otherwise)
@@ -52,25 +52,25 @@ class Options:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return an option that may be repeated."""
-        return tuple(self._found.pop(name, []))
+        return tuple(self._values.pop(name, []))
 
     def flag(self, name: str) -> bool:
-        return self._found.pop(name, None) is not None
+        return self._values.pop(name, None) is not None
 
     def end(self) -> None:
         """Refuse all other options."""
-        if self._found:
+        if self._values:
             raise _problem(self._file)
 
 
 def provenance_in(file: Path) -> Provenance:
     """Return the provenance of the answer in a directory, if it is about the runs that are there."""
-    found = carried(file)
-    if found is None:
+    provenance = read_provenance(file)
+    if provenance is None:
         raise StudyError(f"{file}: contains no provenance; repeat the command that made it")
-    if found.inputs.kind != STUDY or found.inputs != inputs_of(file.parent):
+    if provenance.inputs.kind != STUDY or provenance.inputs != inputs_of(file.parent):
         raise StudyError(f"{file}: was made from other runs than those in its directory; repeat the command")
-    return found
+    return provenance
 
 
 def options_in(file: Path, command: str, verb: str, flags: Collection[str] = ("allow-code",)) -> Options:
@@ -78,15 +78,15 @@ def options_in(file: Path, command: str, verb: str, flags: Collection[str] = ("a
     words = shlex.split(command)
     if words[:3] != ["mobilenet", verb, f"STUDY/{KEPT.format(0)}"]:
         raise _problem(file)
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     rest = iter(words[3:])
     for word in rest:
         name = word.removeprefix("--")
         value = "" if name in flags else next(rest, None)
         if not word.startswith("--") or value is None:
             raise _problem(file)
-        found.setdefault(name, []).append(value)
-    return Options(file, found)
+        values.setdefault(name, []).append(value)
+    return Options(file, values)
 
 
 def require_made_by(file: Path, study: Study, expected: dict[str, Any], changes: Sequence[Sequence[str]]) -> None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from mobilenet.scenario.yaml_writer import inline
-from mobilenet.studies.declaration import unlabelled
+from mobilenet.studies.declaration import split_label
 
 LONGEST = 40
 UNCHANGED = "unchanged"
@@ -26,16 +26,16 @@ def table_level(level: Any) -> Any:
     """The value as tables show it: a number, or text."""
     if isinstance(level, float) and level.is_integer():
         return int(level)
-    return level if isinstance(level, (int, float)) and not isinstance(level, bool) else shown_level(level)
+    return level if isinstance(level, (int, float)) and not isinstance(level, bool) else format_level(level)
 
 
-def shown_level(level: Any) -> str:
+def format_level(level: Any) -> str:
     return level if isinstance(level, str) else inline(level)
 
 
 def short_level(level: Any) -> str:
     """A level in few words, without its factor."""
-    text = shown_level(level)
+    text = format_level(level)
     with suppress(ValueError):
         return f"{float(text):.10g}"  # 0.0 and 0 are one level
     if text == "{}":
@@ -53,7 +53,7 @@ class LevelNames:
     def __init__(self, factors: Mapping[str, Any]) -> None:
         self._labels: dict[tuple[str, str], str] = {}
         for factor, levels in factors.items():
-            for level, label in map(unlabelled, levels if isinstance(levels, (list, tuple)) else ()):
+            for level, label in map(split_label, levels if isinstance(levels, (list, tuple)) else ()):
                 if label is not None:
                     self._labels[factor, _key(level)] = str(label)
 

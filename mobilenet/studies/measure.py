@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from mobilenet.clock import SECOND
 from mobilenet.judgement import with_own_metrics
 from mobilenet.metrics import OwnMetric
-from mobilenet.metrics.buffers import measured
+from mobilenet.metrics.buffers import declared_buffers
 from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.delay_shares import delay_shares
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.fold import EventFold
-from mobilenet.metrics.mobile import interrupted
+from mobilenet.metrics.mobile import interruptions
 from mobilenet.metrics.over_time import BUCKETS, Series, buffers_over_time
-from mobilenet.rundir.kinds import MOBILE, kind_of
+from mobilenet.rundir.kinds import MOBILE, run_kind
 from mobilenet.rundir.reader import read_coded, read_json
 from mobilenet.rundir.table import Table
 from mobilenet.studies.statistics import mser5, relative_slope, survival_quantiles
@@ -42,7 +42,7 @@ SHORTEST_S = 1e-7
 SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     metrics: dict[str, float]
     buffers: dict[str, Series]
     bins: list[int]  # of the delays, ascending
@@ -50,48 +50,50 @@ class Measured(NamedTuple):
     handoffs: list[dict[str, Any]]  # Interrupted.row()
 
 
-def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measured:
+def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measurement:
     """All that a study needs of one run directory; `own`: the metrics that its scenario brings along."""
     manifest = read_json(directory, "manifest.json")
     begin, end = manifest["warmup_s"], manifest["duration_s"]
     events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
-    sent, delays = Deliveries(events).known()
-    found = read_json(directory, "metrics.json")
+    sent, delays = Deliveries(events).times_and_delays()
+    metrics = read_json(directory, "metrics.json")
     if kind == "steady_state":
         cut_s = steady_from_s(sent, delays, begin, end)
         begin = begin if cut_s is None else cut_s
         manifest_from = {**manifest, "warmup_s": begin}
-        found = dict(with_own_metrics(events, samples, read_json(directory, "counters.json"), manifest_from, own)[0])
-        found |= {"steady": 0 if cut_s is None else 1, "warmup_cut_s": cut_s}
+        metrics = dict(with_own_metrics(events, samples, read_json(directory, "counters.json"), manifest_from, own)[0])
+        metrics |= {"steady": 0 if cut_s is None else 1, "warmup_cut_s": cut_s}
     if (directory / "causes.parquet").exists():
-        found = found | _delay_shares(directory, round(begin * SECOND), round(end * SECOND))
-    values = {name: float(value) for name, value in found.items() if value is not None}
+        metrics = metrics | _delay_shares(directory, round(begin * SECOND), round(end * SECOND))
+    values = {name: float(value) for name, value in metrics.items() if value is not None}
     inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
-    values |= _survival(events, inside, begin, end, found.get("broadcasts_undelivered") or 0)
-    over_time = buffers_over_time(events, samples, end, measured(manifest) if kind_of(manifest) is MOBILE else {})
+    values |= _survival(events, inside, begin, end, metrics.get("broadcasts_undelivered") or 0)
+    over_time = buffers_over_time(
+        events, samples, end, declared_buffers(manifest) if run_kind(manifest) is MOBILE else {}
+    )
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
-    return Measured(values, over_time, *counted(inside), _handoffs(events, begin, end))
+    return Measurement(values, over_time, *histogram(inside), _handoffs(events, begin, end))
 
 
 def _delay_shares(directory: Path, begin_ns: int, end_ns: int) -> Row:
     stories = recorded_stories(directory)
-    found = shares(stories, counted_deliveries(stories, begin_ns, end_ns))
-    return delay_shares(found.delay_ns, found.held_ns, found.by_part)
+    delay_parts = shares(stories, counted_deliveries(stories, begin_ns, end_ns))
+    return delay_shares(delay_parts.delay_ns, delay_parts.held_ns, delay_parts.by_part)
 
 
 def _handoffs(events: Table, begin_s: float, end_s: float) -> list[dict[str, Any]]:
     """The confirmed handoffs that began in the window."""
-    if not len(events.coded("event").rows("handoff_end")):
+    if not len(events.column("event").rows("handoff_end")):
         return []
-    return [row.row() for row in interrupted(EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)))]
+    return [row.row() for row in interruptions(EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)))]
 
 
-def counted(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
+def histogram(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
     """The bins that are not empty, and the deliveries in each."""
     bins = np.floor(np.log(np.maximum(delays_s, SHORTEST_S) / SHORTEST_S) / math.log(RATIO)).astype(np.int64)
-    found, counts = np.unique(bins, return_counts=True)
-    return found.tolist(), counts.tolist()
+    filled_bins, counts = np.unique(bins, return_counts=True)
+    return filled_bins.tolist(), counts.tolist()
 
 
 def delay_of_bin(number: int) -> float:
@@ -117,10 +119,10 @@ def _survival(
 ) -> dict[str, float]:
     """Percentiles with the undelivered counted as 'at least as long as until the end of the record'."""
     waited = _still_waiting(events, begin_s, end_s) if undelivered else np.zeros(0)
-    found = survival_quantiles(delays, waited, list(SURVIVAL.values()))
+    quantiles = survival_quantiles(delays, waited, list(SURVIVAL.values()))
     return {
         f"delivery_delay_survival_{name}_s": value
-        for name, value in zip(SURVIVAL, found, strict=True)
+        for name, value in zip(SURVIVAL, quantiles, strict=True)
         if value is not None
     }
 
@@ -128,7 +130,7 @@ def _survival(
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
     """How long the members at the end have waited for each message of the window that they do not have."""
     last = int(events.numbers("time_ns").max(initial=0))
-    owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).owed()
+    owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).missing_deliveries()
     waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]
     return np.array(waits, dtype=np.float64)
 

@@ -22,11 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobilenet.metrics.over_time import BUCKETS
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import MOST_RUNS
 from mobilenet.studies.csv_tables import AGAIN
-from mobilenet.studies.measure import Measured
+from mobilenet.studies.measure import Measurement
 
 HANDOFF = pa.struct(
     [
@@ -67,7 +67,7 @@ class Part(NamedTuple):
     runs: dict[str, str]  # run -> digest of its manifest
 
 
-def row(run: str, configuration: int, replication: int, seed: int, measured: Measured, facts: dict[str, Any]) -> Any:
+def row(run: str, configuration: int, replication: int, seed: int, measured: Measurement, facts: dict[str, Any]) -> Any:
     """One row of a part; `facts`: verdict, duration_s, manifest_sha256, fingerprint."""
     return {
         "run": run,
@@ -121,7 +121,7 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
     import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
-    found = ds.dataset([str(path) for path in sorted(folder.glob("*.parquet"))], schema=SCHEMA)
+    dataset = ds.dataset([str(path) for path in sorted(folder.glob("*.parquet"))], schema=SCHEMA)
     first = 0
     while first < len(targets):
         last, runs = first, 0
@@ -129,7 +129,7 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
             runs += targets[last]
             last += 1
         of_these = (pc.field("configuration") >= first) & (pc.field("configuration") < last)
-        table = found.to_table(list(columns), filter=of_these).sort_by(
+        table = dataset.to_table(list(columns), filter=of_these).sort_by(
             [("configuration", "ascending"), ("replication", "ascending")]
         )
         for number in range(first, last):
@@ -144,12 +144,12 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
     """Return the metrics of the runs that count, of each configuration by replication, up to the first replication that
     is missing.
     """
-    found: dict[int, list[Mapping[str, float]]] = {}
+    by_configuration: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
         pairs = zip(table["replication"].to_pylist(), table["metrics"].to_pylist(), strict=True)
         whole = takewhile(lambda pair: pair[0] == pair[1][0], enumerate(pairs, 1))
-        found[table["configuration"][0].as_py()] = [dict(metrics) for _, (_, metrics) in whole]
-    return found
+        by_configuration[table["configuration"][0].as_py()] = [dict(metrics) for _, (_, metrics) in whole]
+    return by_configuration
 
 
 def manifest_digest(directory: Path) -> str:
@@ -170,8 +170,8 @@ def planned_targets(path: Path, configurations: int) -> list[int]:
         if not all(type(value) is int for value in pair) or not (
             0 <= pair[0] < configurations and 0 < pair[1] <= MOST_RUNS
         ):
-            shown = f"configuration {str(pair[0])[:20]!r}, replication {str(pair[1])[:20]!r}"
-            raise StudyError(f"{path}: damaged: {shown} of {counted(configurations, 'configuration')}; {AGAIN}")
+            entry = f"configuration {str(pair[0])[:20]!r}, replication {str(pair[1])[:20]!r}"
+            raise StudyError(f"{path}: damaged: {entry} of {pluralize(configurations, 'configuration')}; {AGAIN}")
         targets[pair[0]] = max(targets[pair[0]], pair[1])
     while targets and targets[-1] == 0:
         targets.pop()

@@ -72,9 +72,9 @@ def lower(values: Values, end: float, missed: Unseen, error: Error) -> float:
     return -upper(-values, -end, missed, error)
 
 
-def clipped(found: Bounds, least: float, most: float) -> Bounds:
+def clip(bounds: Bounds, least: float, most: float) -> Bounds:
     """Return an interval without the values that no mean can have: those beyond what each run can be."""
-    return found._replace(low=max(least, found.low), high=min(most, found.high))
+    return bounds._replace(low=max(least, bounds.low), high=min(most, bounds.high))
 
 
 def assumption(rare: float) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mobilenet.metrics.registry import SIGNED, axis_name, better, unit_of
-from mobilenet.quoting import counted, shown
+from mobilenet.quoting import format_number, pluralize
 from mobilenet.studies.effects import Effect
 from mobilenet.studies.level_names import LevelNames
 
@@ -31,7 +31,7 @@ def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = 
     if row.get("mean") is None:
         return f"{level}: cannot be compared with {base}, because there are fewer than two pairs of runs"
     unit = unit_of(metric, of_processes)
-    own, other = (f"{shown(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
+    own, other = (f"{format_number(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
     sure = f"{comparison['confidence'] * 100:g} % interval"
     if row["difference_low"] == row["difference_high"] == 0:
         return f"{level}: {own}, the same as for {base} in every pair"
@@ -40,8 +40,10 @@ def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = 
         change = f"{_change(row['ratio'])} for {base} ({other}); {sure} {interval}"
     else:
         side = "higher" if row["difference"] > 0 else "lower"
-        change = f"{shown(abs(row['difference']))} {side} than for {base} ({other}); {sure} {_of_difference(row)}"
-    change += f", {counted(row['pairs'], 'pair')}"
+        change = (
+            f"{format_number(abs(row['difference']))} {side} than for {base} ({other}); {sure} {_of_difference(row)}"
+        )
+    change += f", {pluralize(row['pairs'], 'pair')}"
     return f"{level}: {own}, {change}: {_verdict(row, comparison, better(metric, of_processes))}"
 
 
@@ -81,7 +83,9 @@ def _verdict(row: Row, comparison: Row, direction: str) -> str:
         return f"equivalent within ±{comparison['equivalence_margin'] * 100:g} %"
     if row["verdict"] == "inconclusive":
         more = row.get("more_replications")
-        many = "more than a million more replications" if more is None else f"about {counted(more, 'more replication')}"
+        many = (
+            "more than a million more replications" if more is None else f"about {pluralize(more, 'more replication')}"
+        )
         verdict += f"; {many} would probably settle it"
     if row.get("ratio") is not None:
         seems = not row["ratio_low"] <= 1 <= row["ratio_high"]
@@ -96,16 +100,16 @@ def effect_name(effect: Effect, names: LevelNames) -> str:
     return " with ".join(names.in_words(factor, level) for factor, level in effect.levels)
 
 
-def signed(value: float) -> str:
-    return f"{'-' if value < 0 else '+'}{shown(abs(value))}"
+def with_sign(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{format_number(abs(value))}"
 
 
 def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
     """The effect and both ends of its interval; a size has no sign."""
     i = effect.interval
     if effect.is_size:
-        return shown(i.mean), shown(max(0.0, i.low)), shown(i.high)
-    return signed(i.mean), signed(i.low), signed(i.high)
+        return format_number(i.mean), format_number(max(0.0, i.low)), format_number(i.high)
+    return with_sign(i.mean), with_sign(i.low), with_sign(i.high)
 
 
 def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool) -> str:
@@ -113,9 +117,9 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
     first, alpha = effects[0], 1 - confidence
     sure = [effect for effect in effects if effect.p_adjusted < alpha]
     differ = "differs" if len(sure) == 1 else "differ"
-    counts = f"{len(sure)} of the {counted(len(effects), 'effect')} {differ} from 0 (adjusted p < {alpha:.2g})"
+    counts = f"{len(sure)} of the {pluralize(len(effects), 'effect')} {differ} from 0 (adjusted p < {alpha:.2g})"
     if not sure:
-        counts = f"none of the {counted(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
+        counts = f"none of the {pluralize(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
     metric, (mean, low, high) = axis_name(first.metric, of_processes), effect_in_numbers(first)
     change = f"{mean}; {confidence * 100:g} % interval {low} to {high}"
     return f"The largest effect on {metric}: {effect_name(first, names)} ({change}); {counts}."

@@ -96,7 +96,7 @@ def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
     with _quiet_stderr():
         try:
             with _our_interrupts(), safe_path.for_children():
-                context = _started(settings, master)
+                context = _start(settings, master)
         except BaseException as error:
             with deaf():
                 end_java()
@@ -165,7 +165,7 @@ def _our_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, ours)
 
 
-def _started(settings: dict[str, str], master: str) -> SparkContext:
+def _start(settings: dict[str, str], master: str) -> SparkContext:
     """The server at a spark:// address may not be Spark: then Spark would wait for minutes, without a useful
     message.
     """
@@ -176,25 +176,25 @@ def _started(settings: dict[str, str], master: str) -> SparkContext:
     configuration = SparkConf().setAll(list(settings.items()))
     if not master.startswith("spark://"):
         return SparkContext.getOrCreate(configuration)
-    found: list[Any] = []
+    outcomes: list[Any] = []
 
     def start() -> None:
         try:
-            found.append(SparkContext.getOrCreate(configuration))
+            outcomes.append(SparkContext.getOrCreate(configuration))
         except Exception as error:  # passed to the thread that waits
-            found.append(error)
+            outcomes.append(error)
 
     thread = threading.Thread(target=start, daemon=True)
     thread.start()
     thread.join(MASTER_TAKES_US_WITHIN_S)
-    if not found:
+    if not outcomes:
         raise StudyError(
             f"--master {master}: no compatible Spark master answered within {MASTER_TAKES_US_WITHIN_S} s; check"
             " its address and version"
         )
-    if isinstance(found[0], Exception):
-        raise found[0]
-    context: SparkContext = found[0]
+    if isinstance(outcomes[0], Exception):
+        raise outcomes[0]
+    context: SparkContext = outcomes[0]
     return context
 
 
@@ -219,9 +219,12 @@ def require_master(master: str) -> None:
 
 def java_home() -> Path:
     """Where a Java is that Spark runs on."""
-    given = os.environ.get("JAVA_HOME")
+    environment_home = os.environ.get("JAVA_HOME")
     on_path = shutil.which("java")
-    for home in (Path(given) if given else None, Path(on_path).resolve().parents[1] if on_path else None):
+    for home in (
+        Path(environment_home) if environment_home else None,
+        Path(on_path).resolve().parents[1] if on_path else None,
+    ):
         if home is not None and OLDEST_JAVA <= java_version(home) <= NEWEST_JAVA:
             return home
     return _packaged_java()
@@ -230,13 +233,13 @@ def java_home() -> Path:
 def java_version(home: Path) -> int:
     """The feature version, 0 if there is none."""
     try:
-        said = subprocess.run(
+        process = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = re.search(r'version "(\d+)', said.stderr)
-    return int(found[1]) if found else 0
+    match = re.search(r'version "(\d+)', process.stderr)
+    return int(match[1]) if match else 0
 
 
 def _packaged_java() -> Path:

@@ -151,7 +151,7 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
     effects = [(mean / sd, alpha, "two-sided")]
     if has_ratios and margin is not None and mean < math.log1p(margin):
         effects.append(((math.log1p(margin) - mean) / sd, alpha, "larger"))
-    found = []
+    counts = []
     for effect, level, alternative in effects:
         if effect > 0.004:
             with warnings.catch_warnings():  # no answer where it does not converge
@@ -160,8 +160,8 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
                 if not (np.size(n) == 1 and np.isfinite(n)):  # of large effects, which a few pairs show
                     n = next((k for k in range(2, 1000) if _power(effect, k, level, alternative) >= POWER), math.inf)
             if np.isfinite(n) and np.size(n) == 1:
-                found.append(max(len(values) + 1, math.ceil(float(np.ravel(n)[0]))))
-    return min(found) if found else None
+                counts.append(max(len(values) + 1, math.ceil(float(np.ravel(n)[0]))))
+    return min(counts) if counts else None
 
 
 FIRST_LOOK, LOOK_GROWTH = 10, 1.4  # runs at the first look, and how much more at each further one

@@ -33,7 +33,7 @@ def still_open(folder: Path, targets: list[int], rule: Replications, confidence:
     """The configurations that get another round, the least precise first; `folder` holds the parts."""
     if rule.until is None:
         return []
-    found = []
+    candidates = []
     known: set[str] = set()
     for rows in in_order(folder, targets, ("configuration", "replication", "metrics")):
         number = rows["configuration"][0].as_py()
@@ -41,10 +41,10 @@ def still_open(folder: Path, targets: list[int], rule: Replications, confidence:
         known.update(*runs)
         width = _relative_half_width(runs, rule.until, confidence)
         if width is not None and width > rule.until.relative_half_width and targets[number] < rule.most:
-            found.append(Open(number, width))
+            candidates.append(Open(number, width))
     if known and rule.until.metric not in known:
         raise StudyError(f"replications.until.metric: {unknown('metric', rule.until.metric, sorted(known))}")
-    return sorted(found, key=lambda one: (-one.relative_half_width, one.configuration))
+    return sorted(candidates, key=lambda one: (-one.relative_half_width, one.configuration))
 
 
 def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:

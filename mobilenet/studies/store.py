@@ -46,7 +46,7 @@ from mobilenet.studies.configured import (
     write_configuration,
 )
 from mobilenet.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
-from mobilenet.studies.level_names import shown_level, table_level
+from mobilenet.studies.level_names import format_level, table_level
 from mobilenet.studies.rows import write_rows
 
 
@@ -152,7 +152,7 @@ def is_done(directory: Path, seed: int) -> bool:
 
 def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
     """A new directory for a study, or the one that it has begun; `say` is called for files that are written again."""
-    found = configurations(study, allow_code)
+    all_configurations = configurations(study, allow_code)
     text = effective_study(study.model_copy(update={"scenario": KEPT.format(0)}))
     if (path / "study.yaml").is_file():
         _require_same(path, study)
@@ -160,9 +160,9 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
         not path.is_dir() or any(child for child in path.iterdir() if child.name != "configurations")
     ):
         raise OutError(f"{path}: exists and is not a study")
-    store = Store(path, study, found)
+    store = Store(path, study, all_configurations)
     try:
-        for configuration in found:
+        for configuration in all_configurations:
             try:
                 write_configuration(path, _scenario(study, configuration), configuration.number, allow_code, say)
             except StudyError:
@@ -217,7 +217,7 @@ def _require_same(path: Path, study: Study) -> None:
 def differing_study(old: Study, study: Study) -> list[str]:
     """What makes two studies different ones."""
     return [
-        f"{key} was {shown_level(before)} and is now {shown_level(after)}"
+        f"{key} was {format_level(before)} and is now {format_level(after)}"
         for key, before, after in differing(_core(old), _core(study))
     ]
 

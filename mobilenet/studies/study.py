@@ -146,23 +146,23 @@ def compare_study(path: Path) -> list[Finding] | None:
     that names nothing to compare.
     """
     store = open_store(path)
-    wanted = store.study.compare
+    comparison = store.study.compare
     if not (store.tables / "runs.csv").is_file():
         raise StudyError(f"{path}: the study is not finished; run `mobilenet study` again")
-    if wanted is None:
+    if comparison is None:
         return None
-    for metric in wanted.metrics:
+    for metric in comparison.metrics:
         require_metric(store.study, metric)
-    values, unstable = values_of_runs(path, wanted.metrics), _unstable(path)
-    found = findings(wanted, store.configurations, values, unstable, store.study.confidence)
+    values, unstable = values_of_runs(path, comparison.metrics), _unstable(path)
+    all_findings = findings(comparison, store.configurations, values, unstable, store.study.confidence)
     document = {
-        "factor": wanted.factor, "baseline": wanted.baseline, "confidence": store.study.confidence,
-        "equivalence_margin": wanted.equivalence_margin, "findings": [finding.row() for finding in found],
+        "factor": comparison.factor, "baseline": comparison.baseline, "confidence": store.study.confidence,
+        "equivalence_margin": comparison.equivalence_margin, "findings": [finding.row() for finding in all_findings],
     }  # fmt: skip
     with stamping_of(path, "mobilenet compare STUDY"):
-        write_rows(path, "comparison", [finding.row() for finding in found])
+        write_rows(path, "comparison", [finding.row() for finding in all_findings])
         write_json(path / "comparison.json", in_document(document))
-    return found
+    return all_findings
 
 
 def _unstable(path: Path) -> set[int]:
@@ -187,12 +187,12 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
 
     _require_metrics(study)
     study = study if out is None else with_replications_so_far(study, out)
-    found = configurations(study, allow_code)
+    all_configurations = configurations(study, allow_code)
     seed = seed_of(study, 1)
-    rule, done = study.replications, _done(study, out)
+    rule, done = study.replications, _runs_done(study, out)
     estimates = []
     with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
-        for c in found:
+        for c in all_configurations:
             runs, most = (max(0, count - done[c.number]) for count in (rule.min, rule.most))
             if not most:
                 estimates.append(Estimate(c, 0, 0, 0.0, 0.0))
@@ -208,7 +208,7 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
     return estimates
 
 
-def _done(study: Study, out: Path | None) -> Counter[int]:
+def _runs_done(study: Study, out: Path | None) -> Counter[int]:
     """Count for each configuration the runs that the directory has measured already."""
     measured = out / "measured" if out is not None else None
     if measured is None or not measured.is_dir():

@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 
 from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.over_time import BUCKETS
-from mobilenet.rundir.provenance import combined, digest
-from mobilenet.rundir.stamp import STUDY, Inputs, made, stamping
+from mobilenet.rundir.provenance import combine, digest
+from mobilenet.rundir.stamp import STUDY, Inputs, new_provenance, stamping
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Aggregation
 from mobilenet.studies.csv_tables import AGAIN
@@ -60,7 +60,7 @@ ROWS_AT_ONCE = 1_000
 Rows = list[dict[str, Any]]
 
 
-class Aggregated(NamedTuple):
+class Aggregate(NamedTuple):
     """The aggregated values of one configuration."""
 
     results: pa.Table  # aggregation.RESULT
@@ -74,10 +74,10 @@ def write_tables(
     the one that makes the directory, if it is not `mobilenet study`.
     """
     command = f"mobilenet study STUDY/study.yaml{store.permission()}" if command is None else command
-    with stamping(made(command, _inputs(store, targets))):
+    with stamping(new_provenance(command, _inputs(store, targets))):
         if spark is None:
-            found = (_aggregated(table, store.study.confidence) for table in in_order(store.measured, targets))
-            return _write(store, found)
+            aggregates = (_aggregate(table, store.study.confidence) for table in in_order(store.measured, targets))
+            return _write(store, aggregates)
         with TemporaryDirectory(dir=store.path, prefix=".pieces-") as folder:
             return _write(store, _with_spark(store, spark, targets, Path(folder)))
 
@@ -85,8 +85,10 @@ def write_tables(
 def _inputs(store: Store, targets: list[int]) -> Inputs:
     """Return what `inputs_of` will find once the tables are written."""
     columns = ("configuration", "replication", "fingerprint")
-    found = [one for table in in_order(store.measured, targets, columns) for one in table["fingerprint"].to_pylist()]
-    return Inputs(STUDY, digest(store.path / "study.yaml"), combined(found), len(found))
+    fingerprints = [
+        one for table in in_order(store.measured, targets, columns) for one in table["fingerprint"].to_pylist()
+    ]
+    return Inputs(STUDY, digest(store.path / "study.yaml"), combine(fingerprints), len(fingerprints))
 
 
 def tables_of_what_is_there(directory: Path) -> str | None:
@@ -95,8 +97,8 @@ def tables_of_what_is_there(directory: Path) -> str | None:
     So a killed or running study can be inspected. Raises StudyError if the folder is not a study.
     """
     store, planned = open_store(directory), directory / "runs.parquet"
-    found = index(store.measured, store.study.kind) if store.measured.is_dir() else ()
-    parts = [part.path for part in found if isinstance(part, Part)]
+    entries = index(store.measured, store.study.kind) if store.measured.is_dir() else ()
+    parts = [part.path for part in entries if isinstance(part, Part)]
     if not parts or not planned.is_file():
         return None  # by an earlier version, or nothing done
     summary = store.tables / "summary.csv"
@@ -115,13 +117,13 @@ def _rows_of(path: Path) -> int:
         raise StudyError(f"{path}: not readable as Parquet: {what}; {AGAIN}") from None
 
 
-def _aggregated(rows: pa.Table, confidence: float) -> Aggregated:
+def _aggregate(rows: pa.Table, confidence: float) -> Aggregate:
     aggregation = Aggregation(rows["configuration"][0].as_py(), confidence)
     aggregation.take(rows)
-    return Aggregated(aggregation.result(), rows.select(RUN_COLUMNS))
+    return Aggregate(aggregation.result(), rows.select(RUN_COLUMNS))
 
 
-def _with_spark(store: Store, spark: SparkContext, targets: list[int], folder: Path) -> Iterator[Aggregated]:
+def _with_spark(store: Store, spark: SparkContext, targets: list[int], folder: Path) -> Iterator[Aggregate]:
     """Tasks read parts, cut them into configurations, and leave each aggregated configuration in `folder`."""
     confidence, place = store.study.confidence, str(folder.absolute())
     parts = [str(path.absolute()) for path in sorted(store.measured.glob("*.parquet"))]
@@ -136,7 +138,7 @@ def _with_spark(store: Store, spark: SparkContext, targets: list[int], folder: P
     for number in range(len(targets)):
         results, runs = (folder / f"{number}.{kind}.parquet" for kind in ("results", "runs"))
         if results.exists():
-            yield Aggregated(pq.read_table(results), pq.read_table(runs))
+            yield Aggregate(pq.read_table(results), pq.read_table(runs))
 
 
 def _cut(targets: list[int], part: str) -> Iterator[tuple[int, bytes]]:
@@ -145,12 +147,12 @@ def _cut(targets: list[int], part: str) -> Iterator[tuple[int, bytes]]:
     for number in sorted(set(rows["configuration"].to_pylist())):
         if number < len(targets):
             own = (pc.field("configuration") == number) & (pc.field("replication") <= targets[number])
-            wanted = rows.filter(own)
-            if not len(wanted):  # a part of a later round
+            own_rows = rows.filter(own)
+            if not len(own_rows):  # a part of a later round
                 continue
             with pa.BufferOutputStream() as stream:
                 with pa.ipc.new_stream(stream, rows.schema) as writer:
-                    writer.write_table(wanted)
+                    writer.write_table(own_rows)
                 yield number, stream.getvalue().to_pybytes()
 
 
@@ -176,20 +178,20 @@ def _aggregate_all(confidence: float, folder: str, pieces: Iterator[tuple[int, b
             pq.write_table(aggregation.result(), Path(folder) / f"{number}.results.parquet")
 
 
-def _write(store: Store, found: Iterator[Aggregated]) -> set[int]:
+def _write(store: Store, aggregates: Iterator[Aggregate]) -> set[int]:
     levels = [_levels(store, number) for number in range(len(store.configurations))]
     results: Rows = []
     width_s: dict[int, float] = {}
-    with TemporaryFile(dir=store.path) as kept:  # the names of the metrics come first in the table, and are known last
-        for one in found:
+    with TemporaryFile(dir=store.path) as spool:  # the names of the metrics come first in the table, and are known last
+        for one in aggregates:
             results += one.results.to_pylist()
             width_s[one.runs["configuration"][0].as_py()] = one.runs["duration_s"][0].as_py() / BUCKETS
             for batch in one.runs.to_batches(ROWS_AT_ONCE):
-                pickle.dump(batch.to_pylist(), kept)
-        kept.seek(0)
-        _write_runs(store, kept, sorted({row["name"] for row in results if row["what"] == METRIC}), levels)
-        kept.seek(0)
-        _write_handoffs(store, kept, levels)
+                pickle.dump(batch.to_pylist(), spool)
+        spool.seek(0)
+        _write_runs(store, spool, sorted({row["name"] for row in results if row["what"] == METRIC}), levels)
+        spool.seek(0)
+        _write_handoffs(store, spool, levels)
     labels = {row["configuration"]: row["name"] for row in results if row["what"] == LABEL}
     write_rows(store.tables, "summary", [_summary_row(row, levels, labels) for row in results if row["what"] == METRIC])
     buffers = [_buffer_row(row, levels, labels, width_s) for row in results if row["what"] == BUFFER]
@@ -199,20 +201,20 @@ def _write(store: Store, found: Iterator[Aggregated]) -> set[int]:
     return {number for number, label in labels.items() if label == UNSTABLE}
 
 
-def _write_runs(store: Store, kept: IO[bytes], metrics: list[str], levels: Rows) -> None:
+def _write_runs(store: Store, spool: IO[bytes], metrics: list[str], levels: Rows) -> None:
     columns = _level_columns(levels)
     columns |= {name: pa.int64() for name in ("configuration", "replication", "seed")}
     columns |= {name: pa.string() for name in ("verdict", "fingerprint")}
     with RowFile(store.tables, "runs", columns | {name: pa.float64() for name in metrics}) as file:
-        for row in _kept_rows(kept):
+        for row in _kept_rows(spool):
             own = {name: value for name, value in row.items() if name != "handoffs"}  # which is a metric, too: a number
             file.write({**own, **levels[row["configuration"]], **dict(row["metrics"])})
 
 
-def _write_handoffs(store: Store, kept: IO[bytes], levels: Rows) -> None:
+def _write_handoffs(store: Store, spool: IO[bytes], levels: Rows) -> None:
     columns = _level_columns(levels) | {field.name: field.type for field in HANDOFF}
     with RowFile(store.tables, "handoffs", columns) as file:
-        for row in _kept_rows(kept):
+        for row in _kept_rows(spool):
             for handoff in row["handoff_rows"]:
                 file.write({"run": row["run"], **levels[row["configuration"]], **handoff})
 
@@ -221,10 +223,10 @@ def _level_columns(levels: Rows) -> dict[str, pa.DataType]:
     return {"run": pa.string(), **{f: column_type(own[f] for own in levels) for f in (levels or [{}])[0]}}
 
 
-def _kept_rows(kept: IO[bytes]) -> Iterator[dict[str, Any]]:
+def _kept_rows(spool: IO[bytes]) -> Iterator[dict[str, Any]]:
     while True:
         try:
-            yield from pickle.load(kept)
+            yield from pickle.load(spool)
         except EOFError:
             return
 
@@ -270,8 +272,8 @@ def _delay_rows(results: Rows, levels: Rows) -> Rows:
         for bucket, count in own:
             seen += count
             while shares and seen >= shares[0] * total:
-                found = {"share": shares.pop(0), "delay_s": delay_of_bin(bucket), "deliveries": total}
-                rows.append({"configuration": number, **levels[number], **found})
+                columns = {"share": shares.pop(0), "delay_s": delay_of_bin(bucket), "deliveries": total}
+                rows.append({"configuration": number, **levels[number], **columns})
     return rows
 
 
@@ -284,6 +286,6 @@ def _distribution_rows(results: Rows, levels: Rows) -> Rows:
             seen += count
             is_last = place + 1 == len(own)
             if is_last or own[place + 1][0] // BINS_OF_A_STEP != bucket // BINS_OF_A_STEP:
-                found = {"delay_s": delay_of_bin(bucket), "share": seen / total, "deliveries": total}
-                rows.append({"configuration": number, **levels[number], **found})
+                columns = {"delay_s": delay_of_bin(bucket), "share": seen / total, "deliveries": total}
+                rows.append({"configuration": number, **levels[number], **columns})
     return rows

@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.reader import read_json
 from mobilenet.safe_path import not_for_programs
 from mobilenet.simulation.no_collections import set_modules_aside
@@ -54,7 +54,7 @@ def perform(batch: Batch) -> None:
     folder = Path(batch.folder)
     for first in range(0, len(batch.jobs), RUNS_PER_PART):
         jobs = batch.jobs[first : first + RUNS_PER_PART]
-        rows = [found for job in jobs if (found := _performed(folder, batch.kind, job)) is not None]
+        rows = [measurement for job in jobs if (measurement := _perform(folder, batch.kind, job)) is not None]
         if not rows:
             continue
         try:
@@ -65,7 +65,7 @@ def perform(batch: Batch) -> None:
                 record_failure(folder / "failed", row["run"], what)
 
 
-def _performed(folder: Path, kind: str, job: Job) -> dict[str, Any] | None:
+def _perform(folder: Path, kind: str, job: Job) -> dict[str, Any] | None:
     from mobilenet.api import run
     from mobilenet.judgement import own_metrics
     from mobilenet.parameters import ScenarioError
@@ -79,7 +79,7 @@ def _performed(folder: Path, kind: str, job: Job) -> dict[str, Any] | None:
         scenario = configured_scenario(folder, job.configuration)
         if not is_done(directory, job.seed):
             if attempts >= ATTEMPTS:
-                raise ScenarioError(f"the process of this run ended without a message, {counted(attempts, 'time')}")
+                raise ScenarioError(f"the process of this run ended without a message, {pluralize(attempts, 'time')}")
             mark = folder / "starting" / job.run
             mark.write_text("x" * (attempts + 1), encoding="ascii")
             run(scenario, job.seed, directory, allow_code=True, keep_early_end=False)  # the study's caller was asked

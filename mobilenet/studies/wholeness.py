@@ -18,24 +18,24 @@ from mobilenet.studies.parts import manifest_digest
 from mobilenet.studies.store import is_done
 
 
-class Left(NamedTuple):
+class RemainingRun(NamedTuple):
     folder: str  # the study's
     run: str
     configuration: int
     seed: int
 
 
-def look(lefts: list[Left]) -> dict[str, str]:
+def look(lefts: list[RemainingRun]) -> dict[str, str]:
     """run -> digest of its manifest, of those that count."""
-    found = {}
+    digests = {}
     for left in lefts:
         directory = Path(left.folder) / "runs" / left.run
         if is_done(directory, left.seed) and _is_of(directory / "scenario.yaml", left):
-            found[left.run] = manifest_digest(directory)
-    return found
+            digests[left.run] = manifest_digest(directory)
+    return digests
 
 
-def _is_of(scenario: Path, left: Left) -> bool:
+def _is_of(scenario: Path, left: RemainingRun) -> bool:
     """The text of its configuration but for the seed; or the same values, as a version before may have written it."""
     study = Path(left.folder)
     lines = configured_file(study, left.configuration).read_text(encoding="utf-8").splitlines(keepends=True)

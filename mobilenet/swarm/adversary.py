@@ -89,7 +89,7 @@ class Adversary:
         self.stable: list[Any] = [roles.stable() for _ in range(hosts)]
         self.cells: list[int | None] = [None] * hosts
         self._associated: list[int | None] = [None] * hosts  # the station that was last notified of each
-        self._heard: dict[tuple[int, int], int] = {}  # station, host -> when its last packet arrived there
+        self._last_packet_ns: dict[tuple[int, int], int] = {}  # station, host -> when its last packet arrived there
         self._effects = [HostEffects(self, h) for h in range(hosts)]
         self._ports = [self._new_port(h) for h in range(hosts)]
         self.hosts: list[Any] = [self._new_host(h) for h in range(hosts)]  # None: crashed
@@ -206,12 +206,12 @@ class Adversary:
         """Some old packet comes again."""
         if self._old:
             packet = self._old[self._stream.below(len(self._old))]
-            self.tally.duplicated(packet.addressed)
+            self.tally.count_duplicate(packet.addressed)
             self._arrive(packet)
 
     def _leaves_the_queue(self, from_station: bool, message: Any, done: Callable[[bool], None]) -> bool:
         dropped = self.air.drop > 0 and self._stream.random() < self.air.drop
-        self.tally.queued(from_station, message, dropped)
+        self.tally.count_message(from_station, message, dropped)
         self.kernel.after(MILLISECOND, lambda: done(dropped))
         return not dropped
 
@@ -229,7 +229,7 @@ class Adversary:
         copies = 2 if air.duplicate and stream.random() < air.duplicate else 1
         for copy in range(copies):
             if copy:
-                tally.duplicated(packet.addressed)
+                tally.count_duplicate(packet.addressed)
             if air.loss and stream.random() < air.loss:
                 tally.outcome("random", packet.addressed)
                 continue
@@ -246,7 +246,7 @@ class Adversary:
         self.tally.outcome("received" if is_up else "receiver_down", packet.addressed)
 
     def _at_station(self, s: int, sender: int, message: Any) -> bool:
-        self._heard[s, sender] = self.kernel.now
+        self._last_packet_ns[s, sender] = self.kernel.now
         self.stations[s].on_receive(sender, message)
         if self._one_token_each:
             self._one_token(message.host)
@@ -256,7 +256,7 @@ class Adversary:
         """Return when the last packet of a host arrived at a station; the network's own note, whatever the protocol
         believes.
         """
-        return self._heard.get((s, host), 0)
+        return self._last_packet_ns.get((s, host), 0)
 
     def _at_host(self, h: int, sender: int, message: Any) -> bool:
         host = self.hosts[h]

@@ -127,12 +127,12 @@ def _faults(stream: Stream, values: Values, latest: float, below_dimension: bool
     most = max(1, n // 3) if stream.chance(0.85) else n - 1
     if below_dimension and not stream.chance(0.05):
         most = (n - 1).bit_length() - 1
-    free, found = list(range(n)), list[Values]()
+    free, crashes = list(range(n)), list[Values]()
     plan = [(time_ns / SECOND, i) for time_ns, i in broadcasts(ProcessScenario.model_validate(values))]
     for _ in range(stream.below(most + 1)):
         i = free.pop(stream.below(len(free)))
-        found.append({"process": f"p{i}", "at": _instant(stream, i, plan, n, values["network"]["send"], latest)})
-    return tuple(found)
+        crashes.append({"process": f"p{i}", "at": _instant(stream, i, plan, n, values["network"]["send"], latest)})
+    return tuple(crashes)
 
 
 def _instant(stream: Stream, i: int, plan: list[tuple[float, int]], n: int, send: float, latest: float) -> float:

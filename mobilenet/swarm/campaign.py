@@ -96,10 +96,10 @@ def judge_seed(
         except (OSError, RecordError):
             raise
         except Exception as error:
-            told = cut(_error_in_words(error, protocol), LONGEST_ERROR)
+            message = cut(_error_in_words(error, protocol), LONGEST_ERROR)
             if plug_ins.is_plug_in(protocol):
-                return Result(seed, network, ENDED_BY_ERROR, told)
-            return Result(seed, network, "violated", f"the protocol's self-checks: {told}")
+                return Result(seed, network, ENDED_BY_ERROR, message)
+            return Result(seed, network, "violated", f"the protocol's self-checks: {message}")
         verdicts = verify_run(directory)
         happened = read_json(directory, "counters.json")["rows"]["events"]
     result = Result(seed, network, overall(verdicts), explain(verdicts), fingerprint, happened)
@@ -121,9 +121,11 @@ def _error_in_words(error: Exception, protocol: str) -> str:
 def explain(verdicts: dict[str, Verdict]) -> str:
     """What is violated; if nothing is, what is unknown and why."""
     for answer in ("violated", "unknown"):
-        found = [f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer]
-        if found:
-            return "\n".join(found)
+        explanations = [
+            f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer
+        ]
+        if explanations:
+            return "\n".join(explanations)
     return ""
 
 

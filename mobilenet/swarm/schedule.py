@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from mobilenet.clock import MILLISECOND, SECOND, ns
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
-from mobilenet.protocols.declaration import Declaration, declared
+from mobilenet.protocols.declaration import Declaration, declare
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.rundir.recorder import Recording
-from mobilenet.simulation.not_at_rest import listed
+from mobilenet.simulation.not_at_rest import first_few
 from mobilenet.swarm.adversary import CALM, Adversary, Air
 from mobilenet.swarm.plug_ins import Parties
 from mobilenet.swarm.scenes import selective
@@ -103,7 +103,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedSchedule:
     schedule: Schedule
     recording: Recording
     network: Adversary
@@ -216,7 +216,7 @@ def run(
     schedule: Schedule, host_class: type[Host] | None = None, station_class: type[Station] | None = None,
     check: bool = True,
     layer: Layer | None = None, own: Parties | None = None,
-) -> Played:  # fmt: skip
+) -> PlayedSchedule:  # fmt: skip
     """Faults, then a fair completion: of the mobile causal broadcast, or of a plug-in's parties. `layer`: another one
     above VCube than the right one. Classes: instead of the shipped ones.
     """
@@ -234,8 +234,8 @@ def run(
     played = _Run(network, schedule)
     quiescent = played.play()
     network.sample_at_end()
-    not_at_rest = () if quiescent else tuple(listed(played.not_at_rest()))
-    return Played(schedule, recording, network, network.kernel.now, quiescent, not_at_rest)
+    not_at_rest = () if quiescent else tuple(first_few(played.not_at_rest()))
+    return PlayedSchedule(schedule, recording, network, network.kernel.now, quiescent, not_at_rest)
 
 
 def _mobile_causal(
@@ -243,7 +243,7 @@ def _mobile_causal(
 ) -> type[Declaration]:
     """None: the shipped class for the parameters."""
     new_host, new_station = host_class or MobileCausal.host, station_class or MobileCausal.station
-    return declared(
+    return declare(
         lambda port, stable, parameters, stations: new_host(port, stable, parameters, stations, check),
         lambda port, wired, parameters, stations: new_station(port, wired, parameters, stations, check),
         Stable,

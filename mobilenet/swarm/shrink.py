@@ -73,8 +73,8 @@ class Shrinking:
         return self.trials >= self._most
 
     def cut_list(self, key: str, items: Sequence[T]) -> None:
-        def still(kept: Sequence[T]) -> bool:
-            return not self.is_over and self.attempt({key: kept})
+        def still(subset: Sequence[T]) -> bool:
+            return not self.is_over and self.attempt({key: subset})
 
         ddmin(items, still)
 
@@ -90,16 +90,16 @@ class Shrinking:
             return False
         self.trials += 1
         try:
-            candidate = self.scenario.changed([f"{key}={inline(_plain(value))}" for key, value in changes.items()])
+            candidate = self.scenario.with_changes([f"{key}={inline(_plain(value))}" for key, value in changes.items()])
             with tempfile.TemporaryDirectory(prefix="mobilenet-shrink-") as folder:
                 verdicts = run(candidate, out=Path(folder) / "run", allow_code=self._allow_code).verdicts
         except ScenarioError:
             return False  # no scenario, or one that its protocol does not survive
-        found = self.violated in verdicts and verdicts[self.violated].answer == "violated"
-        if found:
+        is_violated = self.violated in verdicts and verdicts[self.violated].answer == "violated"
+        if is_violated:
             self.scenario = self._kind.without_the_late(candidate)
         self._on_trial(self.summary())
-        return found
+        return is_violated
 
     # --- what was found
 
@@ -122,18 +122,18 @@ def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
     """A shorter list for which `fails` still holds, and which it does not for any one item less, unless `fails` gives
     up before.
     """
-    kept, parts = list(items), 2
-    while kept:
-        size = -(-len(kept) // parts)
-        rests = [kept[:i] + kept[i + size :] for i in range(0, len(kept), size)]
+    current, parts = list(items), 2
+    while current:
+        size = -(-len(current) // parts)
+        rests = [current[:i] + current[i + size :] for i in range(0, len(current), size)]
         smaller = next((rest for rest in rests if fails(rest)), None)
         if smaller is not None:
-            kept, parts = smaller, max(2, parts - 1)
+            current, parts = smaller, max(2, parts - 1)
         elif size == 1:
             break
         else:
-            parts = min(len(kept), 2 * parts)
-    return kept
+            parts = min(len(current), 2 * parts)
+    return current
 
 
 def _plain(value: Any) -> Any:

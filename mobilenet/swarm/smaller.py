@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.scenario import ProcessScenario, Scenario
 
 Changes = dict[str, Any]  # dotted key -> value
@@ -63,9 +63,13 @@ class OfHosts:
             self._search.attempt({"drain_s": SAFE_DRAIN_S})
         events = self._search.events
         offers = events[events["event"].isin(["broadcast", "refused"])]
-        told = [{"host": host, "at_s": at / 1e9} for host, at in zip(offers["node"], offers["time_ns"], strict=True)]
+        messages = [
+            {"host": host, "at_s": at / 1e9} for host, at in zip(offers["node"], offers["time_ns"], strict=True)
+        ]
         payload_bytes = scenario.workload.payload_bytes
-        self._search.attempt({"workload": {"arrivals": "explicit", "payload_bytes": payload_bytes, "messages": told}})
+        self._search.attempt(
+            {"workload": {"arrivals": "explicit", "payload_bytes": payload_bytes, "messages": messages}}
+        )
         self._those_named(payload_bytes)
         for key, value in (("churn", None), ("faults", None), ("wireless.loss", 0.0)):
             self._search.attempt({key: value})  # last: where they make the mistake likely, it would become rare
@@ -80,20 +84,20 @@ class OfHosts:
             return
         until_s = min(self._search.scenario.duration_s, float(named["time_ns"].max()) / 1e9 + SAFE_DRAIN_S)
         for few in (named, events[events["node"].isin(named["node"])]):
-            told = [{"host": host, "at_s": at / 1e9} for host, at in zip(few["node"], few["time_ns"], strict=True)]
-            workload = {"arrivals": "explicit", "payload_bytes": payload_bytes, "messages": told}
+            messages = [{"host": host, "at_s": at / 1e9} for host, at in zip(few["node"], few["time_ns"], strict=True)]
+            workload = {"arrivals": "explicit", "payload_bytes": payload_bytes, "messages": messages}
             if self._search.attempt({"workload": workload, "duration_s": until_s, "warmup_s": 0.0}, SEEDS_OF_THE_NAMED):
                 return
 
     def _outages(self) -> list[dict[str, Any]]:
-        found, down, events = [], {}, self._search.events
+        outages, down, events = [], {}, self._search.events
         for node, event, at in zip(events["node"], events["event"], events["time_ns"], strict=True):
             if event == "crash":
                 down[node] = at
             elif event == "recover" and node in down:
                 begun = down.pop(node)
-                found.append({"host": node, "at_s": begun / 1e9, "duration_s": (at - begun) / 1e9})
-        return sorted(found, key=lambda outage: outage["at_s"])
+                outages.append({"host": node, "at_s": begun / 1e9, "duration_s": (at - begun) / 1e9})
+        return sorted(outages, key=lambda outage: outage["at_s"])
 
     def _round(self) -> None:
         search = self._search
@@ -121,9 +125,9 @@ class OfHosts:
         if first_s <= 2:
             return False
         by_s = first_s - 1
-        told = [{"host": message.host, "at_s": round(message.at_s - by_s, 9)} for message in messages]
+        earlier_messages = [{"host": message.host, "at_s": round(message.at_s - by_s, 9)} for message in messages]
         shorter = {"duration_s": round(scenario.duration_s - by_s, 3), "warmup_s": 0.0}
-        return self._search.attempt({"workload.messages": told, **shorter}, seeds, first)
+        return self._search.attempt({"workload.messages": earlier_messages, **shorter}, seeds, first)
 
     def _shortest(self) -> None:
         """The least time, to a tenth of a second."""
@@ -149,17 +153,17 @@ class OfHosts:
     def _those_who_act(self, others: Sequence[int], seeds: int, first: int) -> bool:
         """Whether it goes with only the hosts that the lists name, and this many others."""
         scenario = self._search.scenario
-        count, named = scenario.hosts.count or 0, sorted(self._named())
+        count, named = scenario.hosts.count or 0, sorted(self._names())
         strangers = [host for host in range(count) if host not in named]
         for more in others:
-            kept = sorted([*named, *strangers[:more]])
-            if more < len(strangers) and kept and not self._search.is_over:
-                moved = {host: number for number, host in enumerate(kept)}
-                if self._search.attempt({"hosts.count": len(kept), **self._with_hosts(moved)}, seeds, first):
+            hosts = sorted([*named, *strangers[:more]])
+            if more < len(strangers) and hosts and not self._search.is_over:
+                moved = {host: number for number, host in enumerate(hosts)}
+                if self._search.attempt({"hosts.count": len(hosts), **self._with_hosts(moved)}, seeds, first):
                     return True
         return False
 
-    def _named(self) -> set[int]:
+    def _names(self) -> set[int]:
         """The hosts that the lists name."""
         scenario = self._search.scenario
         churn, faults = getattr(scenario.churn, "changes", ()), getattr(scenario.faults, "outages", ())
@@ -219,11 +223,11 @@ class OfHosts:
     def summary(scenario: Scenario) -> str:
         workload: Any = scenario.workload
         listed = workload.arrivals == "explicit"
-        said = f", {counted(len(workload.messages), 'broadcast')}" if listed else ""
+        broadcasts = f", {pluralize(len(workload.messages), 'broadcast')}" if listed else ""
         outages = getattr(scenario.faults, "outages", None)
-        crashes = "" if outages is None else f", {counted(len(outages), 'crash')}"
-        hosts = "" if scenario.hosts.count is None else f"{counted(scenario.hosts.count, 'host')}, "
-        return f"{hosts}{counted(scenario.station_count, 'station')}, {scenario.duration_s:g} s{said}{crashes}"
+        crashes = "" if outages is None else f", {pluralize(len(outages), 'crash')}"
+        hosts = "" if scenario.hosts.count is None else f"{pluralize(scenario.hosts.count, 'host')}, "
+        return f"{hosts}{pluralize(scenario.station_count, 'station')}, {scenario.duration_s:g} s{broadcasts}{crashes}"
 
     @staticmethod
     def without_the_late(scenario: Scenario) -> Scenario:
@@ -232,9 +236,9 @@ class OfHosts:
         for name, key in (("workload", "messages"), ("faults", "outages")):
             group = getattr(scenario, name)
             listed = getattr(group, key, ())
-            kept = tuple(one for one in listed if one.at_s < scenario.duration_s)
-            if len(kept) < len(listed):
-                groups[name] = group.model_copy(update={key: kept})
+            early_entries = tuple(one for one in listed if one.at_s < scenario.duration_s)
+            if len(early_entries) < len(listed):
+                groups[name] = group.model_copy(update={key: early_entries})
         return scenario.model_copy(update=groups) if groups else scenario
 
 
@@ -261,8 +265,8 @@ class OfProcesses:
     @staticmethod
     def summary(scenario: ProcessScenario) -> str:
         broadcasts = scenario.workload.messages * (scenario.workload.sources or scenario.processes)
-        told = ((scenario.processes, "process"), (broadcasts, "broadcast"), (scenario.crashes, "crash"))
-        return ", ".join(counted(number, what) for number, what in told)
+        counts = ((scenario.processes, "process"), (broadcasts, "broadcast"), (scenario.crashes, "crash"))
+        return ", ".join(pluralize(number, what) for number, what in counts)
 
     @staticmethod
     def without_the_late(scenario: ProcessScenario) -> ProcessScenario:

@@ -46,7 +46,7 @@ class Tally:
 
     # --- radio
 
-    def queued(self, from_station: bool, message: Any, dropped: bool) -> None:
+    def count_message(self, from_station: bool, message: Any, dropped: bool) -> None:
         if dropped:
             self.queue_drops += 1
         else:
@@ -56,7 +56,7 @@ class Tally:
         self.all.in_range += 1
         self.addressed.in_range += addressed
 
-    def duplicated(self, addressed: bool) -> None:
+    def count_duplicate(self, addressed: bool) -> None:
         self.all.duplicated += 1
         self.addressed.duplicated += addressed
 
@@ -70,11 +70,11 @@ class Tally:
 
     # --- wire
 
-    def wired_sent(self, message: Any) -> None:
+    def count_wired_message(self, message: Any) -> None:
         self._count("wired", message)
         self.wired_in_flight += 1
 
-    def wired_arrived(self) -> None:
+    def count_wired_arrival(self) -> None:
         self.wired_in_flight -= 1
         self.wired_delivered += 1
 

@@ -55,13 +55,13 @@ class VCubeWire:
             layer.send(to, message)
 
     def cross(self, a: int, b: int, message: Any) -> None:
-        self._tally.wired_sent(message)
+        self._tally.count_wired_message(message)
         self._kernel.after(int(self._stream.random() * self._slowest_ns), lambda: self._arrive(a, b, message))
         if self._suspects and self._stream.random() < SUSPICION:
             self._suspect(self._stream.below(len(self.layers)), self._stream.below(len(self.layers)))
 
     def _arrive(self, a: int, b: int, message: Any) -> None:
-        self._tally.wired_arrived()
+        self._tally.count_wired_arrival()
         self.layers[b].on_receive(a, message)
 
     def _suspect(self, by: int, about: int) -> None:

@@ -55,11 +55,11 @@ class Backbone:
     def _cross(self, a: int, b: int, source: int, to: int | None, message: Any) -> None:
         when = self._kernel.now + int(self._stream.random() * self._slowest[a, b])
         when = self._last[a, b] = max(when, self._last[a, b])
-        self._tally.wired_sent(message)
+        self._tally.count_wired_message(message)
         self._kernel.at(when, lambda: self._arrive(a, b, source, to, message))
 
     def _arrive(self, before: int, at: int, source: int, to: int | None, message: Any) -> None:
-        self._tally.wired_arrived()
+        self._tally.count_wired_arrival()
         self._pass_on(at, before, source, to, message)
         if to in (None, at):
             self.handle(at, source, message)

@@ -14,7 +14,7 @@ import re
 from typing import IO
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.tracks.samples import Recorded, Sink
+from mobilenet.tracks.samples import RecordedSamples, Sink
 from mobilenet.tracks.source import lines
 from mobilenet.tracks.table import as_number, no_number
 
@@ -22,7 +22,7 @@ LONGEST_LINE = 50_000_000
 WORD = re.compile(r"\S+")
 
 
-def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
+def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
     sink = Sink(file)
     width, node = 3, 0
     for line, text in enumerate(lines(stream, file, LONGEST_LINE), 1):
@@ -49,4 +49,4 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
                 f" {'t x y' if width == 3 else 't x y z'} for each"
             )
         node += bool(text.strip())
-    return sink.recorded("bonnmotion", False, waypoints=True)
+    return sink.finish("bonnmotion", False, waypoints=True)

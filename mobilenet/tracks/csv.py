@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.tracks.gpx import no_date, seconds
-from mobilenet.tracks.samples import Recorded, Sink
+from mobilenet.tracks.samples import RecordedSamples, Sink
 from mobilenet.tracks.source import path_text
 from mobilenet.tracks.table import Table, as_number, table
 
@@ -34,14 +34,14 @@ CHOSEN_LONLAT = "lon and lat are used, as requested; the columns x and y are ign
 Columns = tuple[int, int, int]  # of id and both coordinates
 
 
-def read(path: Path, lonlat: bool | None) -> Recorded:
+def read(path: Path, lonlat: bool | None) -> RecordedSamples:
     sink = Sink(path_text(path))
     with table(path) as rows:
         time = rows.need(TIME, TIME_TOO)
         both = _both(rows)
-        told = both and bool(lonlat) or _lonlat(rows)
-        choices = _columns(rows, told)
-        lonlat = told if lonlat is None else lonlat
+        is_lonlat = both and bool(lonlat) or _lonlat(rows)
+        choices = _columns(rows, is_lonlat)
+        lonlat = is_lonlat if lonlat is None else lonlat
         dates: bool | None = None
         for line, fields in rows.rows():
             who, a, b = choices[0]
@@ -64,10 +64,10 @@ def read(path: Path, lonlat: bool | None) -> Recorded:
             sink.add(t_s, name, x, y, line, who + 1)
         who, a, b = choices[0]
         columns = {"t": time + 1, "id": who + 1, "x": a + 1, "y": b + 1, "lon": a + 1, "lat": b + 1}
-    found = sink.recorded(
+    tracks = sink.finish(
         "sumo_fcd_csv" if "timestep_time" in rows.titles else "csv", lonlat, columns, dates=bool(dates)
     )
-    return replace(found, choice=(CHOSEN_LONLAT if told else CHOSEN_XY) if both else "")
+    return replace(tracks, choice=(CHOSEN_LONLAT if is_lonlat else CHOSEN_XY) if both else "")
 
 
 def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int, dates: bool) -> ScenarioError:
@@ -92,9 +92,9 @@ def says_lonlat(head: str) -> bool:
 
 
 def _lonlat(rows: Table) -> bool:
-    found = set(rows.titles)
-    on_plane = not found.isdisjoint((*X, *(f"{kind}_x" for kind in SUMO)))
-    return not on_plane and not found.isdisjoint(LON)
+    titles = set(rows.titles)
+    on_plane = not titles.isdisjoint((*X, *(f"{kind}_x" for kind in SUMO)))
+    return not on_plane and not titles.isdisjoint(LON)
 
 
 def _both(rows: Table) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import IO
 
-from mobilenet.tracks.samples import EARLIEST_EPOCH_S, LATEST_EPOCH_S, Recorded, Sink
+from mobilenet.tracks.samples import EARLIEST_EPOCH_S, LATEST_EPOCH_S, RecordedSamples, Sink
 from mobilenet.tracks.source import short
 from mobilenet.tracks.table import as_number, no_number
 from mobilenet.tracks.xml import Attributes, Xml
@@ -76,10 +76,10 @@ class _Reader:
         return free
 
 
-def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
+def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
     reader = _Reader(file)
     reader.xml.parse(stream)
-    return reader.sink.recorded("gpx", True, dates=True)
+    return reader.sink.finish("gpx", True, dates=True)
 
 
 def seconds(text: str) -> float:

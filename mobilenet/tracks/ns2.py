@@ -17,7 +17,7 @@ from math import hypot
 from typing import IO, NamedTuple
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.tracks.samples import Recorded, Sink
+from mobilenet.tracks.samples import RecordedSamples, Sink
 from mobilenet.tracks.source import lines, short
 from mobilenet.tracks.table import as_number, no_number
 
@@ -34,33 +34,33 @@ class _Node(NamedTuple):
     commands: array[float]  # t, x, y, speed, line; t, ...
 
 
-def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
+def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
     nodes: dict[str, _Node] = {}
 
     def node(name: str) -> _Node:
         return nodes.setdefault(name, _Node({}, array("d")))
 
-    def number(line: int, found: re.Match[str], group: int, name: str) -> float:
+    def number(line: int, match: re.Match[str], group: int, name: str) -> float:
         try:
-            return as_number(found[group])
+            return as_number(match[group])
         except ValueError:
-            raise ScenarioError(f"{file}:{line}:{found.start(group) + 1}: {name}: {no_number(found[group])}") from None
+            raise ScenarioError(f"{file}:{line}:{match.start(group) + 1}: {name}: {no_number(match[group])}") from None
 
     for line, text in enumerate(lines(stream, file), 1):
-        if found := SENT.fullmatch(text.rstrip("\r\n")):
+        if match := SENT.fullmatch(text.rstrip("\r\n")):
             t_s, x, y, speed = (
-                number(line, found, group, name) for group, name in ((1, "t"), (3, "x"), (4, "y"), (5, "speed"))
+                number(line, match, group, name) for group, name in ((1, "t"), (3, "x"), (4, "y"), (5, "speed"))
             )
             if not 0 <= t_s <= 1e9:
-                raise ScenarioError(f"{file}:{line}:{found.start(1) + 1}: t: {t_s:g} s is not between 0 and 1e9")
+                raise ScenarioError(f"{file}:{line}:{match.start(1) + 1}: t: {t_s:g} s is not between 0 and 1e9")
             if not 0 <= speed < 1e6:
                 raise ScenarioError(
-                    f"{file}:{line}:{found.start(5) + 1}: speed: got {speed:g} m/s, expected a number ≥ 0"
+                    f"{file}:{line}:{match.start(5) + 1}: speed: got {speed:g} m/s, expected a number ≥ 0"
                 )
-            node(found[2]).commands.extend((t_s, x, y, speed, line))
-        elif found := PLACE.fullmatch(text.rstrip("\r\n")):
-            if found[2] != "Z":
-                node(found[1]).begins[found[2]] = (number(line, found, 3, found[2].lower()), line)
+            node(match[2]).commands.extend((t_s, x, y, speed, line))
+        elif match := PLACE.fullmatch(text.rstrip("\r\n")):
+            if match[2] != "Z":
+                node(match[1]).begins[match[2]] = (number(line, match, 3, match[2].lower()), line)
         elif "$node_(" in text and not text.lstrip().startswith("#"):
             raise ScenarioError(f"{file}:{line}:{text.index('$node_(') + 1}: {short(text.strip())}: {SHOWN}")
         elif text.lstrip().startswith("$") and not text.endswith("\n"):
@@ -68,7 +68,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
     sink = Sink(file)
     for name, each in nodes.items():
         _walk(sink, name, each)
-    return sink.recorded("ns2", False, waypoints=True)
+    return sink.finish("ns2", False, waypoints=True)
 
 
 def _walk(sink: Sink, name: str, node: _Node) -> None:

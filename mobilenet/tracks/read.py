@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.tracks import bonnmotion, csv, gpx, ns2, sumo
-from mobilenet.tracks.samples import Recorded
+from mobilenet.tracks.samples import RecordedSamples
 from mobilenet.tracks.source import head, open_tracks, path_text
 
 Format = Literal["auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion", "gpx"]
@@ -25,7 +25,7 @@ NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+)*", re.DOTALL)
 
 
-def read_tracks(path: Path, format: Format = "auto", coordinates: Coordinates = "auto") -> Recorded:
+def read_tracks(path: Path, format: Format = "auto", coordinates: Coordinates = "auto") -> RecordedSamples:
     """As the file has them: in degrees, if it does."""
     kind = recognise_format(path) if format == "auto" else format
     lonlat = None if coordinates == "auto" else coordinates == "lonlat"
@@ -64,9 +64,9 @@ def recognise_format(path: Path) -> Format:
         raise ScenarioError(
             f"{path_text(path)}:1: XML that begins with <{name[:40]}>; expected <fcd-export> (SUMO) or <gpx>"
         )
-    said = [line.strip() for line in text.splitlines()]
-    first = next((line for line in said if line and not line.startswith("#")), "")
-    if re.search(r"\$(node|god|ns)_?\b", first) or any(line.startswith("$node_(") for line in said):
+    text_lines = [line.strip() for line in text.splitlines()]
+    first = next((line for line in text_lines if line and not line.startswith("#")), "")
+    if re.search(r"\$(node|god|ns)_?\b", first) or any(line.startswith("$node_(") for line in text_lines):
         return "ns2"
     if not first:
         raise ScenarioError(f"{path_text(path)}:1: empty, expected tracks")

@@ -76,14 +76,14 @@ class Sink:
             raise self.error(line, column, f"more than {MOST_HOSTS} hosts")
         return self.numbers.setdefault(name, len(self.numbers))
 
-    def recorded(
+    def finish(
         self,
         format: str,
         lonlat: bool,
         columns: dict[str, int] | None = None,
         waypoints: bool = False,
         dates: bool = False,
-    ) -> Recorded:
+    ) -> RecordedSamples:
         """Checked and sorted; `columns`: where t, x and y are, if that is the same in all lines, from 1."""
         if not self._t:
             raise ScenarioError(f"{self.file}: contains no tracks")
@@ -99,20 +99,20 @@ class Sink:
         else:
             begins_s = 0.0
         names = list(self.numbers)
-        made = Recorded(
+        tracks = RecordedSamples(
             self.file, format, lonlat, waypoints, names, begins_s, host, t_s, x, y, line, column, columns or {}
         )
-        made.require_numbers()
+        tracks.require_numbers()
         order = np.argsort(host, kind="stable") if (np.diff(host) < 0).any() else np.arange(len(host))
-        made = replace(
-            made, **{name: getattr(made, name)[order] for name in ("host", "t_s", "x", "y", "line", "column")}
+        tracks = replace(
+            tracks, **{name: getattr(tracks, name)[order] for name in ("host", "t_s", "x", "y", "line", "column")}
         )
-        made.require_order()
-        return made
+        tracks.require_order()
+        return tracks
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedSamples:
     file: str
     format: str
     lonlat: bool
@@ -144,11 +144,11 @@ class Recorded:
 
     def refuse(self, *checks: Check) -> None:
         """Raise an error for the wrong row that comes first in the file."""
-        found = [(int(self.line[row]), int(self.column[row]), place, row) for place,
+        wrong_rows = [(int(self.line[row]), int(self.column[row]), place, row) for place,
             (wrong, _, _) in enumerate(checks)
                  for row in self._first_in_file(wrong)]  # fmt: skip
-        if found:
-            _, _, place, row = min(found)
+        if wrong_rows:
+            _, _, place, row = min(wrong_rows)
             _, name, what = checks[place]
             raise self.error(row, name, what(row))
 
@@ -208,7 +208,7 @@ class Recorded:
         )
         return centre(self.x, self.y)
 
-    def on_plane(self, origin: Origin | None) -> Recorded:
+    def on_plane(self, origin: Origin | None) -> RecordedSamples:
         if not self.lonlat:
             return self
         if origin is None:
@@ -240,10 +240,10 @@ class Recorded:
         )
 
 
-def _in_other_units(told: float) -> str:
-    unit = next(unit for power, unit in enumerate(OTHER_UNITS, 1) if told < LATEST_EPOCH_S * 1000.0**power)
-    shown = f"{told:.0f}" if told.is_integer() else f"{told:.15g}"
-    return f"{shown} is beyond the year 9999; are these {unit}? expected seconds"
+def _in_other_units(number: float) -> str:
+    unit = next(unit for power, unit in enumerate(OTHER_UNITS, 1) if number < LATEST_EPOCH_S * 1000.0**power)
+    text = f"{number:.0f}" if number.is_integer() else f"{number:.15g}"
+    return f"{text} is beyond the year 9999; are these {unit}? expected seconds"
 
 
 def _infinite(values: Floats, i: int) -> str:

@@ -100,7 +100,7 @@ def read_sites(path: Path) -> Sites:
         places: dict[tuple[float, float], int] = {}
         called_so: dict[str, int] = {}  # name -> line
         lines: list[int] = []
-        found: list[tuple[float, float]] = []
+        positions: list[tuple[float, float]] = []
         merged = 0
         for line, fields in rows.rows():
             place = (_coordinate(rows, line, a, fields, lonlat, 180), _coordinate(rows, line, b, fields, lonlat, 85))
@@ -121,7 +121,7 @@ def read_sites(path: Path) -> Sites:
                 )
             places[place] = len(names)
             called_so[name] = line
-            found.append(place)
+            positions.append(place)
             names.append(name)
             lines.append(line)
             if len(names) > MOST_STATIONS:
@@ -130,7 +130,7 @@ def read_sites(path: Path) -> Sites:
                 )
     if not names:
         raise ScenarioError(f"{path_text(path)}: contains no stations")
-    at = np.array(found, float)
+    at = np.array(positions, float)
     return Sites(path_text(path), lonlat, names, at[:, 0], at[:, 1], lines, merged)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import IO
 
-from mobilenet.tracks.samples import Recorded, Sink
+from mobilenet.tracks.samples import RecordedSamples, Sink
 from mobilenet.tracks.table import as_number, no_number
 from mobilenet.tracks.xml import Attributes, Xml
 
@@ -21,7 +21,7 @@ WHO = ("vehicle", "person")
 GEO = re.compile(r'<fcd-output\.geo\s+value="(true|1|t|yes|on|x)"', re.IGNORECASE)
 
 
-def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
+def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
     sink = Sink(file)
     time_s: float | None = None
 
@@ -56,7 +56,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> Recorded:
 
     xml = Xml(file, start)
     xml.parse(stream)
-    return sink.recorded("sumo_fcd", says_lonlat("".join(xml.comments)) if lonlat is None else lonlat)
+    return sink.finish("sumo_fcd", says_lonlat("".join(xml.comments)) if lonlat is None else lonlat)
 
 
 def says_lonlat(head: str) -> bool:

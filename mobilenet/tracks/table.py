@@ -34,9 +34,9 @@ class Table:
         first = next(text, "")
         separator = max(SEPARATORS, key=first.count)
         self._reader = csv.reader(_with(first, text), delimiter=separator, strict=True)
-        given = next(self._reader, []) if titles is None else list(titles)
+        header = next(self._reader, []) if titles is None else list(titles)
         self._begun = 2  # the line where the row begins that is read next
-        self.titles = [title.strip().lower() for title in given]
+        self.titles = [title.strip().lower() for title in header]
         if not any(self.titles):
             raise ScenarioError(f"{file}:1: empty, expected a line with the names of the columns")
 
@@ -58,8 +58,8 @@ class Table:
             place = self.find(instead)
         if place is None:
             also = f" (or {', '.join((*titles[1:], *instead))})" if len(titles) + len(instead) > 1 else ""
-            shown = ", ".join(title if title.isprintable() else short(title) for title in self.titles)
-            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}{also}, only: {shown[:200]}")
+            names = ", ".join(title if title.isprintable() else short(title) for title in self.titles)
+            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}{also}, only: {names[:200]}")
         return place
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -92,7 +92,7 @@ class Table:
             raise self.error(line, column, name, f"{short(text)} is not a finite number")
         return value
 
-    def broken(self, error: csv.Error) -> ScenarioError:
+    def problem(self, error: csv.Error) -> ScenarioError:
         if "end of data" in str(error):
             return ScenarioError(f"{self.file}:{self._begun}: a quotation mark is opened here and never closed")
         return _csv_problem(self.file, max(1, self._reader.line_num), error)
@@ -126,13 +126,13 @@ def no_number(text: str) -> str:
 @contextmanager
 def table(path: Path, titles: Sequence[str] | None = None) -> Iterator[Table]:
     """An opened table; errors of its form have a line."""
-    found: Table | None = None
+    reader: Table | None = None
     try:
         with open_tracks(path) as stream:
-            found = Table(path_text(path), lines(stream, path_text(path)), titles)
-            yield found
+            reader = Table(path_text(path), lines(stream, path_text(path)), titles)
+            yield reader
     except csv.Error as error:
-        raise (_csv_problem(path_text(path), 1, error) if found is None else found.broken(error)) from None
+        raise (_csv_problem(path_text(path), 1, error) if reader is None else reader.problem(error)) from None
 
 
 def _with(first: str, rest: Iterator[str]) -> Iterator[str]:

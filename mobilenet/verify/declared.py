@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.expected.by_kind import declared_manifest, derive, expectations_of, lossy_cuts
-from mobilenet.expected.expectations import Expected, LossyCut, ProcessPlan
+from mobilenet.expected.expectations import Expectations, LossyCut, ProcessPlan
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario.processes import ProcessProgram, ProcessScenario
@@ -38,14 +38,14 @@ BOUNDS = ("heard_every_s", "rest_within_s", "no_rest_because")  # of the promise
 LONGEST = 80  # characters of a value in an error
 
 
-def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | ProcessPlan:
+def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expectations | ProcessPlan:
     """Raise RunError unless the two agree. Return what is expected of the record. The manifest is given the bounds
     that follow from the scenario.
     """
     try:
         scenario = read_source(directory / "scenario.yaml")
         promised = declared_manifest(scenario)
-        told, found = derive(scenario)
+        entries, plan = derive(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
     if strangers := sorted(set(manifest["promises"]) - set(promised["promises"]) - set(BOUNDS)):
@@ -53,7 +53,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
         raise RunError(f"{directory / 'manifest.json'}: damaged: {what}, but no run of this scenario has this entry")
     manifest["promises"] |= {name: value for name, value in promised["promises"].items() if name in BOUNDS}
     wrong = [(name, _at(manifest, name), value) for name, value in _leaves("", promised)]
-    wrong += [(name, manifest[name], value) for name, value in told.items() if name in manifest]
+    wrong += [(name, manifest[name], value) for name, value in entries.items() if name in manifest]
     for name, is_told, value in wrong:
         if is_told != value:
             name, is_told, value = _first_difference(name, is_told, value)
@@ -64,7 +64,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expected | Pr
     problem = _manifest_problem(manifest, scenario)
     if problem is not None:
         raise RunError(f"{directory / 'manifest.json'}: damaged: {problem}")
-    return found
+    return plan
 
 
 def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
@@ -98,9 +98,9 @@ def _manifest_problem(manifest: dict[str, Any], scenario: Any) -> str | None:
     if clocked is not None and not _are_processes(clocked, manifest["processes"]):
         return f"own_clock is {_short(clocked)}, expected a list of processes from p0 to p{manifest['processes'] - 1}"
     own = manifest.get("own_metrics", {})
-    wanted = {reference.rpartition(":")[2] for reference in getattr(scenario, "metrics", ())}
-    if not isinstance(own, dict) or set(own) != wanted:
-        return f"own_metrics is {_short(own)}, but scenario.yaml names {', '.join(sorted(wanted)) or 'none'}"
+    metric_names = {reference.rpartition(":")[2] for reference in getattr(scenario, "metrics", ())}
+    if not isinstance(own, dict) or set(own) != metric_names:
+        return f"own_metrics is {_short(own)}, but scenario.yaml names {', '.join(sorted(metric_names)) or 'none'}"
     return None
 
 
@@ -133,14 +133,14 @@ def _repeats(command: Any, scenario: Any) -> bool:
         return False
     if re.fullmatch(SWARM, command):
         return _is_of_swarm(command, scenario)
-    found = re.fullmatch(r"mobilenet \w+ (\$?)(.*?/scenario\.yaml'?) --out .*", command, re.DOTALL)
-    if found is None or isinstance(scenario, AdversarySchedule):
+    match = re.fullmatch(r"mobilenet \w+ (\$?)(.*?/scenario\.yaml'?) --out .*", command, re.DOTALL)
+    if match is None or isinstance(scenario, AdversarySchedule):
         return False
     try:  # as quoted() writes it, with characters that cannot be seen spelled out
-        if found.group(1):
-            path = found.group(2)[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+        if match.group(1):
+            path = match.group(2)[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
         else:
-            (path,) = shlex.split(found.group(2))
+            (path,) = shlex.split(match.group(2))
     except ValueError:
         return False
     name = path.removesuffix("/scenario.yaml")
@@ -152,13 +152,13 @@ def _is_of_swarm(command: str, scenario: Any) -> bool:
     records no positions.
     """
     words = [word for word in shlex.split(command)[2:] if word != "--allow-code"]
-    told = dict(zip(words[::2], words[1::2], strict=True))
-    protocol, name = told.get("--protocol", DEFAULT), scenario.protocol.name
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    protocol, name = options.get("--protocol", DEFAULT), scenario.protocol.name
     if getattr(scenario.protocol, "repair", "none") != "none":
         name = SELECTIVE
-    fits = name == ("program" if "--command" in told else "own" if ":" in protocol else protocol)
-    fits = fits and (told["--count"], told["--seed"]) == ("1", str(scenario.seed))
-    backbone = told.get("--backbone", "tree")
+    fits = name == ("program" if "--command" in options else "own" if ":" in protocol else protocol)
+    fits = fits and (options["--count"], options["--seed"]) == ("1", str(scenario.seed))
+    backbone = options.get("--backbone", "tree")
     if isinstance(scenario, AdversarySchedule):
         return fits and scenario.backbone == backbone
     if isinstance(scenario, ProcessScenario):
@@ -167,7 +167,7 @@ def _is_of_swarm(command: str, scenario: Any) -> bool:
     fits = fits and scenario.name == "swarm" and scenario.stations.backbone.kind == backbone
     fits = fits and record.positions_interval_s is None and not record.frames and not record.messages
     radio = (wireless.mac == "acking", wireless.model == "sinr")
-    return bool(fits and radio == ("--mac" in told, "--radio" in told))
+    return bool(fits and radio == ("--mac" in options, "--radio" in options))
 
 
 def scenario_of(directory: Path) -> Any:
@@ -183,7 +183,7 @@ def warnings_by(scenario: Any) -> list[str]:
     return warnings_on(lossy_cuts(scenario))
 
 
-def expected_by(scenario: Any) -> Expected | ProcessPlan:
+def expected_by(scenario: Any) -> Expectations | ProcessPlan:
     """What is expected of its record."""
     try:
         return expectations_of(scenario)
@@ -204,15 +204,15 @@ def _at(manifest: dict[str, Any], path: str) -> Any:
     return value
 
 
-def _first_difference(name: str, found: Any, value: Any) -> tuple[str, Any, Any]:
+def _first_difference(name: str, actual: Any, value: Any) -> tuple[str, Any, Any]:
     """Return the first place where two long values differ, and both values there."""
-    if isinstance(found, dict) and isinstance(value, dict):
-        key = next(key for key in (*value, *found) if found.get(key) != value.get(key))
-        return f"{name}.{key}", found.get(key), value.get(key)
-    if isinstance(found, list) and isinstance(value, list) and len(found) == len(value):
-        place = next(i for i in range(len(value)) if found[i] != value[i])
-        return f"{name}[{place}]", found[place], value[place]
-    return name, found, value
+    if isinstance(actual, dict) and isinstance(value, dict):
+        key = next(key for key in (*value, *actual) if actual.get(key) != value.get(key))
+        return f"{name}.{key}", actual.get(key), value.get(key)
+    if isinstance(actual, list) and isinstance(value, list) and len(actual) == len(value):
+        place = next(i for i in range(len(value)) if actual[i] != value[i])
+        return f"{name}[{place}]", actual[place], value[place]
+    return name, actual, value
 
 
 def _short(value: Any) -> str:

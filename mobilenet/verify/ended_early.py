@@ -34,7 +34,7 @@ def record_so_far_problem(run: Evidence) -> str | None:
     if problem is not None:
         return problem
     before = np.flatnonzero(positions.numbers("time_ns") < max(end_ns, 1))
-    places = {name: positions.picked(name, before) for name in positions}
+    places = {name: positions.pick(name, before) for name in positions}
     return (
         falling_problem(run.samples)
         or cells_problem(run.events)

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.packets.passed import Captures
-from mobilenet.rundir.kinds import PROCESSES, kind_of
+from mobilenet.rundir.kinds import PROCESSES, run_kind
 from mobilenet.rundir.pcap import read_captures
 from mobilenet.rundir.reader import RunError, read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of
@@ -42,8 +42,8 @@ from mobilenet.verify.basis.verdict import (
     VALID,
     Answer,
     Verdict,
+    early_end,
     early_verdicts,
-    ended_early,
 )
 from mobilenet.verify.basis.waiting import nonempty_buffers, waiting
 from mobilenet.verify.basis.wellformed import events_problem, record_problem, require_manifest, rows_problem
@@ -112,7 +112,7 @@ def verify(
     positions: Columns,
     counters: dict[str, Any],
     manifest: dict[str, Any],
-    expected: Expected | ProcessPlan | None = None,
+    expected: Expectations | ProcessPlan | None = None,
     tables: Mapping[str, Columns] | None = None,
     captures: Captures | None = None,
 ) -> dict[str, Verdict]:
@@ -127,13 +127,13 @@ def verify(
     others = None if tables is None else {name: Table.of(columns) for name, columns in tables.items()}
     columns = (Table.of(events), Table.of(samples), Table.of(positions))
     run = Evidence(*columns, counters, manifest, expected, plan, others, captures)
-    if kind_of(manifest) is PROCESSES:
+    if run_kind(manifest) is PROCESSES:
         verdicts = verify_processes(run)
-        said = _lines_problem(run)
-        if verdicts["record"].answer == "valid" and said is not None:
-            verdicts["record"] = Verdict("violated", said)
+        problem = _lines_problem(run)
+        if verdicts["record"].answer == "valid" and problem is not None:
+            verdicts["record"] = Verdict("violated", problem)
         return _apply_doubt(verdicts, run)
-    if (error := ended_early(manifest)) is not None:
+    if (error := early_end(manifest)) is not None:
         return _verdicts_on_early_end(error, run)
     if (damage := record_problem(run)) is not None:
         unreadable = Verdict("unknown", "the record is damaged")
@@ -181,7 +181,7 @@ def _verdicts(run: Evidence) -> dict[str, Verdict]:
             of_broadcasts["fifo_order"] = _fifo_order(events, promises, judge.deliveries == 0)
         verdicts |= {check: of_broadcasts[check] for check in judged_checks(promises) if check in of_broadcasts}
     of_programs = run.manifest.get("real_time") is not None and promises["broadcast"] is None
-    idle = of_programs and "datagram" not in Table.of(events).coded("event").words
+    idle = of_programs and "datagram" not in Table.of(events).column("event").words
     sound = Verdict("unknown", "no program sent a datagram") if idle else VALID
     verdicts["conservation"] = sound if lost is None else Verdict("violated", lost)
     verdicts["drained"] = _drained_verdict(run, restless)
@@ -255,10 +255,10 @@ def _lines_problem(run: Evidence) -> str | None:
 def _judge(run: Evidence, is_over: bool) -> BroadcastJudge:
     """The judge of what is promised, done; `is_over`: nothing is in transit any more, so what is owed is due."""
     promises, expected = run.promises, run.expected
-    asked = {check for check in judged_checks(promises) if check in SAFETY or check == "delivery" and is_over}
+    checks = {check for check in judged_checks(promises) if check in SAFETY or check == "delivery" and is_over}
     reach = None if expected is None or expected.hosts is None else Reach(run.positions, expected)
     gap_after_s, heard_every_s = promises["gap_after_s"], promises["heard_every_s"]
-    return judge_events(run.events, gap_after_s, heard_every_s, run.conduct, frozenset(asked), reach)
+    return judge_events(run.events, gap_after_s, heard_every_s, run.conduct, frozenset(checks), reach)
 
 
 def judged_checks(promises: dict[str, Any]) -> tuple[str, ...]:
@@ -305,7 +305,7 @@ def _broadcast_verdicts(judge: BroadcastJudge, is_over: bool) -> dict[str, Verdi
             verdicts[check] = Verdict("violated", judge.violations[check])
         else:
             verdicts[check] = NOTHING_DELIVERED if idle and check != "gaps" else VALID
-    owed = next(judge.undelivered(), None)
+    owed = next(judge.missing_deliveries(), None)
     if not is_over:
         verdicts["delivery"] = NOT_QUIESCENT
     elif owed is not None:
@@ -319,12 +319,12 @@ def _last_sizes(samples: Columns, manifest: dict[str, Any]) -> dict[tuple[str, s
     """How much each buffer held at the end, by node and buffer, in their order."""
     buffers = {kind: {*BUFFERS, *names} for kind, names in buffers_of(manifest).items()}
     table = Table.of(samples)
-    node, quantity = table.coded("node"), table.coded("quantity")
+    node, quantity = table.column("node"), table.column("quantity")
     rows = quantity.rows(*BUFFERS, *(name for names in buffers.values() for name in names))
     last = np.full((len(node.words), len(quantity.words)), -1)
     last[node.codes[rows], quantity.codes[rows]] = rows  # of several rows the last one stays
     rows = last[last >= 0]
-    columns = (table.picked(name, rows) for name in ("node", "quantity", "value"))
+    columns = (table.pick(name, rows) for name in ("node", "quantity", "value"))
     sizes = {
         (node, name): value
         for node, name, value in zip(*columns, strict=True)
@@ -339,8 +339,8 @@ def _unsampled_node(
     """A host that joined, or the station that answered it, of which no buffer is known, though it has some."""
     sampled = {node for node, _ in sizes}
     table = Table.of(events)
-    joins = table.coded("event").rows("join")
-    for names in zip(table.picked("node", joins), table.picked("station", joins), strict=True):
+    joins = table.column("event").rows("join")
+    for names in zip(table.pick("node", joins), table.pick("station", joins), strict=True):
         for name in names:
             if name is not None and name not in sampled and buffers.get(name[:1], BUFFERS):
                 return str(name)

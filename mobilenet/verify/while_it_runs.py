@@ -23,7 +23,7 @@ from mobilenet.verify.judge import delivers_to_all, judged_checks
 NEVER_HEARD_S = 1e9  # that a host was surely heard shows only when the run is over
 
 
-class Found(NamedTuple):
+class FirstViolation(NamedTuple):
     """The first violation of a property."""
 
     check: str
@@ -45,17 +45,17 @@ class SafetyJudge:
         self._promises = promises
         self._conduct = conduct
         self._senders = senders
-        self._asked = frozenset(judged_checks(promises)) if promises["broadcast"] is not None else frozenset()
-        self.told: set[str] = set()
+        self._checks = frozenset(judged_checks(promises)) if promises["broadcast"] is not None else frozenset()
+        self.reported_checks: set[str] = set()
         self._begin()
 
     def _begin(self) -> None:
         events, promises = self._columns(), self._promises
-        asks_order = "causal_order" in self._asked
+        asks_order = "causal_order" in self._checks
         self._judge = BroadcastJudge(
             events, promises["gap_after_s"], NEVER_HEARD_S, self._conduct, asks_order, self._senders
         )
-        self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._asked else None
+        self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._checks else None
 
     def admit(self, senders: Sequence[str]) -> None:
         """There may be others from now on: all is judged again, and what was reported is not reported again."""
@@ -63,26 +63,28 @@ class SafetyJudge:
             self._senders = list(senders)
             self._begin()
 
-    def look(self) -> Found | None:
+    def look(self) -> FirstViolation | None:
         """The first violation among the events since the last look, of a property of which none was reported."""
-        if not self._asked:
+        if not self._checks:
             return None
-        found = self._look()
-        if found is not None and self._promises["gap_after_s"] is not None:
+        violation = self._look()
+        if violation is not None and self._promises["gap_after_s"] is not None:
             self._begin()
-            found = self._look()
-        if found is not None:
-            self.told.add(found.check)
-        return found
+            violation = self._look()
+        if violation is not None:
+            self.reported_checks.add(violation.check)
+        return violation
 
-    def _look(self) -> Found | None:
+    def _look(self) -> FirstViolation | None:
         self._columns()  # all as long as each other
         self._judge.judge()
-        found = [
-            Found(check, self._judge.violations[check], row)
+        violations = [
+            FirstViolation(check, self._judge.violations[check], row)
             for check, row in self._judge.rows.items()
-            if check in SAFETY and check in self._asked
+            if check in SAFETY and check in self._checks
         ]
         if self._fifo is not None and (problem := self._fifo.judge()) is not None:
-            found.append(Found("fifo_order", problem, self._fifo.row))
-        return min((one for one in found if one.check not in self.told), key=lambda one: one.row, default=None)
+            violations.append(FirstViolation("fifo_order", problem, self._fifo.row))
+        return min(
+            (one for one in violations if one.check not in self.reported_checks), key=lambda one: one.row, default=None
+        )

@@ -29,7 +29,7 @@ from mobilenet.why.kinds import (
 )
 from mobilenet.why.record import ARRIVED, NONE, QUEUED, RECEIVED, TIMER
 from mobilenet.why.stories import Stories
-from mobilenet.why.stretches import Stretch, clipped, cut, filled
+from mobilenet.why.stretches import Stretch, clip, cut, fill
 
 CONFIRMED = "handoff_end"
 
@@ -86,10 +86,10 @@ class Interruptions:
         if self._tick_ns and begin_ns % self._tick_ns == 0:
             noticed_ns = max(one.last_ns, begin_ns - self._tick_ns)
         blank = Stretch(one.last_ns, begin_ns, OLD_SESSION, HOST, one.host)
-        found = self._in_states(blank, ())
-        if noticed_ns < begin_ns and not any(stretch.end_ns > noticed_ns for stretch in found):
-            found.append(blank._replace(begin_ns=noticed_ns, kind=DETECTION))
-        return filled(found, one.last_ns, begin_ns, blank)
+        stretches = self._in_states(blank, ())
+        if noticed_ns < begin_ns and not any(stretch.end_ns > noticed_ns for stretch in stretches):
+            stretches.append(blank._replace(begin_ns=noticed_ns, kind=DETECTION))
+        return fill(stretches, one.last_ns, begin_ns, blank)
 
     def _in_states(self, blank: Stretch, but: Collection[str]) -> list[Stretch]:
         """The parts of a stretch in which its host was down, out of coverage or between two sessions."""
@@ -102,8 +102,8 @@ class Interruptions:
     def _after(self, one: Interruption) -> list[Stretch]:
         """From the confirmation to the first delivery."""
         message = self._first[one.host, one.first_ns]
-        story = clipped(self._stories.of(message, one.host), one.end_ns, one.first_ns)
-        return filled(story, one.end_ns, one.first_ns, Stretch(0, 0, IDLE, HOST, one.host, reason=message))
+        story = clip(self._stories.of(message, one.host), one.end_ns, one.first_ns)
+        return fill(story, one.end_ns, one.first_ns, Stretch(0, 0, IDLE, HOST, one.host, reason=message))
 
     def _setup(self, one: Interruption, row: int) -> list[Stretch]:
         """From the beginning to the confirmation, walked backwards through the handlers."""
@@ -134,7 +134,7 @@ class Interruptions:
         if message is not None:  # what confirmed it began with a broadcast
             blank = blank._replace(kind=IDLE, reason=message)
         out = [*self._in_states(blank, (HANDOFF,)), *(stretch for stretch in out if stretch.length_ns > 0)]
-        return filled(out, one.begin_ns, one.end_ns, blank)
+        return fill(out, one.begin_ns, one.end_ns, blank)
 
     def _attempts(self, out: list[Stretch], queued: int, receiver: str, begin_ns: int, answer: int) -> tuple[int, int]:
         """The frames of this kind that a timer repeated, backwards; returns when the first of them was queued, and the
@@ -178,9 +178,9 @@ class Interruptions:
         return record.outcome(rows[-1], node) if rows else RECEIVED
 
 
-def parts_of(found: Iterable[Stretch]) -> dict[Part, int]:
+def parts_of(stretches: Iterable[Stretch]) -> dict[Part, int]:
     """The time of each kind and leg, the largest first."""
     parts: Counter[Part] = Counter()
-    for stretch in found:
+    for stretch in stretches:
         parts[stretch.kind, stretch.leg] += stretch.length_ns
     return dict(parts.most_common())

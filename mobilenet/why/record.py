@@ -56,7 +56,7 @@ class Record:
         self.size_bytes: list[int] = causes["size_bytes"]
         self.window: list[str] = causes["window"]
         self.messages: list[tuple[str, ...]] = []
-        self._heard: list[str] = causes["heard"]
+        self._receptions: list[str] = causes["heard"]
         self._outcomes: dict[int, dict[str, str]] = {}  # of the rows that were asked for
         handlers = [row for row, step in enumerate(self.step) if step in HANDLERS]
         self._handlers = handlers
@@ -132,17 +132,17 @@ class Record:
         row = self._handlers[place]
         return row if self.time_ns[row] == time_ns else NONE
 
-    def heard(self, row: int) -> dict[str, str]:
+    def outcomes(self, row: int) -> dict[str, str]:
         """What became of a transmission at each node within its reach."""
-        found = self._outcomes.get(row)
-        if found is None:
-            pairs = (entry.partition(":") for entry in self._heard[row].split())
-            found = self._outcomes[row] = {node: outcome or RECEIVED for node, _, outcome in pairs}
-        return found
+        outcomes = self._outcomes.get(row)
+        if outcomes is None:
+            pairs = (entry.partition(":") for entry in self._receptions[row].split())
+            outcomes = self._outcomes[row] = {node: outcome or RECEIVED for node, _, outcome in pairs}
+        return outcomes
 
     def outcome(self, queued: int, node: str) -> str:
         """What became of a frame at a node: received, or the outcome of its last transmission."""
-        outcomes = [self.heard(row).get(node, OUT_OF_RANGE) for row in self.sent_rows.get(queued, ())]
+        outcomes = [self.outcomes(row).get(node, OUT_OF_RANGE) for row in self.sent_rows.get(queued, ())]
         return RECEIVED if RECEIVED in outcomes else outcomes[-1] if outcomes else "never_sent"
 
     def is_received(self, row: int, node: str) -> bool:
@@ -152,4 +152,4 @@ class Record:
         if self.step[row] != SENT or self.to[row] not in ("", node):
             return False
         is_other_kind = self.node[row][0] != node[0]  # stations ignore the frames of stations, and hosts those of hosts
-        return is_other_kind and self.heard(row).get(node) == RECEIVED
+        return is_other_kind and self.outcomes(row).get(node) == RECEIVED

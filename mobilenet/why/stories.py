@@ -40,7 +40,7 @@ from mobilenet.why.kinds import (
 )
 from mobilenet.why.record import ACKNOWLEDGED, NONE, RECEIVED, SENT, TIMER, Delivery, Record
 from mobilenet.why.states import States
-from mobilenet.why.stretches import Stretch, behind, clipped, cut, filled, leg_at
+from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
 from mobilenet.why.wires import departures
 
 WAITING = frozenset((RETRY, TIMER_WAIT, UNEXPLAINED, PROGRAM, ELSEWHERE))  # what the state of a host explains better
@@ -116,7 +116,7 @@ class Stories:
         way = self._way(arrival, one.message, one.node, one.node)
         arrived_ns = record.time_ns[arrival]
         held = [] if arrived_ns >= one.time_ns else self._hold(one, arrived_ns, arrival)
-        return self._with_states(clipped(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
+        return self._with_states(clip(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
 
     def _arrival_at_receiver(self, one: Delivery) -> int:
         record = self.record
@@ -140,8 +140,8 @@ class Stories:
             return [Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)]
         blocker = self._blocker(one)
         if blocker is not None:
-            story = behind(clipped(self.of(blocker.message, one.node), from_ns, to_ns), blocker.message)
-            return filled(story, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
+            story = behind(clip(self.of(blocker.message, one.node), from_ns, to_ns), blocker.message)
+            return fill(story, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
         return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
     def _blocker(self, one: Delivery) -> Delivery | None:
@@ -168,11 +168,11 @@ class Stories:
         if node == receiver:
             return self._new_way(row, message, node, receiver)
         key = (row, message, receiver if (row, message) in self._personal else "")
-        found = self._ways.get(key)
-        if found is None:
-            found = self._new_way(row, message, node, receiver)
-            self._ways[row, message, receiver if (row, message) in self._personal else ""] = found
-        return found
+        way = self._ways.get(key)
+        if way is None:
+            way = self._new_way(row, message, node, receiver)
+            self._ways[row, message, receiver if (row, message) in self._personal else ""] = way
+        return way
 
     def _new_way(self, row: int, message: str, node: str, receiver: str) -> list[Stretch]:
         out: list[Stretch] = []  # backwards
@@ -295,9 +295,9 @@ class Stories:
                     receiver = node if errand.target[0] == "s" else errand.target
                     way = self._way(row, other, node, receiver)
                     way = self._with_states(way, record.broadcasts[other].node, receiver)
-                    story = behind(clipped(way, begin_ns, end_ns), other)
+                    story = behind(clip(way, begin_ns, end_ns), other)
                     blank = Stretch(0, 0, ORDER, leg, holder, row, held_by=other)
-                    out.extend(reversed(filled(story, begin_ns, end_ns, blank)))
+                    out.extend(reversed(fill(story, begin_ns, end_ns, blank)))
                     break
             part: list[Stretch] = []
             if is_own:
@@ -323,7 +323,7 @@ class Stories:
             for a, b, station in self.states.stations(target, begin_ns, end_ns)
             if station != holder
         ]
-        return filled(away, begin_ns, end_ns, rest)
+        return fill(away, begin_ns, end_ns, rest)
 
     # --- states of hosts
 
@@ -354,7 +354,7 @@ class Stories:
             for since_ns, until_ns, station in served
             for a, b, _ in self.states.between(station, since_ns, until_ns)
         ]
-        return filled(off, begin_ns, end_ns, stretch)
+        return fill(off, begin_ns, end_ns, stretch)
 
     def _in_states(self, stretch: Stretch, host: str) -> Iterator[Stretch]:
         """The stretch, in parts: those in which the host was in a state are called by it."""

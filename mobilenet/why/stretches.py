@@ -42,7 +42,7 @@ def cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
     return Stretch._make((begin_ns, max(begin_ns, min(stretch[1], end_ns)), *stretch[2:]))
 
 
-def clipped(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
+def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
     """The part of a story between two times. Called for each message in a chain: most stretches lie within."""
     out: list[Stretch] = []
     for stretch in story:
@@ -60,7 +60,7 @@ def behind(story: Iterable[Stretch], message: str) -> list[Stretch]:
     return [stretch if stretch[7] else Stretch._make((*stretch[:7], message)) for stretch in story]
 
 
-def filled(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:
+def fill(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:
     """A story from one time to the other: what it leaves open is like `blank`."""
     out: list[Stretch] = []
     at_ns = begin_ns

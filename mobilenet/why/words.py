@@ -146,7 +146,7 @@ class Words:
         for start_ns, one in self._on_air[first:]:
             if start_ns >= record.end_ns[row]:
                 return
-            if one != row and record.end_ns[one] > record.start_ns[row] and node in record.heard(one):
+            if one != row and record.end_ns[one] > record.start_ns[row] and node in record.outcomes(one):
                 yield one
 
 

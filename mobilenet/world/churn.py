@@ -69,7 +69,7 @@ class ChurnParameters(Parameters):
     )
 
     @model_validator(mode="after")
-    def _alternating(self) -> ChurnParameters:
+    def _require_alternation(self) -> ChurnParameters:
         last: dict[str, ListedChange] = {}
         for change in sorted(self.changes, key=lambda change: change.at_s):
             before = last.get(change.host)
@@ -93,25 +93,25 @@ def changes(parameters: ChurnParameters | None, seed: int, hosts: int, end_ns: i
         host = number(entry.host)
         listed.setdefault(host, []).append(Change(ns(entry.at_s), host, entry.kind))
     absent: set[int] = set()
-    found: list[Change] = []
+    all_changes: list[Change] = []
     for host in range(hosts):
         own = listed.get(host) or _random(parameters, Stream(seed, "churn", f"h{host}"), host, end_ns)
         if own and own[0].kind == "join":
             absent.add(host)
-        found += [change for change in own if change.at_ns < end_ns]
-    return Plan(frozenset(absent), sorted(found))
+        all_changes += [change for change in own if change.at_ns < end_ns]
+    return Plan(frozenset(absent), sorted(all_changes))
 
 
 def _random(parameters: ChurnParameters, stream: Stream, host: int, end_ns: int) -> list[Change]:
     """Return the changes up to the first after the end, which gives the host's initial state."""
     member = stream.random() < parameters.initial_fraction
-    found: list[Change] = []
+    drawn_changes: list[Change] = []
     at_ns = 0
     while at_ns < end_ns:
         if member and parameters.leave_rate_per_host_per_min == 0:
             break
         mean_s = 60 / parameters.leave_rate_per_host_per_min if member else parameters.mean_away_s
         at_ns += max(MILLISECOND, ns(stream.exponential(mean_s)))
-        found.append(Change(at_ns, host, "leave" if member else "join"))
+        drawn_changes.append(Change(at_ns, host, "leave" if member else "join"))
         member = not member
-    return found
+    return drawn_changes

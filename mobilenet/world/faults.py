@@ -85,31 +85,31 @@ FaultsParameters = Annotated[Faults, Field(discriminator="schedule")]
 
 def outages(faults: Faults | None, seed: int, hosts: int, end_ns: int) -> list[Outage]:
     """All outages that begin before `end_ns`, in order."""
-    found: list[Outage] = []
+    all_outages: list[Outage] = []
     if isinstance(faults, PaperFaults):
         stream = Stream(seed, "faults", faults.station)
         at_s, lasts_s = faults.first_at_s, faults.first_duration_s
         while ns(at_s) < end_ns:
-            found.append(Outage(ns(at_s), ns(lasts_s), None, number(faults.station), stream.random()))
+            all_outages.append(Outage(ns(at_s), ns(lasts_s), None, number(faults.station), stream.random()))
             at_s, lasts_s = at_s + faults.every_s, lasts_s + faults.duration_step_s
     elif isinstance(faults, ExplicitFaults):
         listed = (
             Outage(ns(fault.at_s), ns(fault.duration_s), number(fault.host), None, 0.0) for fault in faults.outages
         )
-        found = [outage for outage in listed if outage.at_ns < end_ns]
+        all_outages = [outage for outage in listed if outage.at_ns < end_ns]
     elif faults is not None:
         for host in range(hosts):
-            found += _random(faults, Stream(seed, "faults", f"h{host}"), host, end_ns)
-    return sorted(found, key=lambda outage: (outage.at_ns, -1 if outage.host is None else outage.host))
+            all_outages += _random(faults, Stream(seed, "faults", f"h{host}"), host, end_ns)
+    return sorted(all_outages, key=lambda outage: (outage.at_ns, -1 if outage.host is None else outage.host))
 
 
 def _random(faults: RandomFaults, stream: Stream, host: int, end_ns: int) -> list[Outage]:
-    found: list[Outage] = []
+    drawn_outages: list[Outage] = []
     at_ns = 0
     while True:
         at_ns += max(MILLISECOND, ns(stream.exponential(60 / faults.rate_per_host_per_min)))
         if at_ns >= end_ns:
-            return found
+            return drawn_outages
         lasts_ns = max(MILLISECOND, ns(stream.exponential(faults.mean_duration_s)))
-        found.append(Outage(at_ns, lasts_ns, host, None, 0.0))
+        drawn_outages.append(Outage(at_ns, lasts_ns, host, None, 0.0))
         at_ns += lasts_ns

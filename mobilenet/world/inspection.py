@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobilenet.tracks.projection import Floats
-from mobilenet.tracks.samples import Recorded
+from mobilenet.tracks.samples import RecordedSamples
 from mobilenet.tracks.source import short
 from mobilenet.world.attachment import Attachment, AttachmentParameters
 from mobilenet.world.tracks import Tracks, steps
@@ -66,7 +66,7 @@ class Cells:
 
 @dataclass
 class Inspection:
-    recorded: Recorded
+    recorded: RecordedSamples
     host_s: float
     interval_s: tuple[float, float, float]  # 5, 50, 95 %
     speed_mps: tuple[float, float, float, float]  # 5, 50, 95 %, most; each second of a track counts the same
@@ -116,26 +116,26 @@ class Inspection:
         return 3600 * len(self.cells.handoffs_m) / self.host_s if self.host_s else 0.0
 
 
-class Attached(NamedTuple):
+class AttachmentRule(NamedTuple):
     """By which rule hosts attach, and its words for a caption."""
 
     attachment: Attachment
     words: str
 
 
-def nearest(stations_m: NDArray[np.float64], range_m: float) -> Attached:
+def nearest(stations_m: NDArray[np.float64], range_m: float) -> AttachmentRule:
     """The rule of a scenario that does not set it."""
     hysteresis_m = AttachmentParameters().nearer_m
     words = f"the nearest station, with a hysteresis of {hysteresis_m:g} m"
-    return Attached(Attachment(stations_m, range_m, hysteresis_m), words)
+    return AttachmentRule(Attachment(stations_m, range_m, hysteresis_m), words)
 
 
 def inspect(
-    recorded: Recorded,
+    recorded: RecordedSamples,
     stations_m: NDArray[np.float64] | None,
     range_m: float,
     max_gap_s: float = LONG_GAP_S,
-    attached: Attached | None = None,
+    attached: AttachmentRule | None = None,
 ) -> Inspection:
     """`recorded` is on the plane; `attached`: by what rule hosts attach, the nearest station in range unless given."""
     gap_s, speed_mps = steps(recorded)
@@ -155,9 +155,9 @@ def inspect(
     )  # fmt: skip
 
 
-def no_run(found: Inspection, most_s: float) -> tuple[str, str] | None:
+def no_run(inspection: Inspection, most_s: float) -> tuple[str, str] | None:
     """Why no run of at most most_s can be made of these tracks, and what would help."""
-    gap = max(found.gaps, key=lambda gap: gap.value, default=None)
+    gap = max(inspection.gaps, key=lambda gap: gap.value, default=None)
     if gap is not None and gap.value + 1 > LONGEST_GAP_S:
         return (
             (
@@ -166,13 +166,13 @@ def no_run(found: Inspection, most_s: float) -> tuple[str, str] | None:
             ),
             "split the file there",
         )
-    if found.window_s(most_s) is not None:
+    if inspection.window_s(most_s) is not None:
         return None
     why = f"no host is present for more than {LEAST_S:g} s"
-    if len(found.recorded.t_s) == len(found.recorded.names):
+    if len(inspection.recorded.t_s) == len(inspection.recorded.names):
         return f"{why}, since each has only one sample", "provide at least two samples of each host, under the same id"
     return (
-        f"{why} (the longest stay is {found.longest_s():g} s)",
+        f"{why} (the longest stay is {inspection.longest_s():g} s)",
         "provide longer tracks, or check whether the times are in seconds",
     )
 
@@ -184,13 +184,13 @@ def _since(moments_s: Floats, until_s: Floats) -> Floats:
     return np.asarray(past * until_s - np.append(0.0, np.cumsum(ordered))[past])
 
 
-def _findings(recorded: Recorded, wrong: Any, values: Floats) -> list[Finding]:
+def _findings(recorded: RecordedSamples, wrong: Any, values: Floats) -> list[Finding]:
     """In the order of the file."""
-    found = [
+    findings = [
         Finding(int(recorded.line[i]), recorded.names[recorded.host[i]], float(values[i]))
         for i in np.flatnonzero(wrong)
     ]
-    return sorted(found)
+    return sorted(findings)
 
 
 def _three(values: Floats) -> tuple[float, float, float]:
@@ -211,7 +211,12 @@ def _weighted_quantiles(values: Floats, weights: Floats, shares: tuple[float, ..
 
 
 def _cells(
-    recorded: Recorded, long: Any, stations_m: NDArray[np.float64], range_m: float, host_s: float, attached: Attached
+    recorded: RecordedSamples,
+    long: Any,
+    stations_m: NDArray[np.float64],
+    range_m: float,
+    host_s: float,
+    attached: AttachmentRule,
 ) -> Cells:
     step_s = max(1.0, float(np.ceil(host_s / MOST_LOOKS)))
     tick, host, xy, lasts_s = _looks(recorded, long, step_s)
@@ -221,15 +226,15 @@ def _cells(
     handoffs, busiest, used = [], 0, np.zeros(len(stations_m), dtype=bool)
     for k, (a, b) in enumerate(pairwise([*begins, len(tick)])):
         who = host[a:b]
-        found = attached.attachment.update(xy[a:b], cell[who])
-        inside = found >= 0
-        changed = inside & (last[who] >= 0) & (found != last[who])
+        new_cell = attached.attachment.update(xy[a:b], cell[who])
+        inside = new_cell >= 0
+        changed = inside & (last[who] >= 0) & (new_cell != last[who])
         if changed.any():
             handoffs.append(xy[a:b][changed])
-        cell[who] = found
-        last[who[inside]] = found[inside]
+        cell[who] = new_cell
+        last[who[inside]] = new_cell[inside]
         covered_s[k] = lasts_s[a:b][inside].sum()
-        load = np.bincount(found[inside], minlength=len(stations_m))
+        load = np.bincount(new_cell[inside], minlength=len(stations_m))
         busiest = max(busiest, int(load.max(initial=0)))
         used |= load > 0
     places = np.concatenate(handoffs) if handoffs else np.zeros((0, 2))
@@ -248,7 +253,7 @@ def _cells(
     )
 
 
-def _looks(recorded: Recorded, long: Any, step_s: float) -> tuple[Any, Any, Any, Any]:
+def _looks(recorded: RecordedSamples, long: Any, step_s: float) -> tuple[Any, Any, Any, Any]:
     """(tick, host, place, seconds that it represents) of all looks, sorted by tick."""
     ticks, hosts, places, lasting = [], [], [], []
     bounds = recorded.first.tolist()

@@ -178,14 +178,14 @@ def offers(
     end_ns: int,
 ) -> list[int]:
     """When the application of a host wants to broadcast, in nanoseconds, in order."""
-    found: list[int] = []
+    times_ns: list[int] = []
     changes = segments(interventions)
     begins_ns = [0, *(ns(change.at_s) for change in changes)]
     stops_ns = [*(begin_ns + 1 for begin_ns in begins_ns[1:]), end_ns]
     for segment, (begin_ns, stop_ns) in enumerate(zip(begins_ns, stops_ns, strict=True)):
         parameters = workload if segment == 0 else workload_after(workload, changes[segment - 1])
         start_ns = max(appears_ns, begin_ns)
-        found += broadcast_times(parameters, seed, host, start_ns, stop_ns, segment)
+        times_ns += broadcast_times(parameters, seed, host, start_ns, stop_ns, segment)
     for one in interventions:
         if (
             isinstance(one, OfHost)
@@ -193,8 +193,8 @@ def offers(
             and number(one.host) == host
             and ns(one.at_s) >= appears_ns
         ):
-            found.append(ns(one.at_s))
-    return sorted(found)
+            times_ns.append(ns(one.at_s))
+    return sorted(times_ns)
 
 
 def workload_after(workload: WorkloadParameters, change: Interval) -> WorkloadParameters:

@@ -92,5 +92,5 @@ def names(layout: Layout, folder: Path) -> list[str] | None:
     """The names of stations in a file, if it has them."""
     if not isinstance(layout, FileLayout):
         return None
-    found = read_sites(folder / layout.file).names
-    return found if any(found) else None
+    site_names = read_sites(folder / layout.file).names
+    return site_names if any(site_names) else None

@@ -133,8 +133,8 @@ def trajectories(
     def further(host: str) -> Trajectory:
         return Trajectory(partial(_begin, walk(), seed, host))
 
-    found = [further(f"h{host}") for host in range(hosts.count or 0)]
-    return Population(found, mobility.speed_limit_mps, 0, {}, further)
+    all_trajectories = [further(f"h{host}") for host in range(hosts.count or 0)]
+    return Population(all_trajectories, mobility.speed_limit_mps, 0, {}, further)
 
 
 def _stays(host: str) -> Trajectory:
@@ -165,8 +165,8 @@ def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
             mobility,
             f"walk(ground) returned {_repr(walk)}, expected a function that takes a host's stream and yields legs",
         )
-    found: Walk = walk
-    return found
+    own_walk: Walk = walk
+    return own_walk
 
 
 def _legs_of(mobility: OwnMobility, legs: Any) -> Iterator[Any]:

@@ -26,7 +26,7 @@ from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.tracks.projection import Floats, Origin
 from mobilenet.tracks.read import Coordinates, Format, read_tracks
-from mobilenet.tracks.samples import Recorded
+from mobilenet.tracks.samples import RecordedSamples
 from mobilenet.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing
 
@@ -85,7 +85,7 @@ class Tracks(Parameters):
     )
 
     @model_validator(mode="after")
-    def _ordered(self) -> Tracks:
+    def _require_order(self) -> Tracks:
         if self.end_s is not None and self.end_s <= self.start_s:
             raise ValueError("end_s: should be after start_s")
         return self
@@ -104,7 +104,7 @@ class Track(NamedTuple):
     y_m: Floats
 
 
-class Imported(NamedTuple):
+class ImportedTracks(NamedTuple):
     trajectories: list[Trajectory]
     names: list[str]  # what the file calls them
     too_short: int
@@ -113,12 +113,12 @@ class Imported(NamedTuple):
 
 def import_tracks(
     parameters: Tracks, folder: Path, duration_s: float, origin: Origin | None = None, seed: int = 0
-) -> Imported:
+) -> ImportedTracks:
     """The hosts of the file, as far as they are there during the run; `seed`: of what is drawn."""
     start_s = parameters.start_s + parameters.random_start_s * float(generator(seed, "tracks", "start").random())
     run_ends_s = start_s + duration_s
     window_ends_s = run_ends_s if parameters.end_s is None else min(parameters.end_s, run_ends_s)
-    found: dict[str, Trajectory] = {}
+    trajectories: dict[str, Trajectory] = {}
     too_short = 0
     fastest_mps = 0.0
     recorded = read_tracks(folder / parameters.file, parameters.format, parameters.coordinates).on_plane(origin)
@@ -136,22 +136,22 @@ def import_tracks(
             too_short += 1
             continue
         stays = ends_s >= run_ends_s
-        found[name] = Trajectory(
+        trajectories[name] = Trajectory(
             legs=partial(legs, track),
             appears_ns=ns(begins_s - start_s),
             disappears_ns=None if stays else ns(ends_s - start_s),
             leaves_ns=None if stays else ns(ends_s - parameters.leave_before_end_s - start_s),
         )
         fastest_mps = max(fastest_mps, *(hypot(leg.vx_mps, leg.vy_mps) for leg in legs(track)))
-        if parameters.random_hosts is None and len(found) == parameters.max_hosts:
+        if parameters.random_hosts is None and len(trajectories) == parameters.max_hosts:
             break
-    found = _some(found, parameters, seed)
-    if not found:
+    trajectories = _some(trajectories, parameters, seed)
+    if not trajectories:
         raise ScenarioError(
             f"{Path(parameters.file).name}: no host is present for more than {parameters.leave_before_end_s:g} s"
             f" between {start_s:g} and {window_ends_s:g} s"
         )
-    return Imported(list(found.values()), list(found), too_short, fastest_mps)
+    return ImportedTracks(list(trajectories.values()), list(trajectories), too_short, fastest_mps)
 
 
 def _is_kept(share: float | None, seed: int, name: str) -> bool:
@@ -159,17 +159,17 @@ def _is_kept(share: float | None, seed: int, name: str) -> bool:
     return share is None or float(generator(seed, "tracks, share", name).random()) < share
 
 
-def _some(found: dict[str, Trajectory], parameters: Tracks, seed: int) -> dict[str, Trajectory]:
+def _some(trajectories: dict[str, Trajectory], parameters: Tracks, seed: int) -> dict[str, Trajectory]:
     """In the order of the file; a larger subset holds the smaller ones."""
     if parameters.random_hosts is None:
-        return found
-    drawn = sorted(found, key=lambda name: (float(generator(seed, "tracks, hosts", name).random()), name))
-    kept = set(drawn[: parameters.random_hosts])
-    few = [name for name in found if name in kept][: parameters.max_hosts]
-    return {name: found[name] for name in few}
+        return trajectories
+    drawn = sorted(trajectories, key=lambda name: (float(generator(seed, "tracks, hosts", name).random()), name))
+    chosen_names = set(drawn[: parameters.random_hosts])
+    few = [name for name in trajectories if name in chosen_names][: parameters.max_hosts]
+    return {name: trajectories[name] for name in few}
 
 
-def require_continuous(recorded: Recorded, max_gap_s: float, max_speed_mps: float) -> None:
+def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mps: float) -> None:
     """Refuse tracks that fall silent, or jump."""
     gap_s, speed_mps = steps(recorded)
 
@@ -190,7 +190,7 @@ def require_continuous(recorded: Recorded, max_gap_s: float, max_speed_mps: floa
         recorded.refuse(*([] if recorded.waypoints else [(gap_s > max_gap_s, "t", silent)]), *checks)
 
 
-def steps(recorded: Recorded) -> tuple[Floats, Floats]:
+def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
     """How long after the same host's last sample each one is, and how fast it came there; nan for first ones."""
     first = np.r_[True, recorded.host[1:] != recorded.host[:-1]]
     gap_s, dx, dy = (np.diff(v, prepend=v[:1]) for v in (recorded.t_s, recorded.x, recorded.y))

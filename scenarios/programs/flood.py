@@ -27,7 +27,7 @@ class Host:
         self.memory = memory  # next: sender -> number not delivered yet; own: sizes of bodies; taken: how many of them
         do("timer", name="tick", between_ns=TICK_NS)
 
-    def changed(self):
+    def save_memory(self):
         memory = self.memory
         do("store", stable=memory)
         do("settled", value=not memory["member"] or memory["taken"] == len(memory["own"]))
@@ -40,13 +40,13 @@ class Host:
         if self.cell is not None and not memory["member"]:
             memory["member"], memory["session"] = True, memory["session"] + 1
             do("joined", session=memory["session"], station=self.cell)
-            self.changed()
+            self.save_memory()
 
     def leave(self, e):
         if self.memory["member"]:
             self.memory["member"] = False
             do("left", session=self.memory["session"])
-            self.changed()
+            self.save_memory()
 
     def broadcast(self, e):
         if not self.memory["member"]:
@@ -59,7 +59,7 @@ class Host:
         if not BUG or sender == self.me:
             self.memory["next"][str(sender)] = number + 1
         do("deliver", id=[sender, number])
-        self.changed()
+        self.save_memory()
 
     def offer(self):
         """The oldest message that no station has."""
@@ -80,7 +80,7 @@ class Host:
         kind, *rest = e["message"]
         if kind == "got" and rest[0] == self.me:
             self.memory["taken"] = max(self.memory["taken"], rest[1])
-            self.changed()
+            self.save_memory()
         elif kind == "told" and self.memory["member"]:
             sender, number = rest[0]
             if BUG:

@@ -38,7 +38,7 @@ try:
     )
 except (OSError, ValueError) as error:
     sys.exit(f"{command}: the node cannot be started: {getattr(error, 'strerror', None) or error}")
-shown = set()
+delivered_values = set()
 asked = 0
 
 
@@ -80,8 +80,8 @@ def message_of(line):
     written = repr(line.strip()[:200].encode("utf-8", "surrogateescape"))[1:]
     try:
         line.encode()
-        said = json.loads(line, parse_constant=refuse_constant)
-        json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
+        message = json.loads(line, parse_constant=refuse_constant)
+        json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError as error:
         what = "half a character (a lone surrogate)" if error.object != line else "bytes that are not UTF-8"
         give_up(f"the node wrote {what} in {written}, expected UTF-8")
@@ -89,7 +89,7 @@ def message_of(line):
         why = str(error) if "JSON" in str(error) else "not JSON"
         give_up(f"the node wrote {written}, expected a message of Maelstrom in one line of JSON ({why})")
     try:
-        to, body = said["dest"], said["body"]
+        to, body = message["dest"], message["body"]
         if not isinstance(body["type"], str) or not isinstance(to, str):
             raise TypeError
     except (KeyError, TypeError):
@@ -105,13 +105,13 @@ def ask(body):
     asked += 1
     tell(body | {"msg_id": asked})
     for line in node.stdout:
-        to, said = message_of(line)
+        to, message = message_of(line)
         if to.startswith("n"):
-            do("send", to=names.index(to), message=said)
-        elif said.get("in_reply_to") == asked:
-            if said["type"] == "error":
-                give_up(f"the node answers {body['type']} with an error: {said}")
-            return said
+            do("send", to=names.index(to), message=message)
+        elif message.get("in_reply_to") == asked:
+            if message["type"] == "error":
+                give_up(f"the node answers {body['type']} with an error: {message}")
+            return message
     has_ended()
 
 
@@ -125,8 +125,8 @@ def value_to_add(source, number):
     return (-1) ** number * BASE**place
 
 
-def counted(value):
-    """The messages in a counter, each as often as it was counted."""
+def deliver_counted(value):
+    """Deliver the messages in a counter, each as often as it was counted."""
     if type(value) is not int:
         give_up(f"the node answers read with {str(value)[:200]}, expected a whole number as value")
     place = 0
@@ -137,24 +137,24 @@ def counted(value):
         if times < 0:  # the other sign: such a message was never broadcast
             number, times = MANY - 1, 1
         for again in range(times):
-            if (source, number, again) not in shown:
-                shown.add((source, number, again))
+            if (source, number, again) not in delivered_values:
+                delivered_values.add((source, number, again))
                 do("deliver", id=[source, number])
         value, place = (value - digit) // BASE, place + 1
 
 
 def deliver():
-    """What the node shows now, and has not shown before."""
+    """Deliver what the node shows now, and has not shown before."""
     answer = ask({"type": "read"})
     values = answer.get(listed)
     if workload == "pn-counter":
-        counted(values)
+        deliver_counted(values)
         return
     if not isinstance(values, list) or not all(type(value) is int and value >= 0 for value in values):
         give_up(f"the node answers read with {str(answer)[:200]}, expected a list of whole numbers as {listed}")
     for value in values:
-        if value not in shown:
-            shown.add(value)
+        if value not in delivered_values:
+            delivered_values.add(value)
             do("deliver", id=list(divmod(value, MANY)))
 
 

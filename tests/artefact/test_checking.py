@@ -16,13 +16,13 @@ from unittest import mock
 import pytest
 
 from mobilenet.artefact.writing import write
-from mobilenet.rundir.provenance import carried
+from mobilenet.rundir.provenance import read_provenance
 from mobilenet.studies.declaration import Study
 from tests.cli.command import COMMAND, everything_below, mobilenet, one_line
 from tests.conftest import FIRST, ROOT, SCENARIOS
-from tests.studies.test_handed_on import made
+from tests.studies.test_handed_on import make
 
-from .archives import unzipped, zipped
+from .archives import unzip, zip_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -67,9 +67,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "claims.yaml").write_text(CLAIMS)
     done = mobilenet("claims", "claims.yaml", "--workers", "2", "--out", "answers", "-q", place=place)
     assert done.returncode == 0, done
-    made(Study.of(LOSS, place, "loss"), place / "loss")
+    make(Study.of(LOSS, place, "loss"), place / "loss")
     assert mobilenet("compare", "loss", place=place).returncode == 0
-    made(Study.of(GOSSIP, SCENARIOS / "own_protocol", "gossip"), place / "gossip")
+    make(Study.of(GOSSIP, SCENARIOS / "own_protocol", "gossip"), place / "gossip")
     for words in ("gossip answers loss -o all.zip", "answers loss -o ours.zip"):
         assert mobilenet("artefact", *words.split(), place=place).returncode == 0
     return place
@@ -127,23 +127,27 @@ def clone(tmp_path: Path) -> Path | None:
 def test_everything_comes_out_the_same_in_another_clone(place: Path, clone: Path | None, tmp_path: Path) -> None:
     """Without permission for code, its study is not run; nor is it read as more than data."""
     done = bare(tmp_path, place / "all.zip", clone=clone)
-    found = comes_out(done)
+    outcomes = comes_out(done)
     assert done.returncode == 4, done
-    assert all(found[what].startswith("bit-identical") for what in (*OURS, "claims/answers/loss", "claims/answers/one"))
-    assert found[THEIRS].startswith("not run") and "needs --allow-code, as it runs gossip.py:Gossip" in found[THEIRS]
+    assert all(
+        outcomes[what].startswith("bit-identical") for what in (*OURS, "claims/answers/loss", "claims/answers/one")
+    )
+    assert (
+        outcomes[THEIRS].startswith("not run") and "needs --allow-code, as it runs gossip.py:Gossip" in outcomes[THEIRS]
+    )
     assert done.stdout.splitlines()[-1].endswith("all.zip --allow-code")
     assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))  # it was this code that ran
 
 
 def test_with_permission_code_comes_out_the_same_as_well(place: Path, tmp_path: Path) -> None:
     assert mobilenet("artefact", place / "gossip", "-o", "x.zip", place=tmp_path).returncode == 0
-    assert "gossip.py:Gossip" in (text := unzipped(tmp_path / "x.zip")["README.md"].decode()) and "--allow-code" in text
+    assert "gossip.py:Gossip" in (text := unzip(tmp_path / "x.zip")["README.md"].decode()) and "--allow-code" in text
     done = bare(tmp_path, tmp_path / "x.zip", "--allow-code")
     assert done.returncode == 0 and comes_out(done)[THEIRS].startswith("bit-identical"), done
 
 
 def test_commands_in_the_answers_name_no_directory_of_the_author(place: Path) -> None:
-    files = unzipped(place / "ours.zip")
+    files = unzip(place / "ours.zip")
     rows = json.loads(files["claims/answers/claims.json"])["claims"]
     report = "mobilenet report CLAIMS"
     assert [row["command"] for row in rows[:2]] == [f"{report}/one", f"{report}/loss"]
@@ -154,19 +158,19 @@ def test_commands_in_the_answers_name_no_directory_of_the_author(place: Path) ->
 
 
 def test_answers_keep_their_provenance(place: Path, tmp_path: Path) -> None:
-    files = unzipped(place / "ours.zip")
+    files = unzip(place / "ours.zip")
     for name in ("claims.parquet", "claims.json", "claims.md"):
         (tmp_path / name).write_bytes(files[f"claims/answers/{name}"])
-        found = carried(tmp_path / name)
-        assert found is not None and found == carried(place / "answers" / name)
+        provenance = read_provenance(tmp_path / name)
+        assert provenance is not None and provenance == read_provenance(place / "answers" / name)
 
 
 def test_a_changed_file_is_refused(place: Path, tmp_path: Path) -> None:
-    files = unzipped(place / "ours.zip")
+    files = unzip(place / "ours.zip")
     right = files["claims/answers/claims.json"]
     digests = json.loads(zip_list(place / "ours.zip"))["files"]
     files["claims/answers/claims.json"] = right.replace(b'"holds"', b'"fails"')
-    zipped(tmp_path / "x.zip", files, listed={"files": digests})
+    zip_files(tmp_path / "x.zip", files, listed={"files": digests})
     line = one_line(mobilenet("artefact", "check", "x.zip", place=tmp_path), 2)
     assert line == "x.zip: claims/answers/claims.json is not the file that checksums.json names: its SHA-256 differs"
 
@@ -178,10 +182,10 @@ def zip_list(path: Path) -> bytes:
 
 def test_a_forged_answer_comes_out_otherwise(place: Path, tmp_path: Path) -> None:
     """Its checksums are right, but not what it claims: an answer, a table, and the scenario of a study."""
-    files = unzipped(place / "ours.zip")
-    found = json.loads(files["claims/answers/claims.json"])
-    found["claims"][1]["answer"] = "does not hold"
-    files["claims/answers/claims.json"] = json.dumps(found).encode()
+    files = unzip(place / "ours.zip")
+    document = json.loads(files["claims/answers/claims.json"])
+    document["claims"][1]["answer"] = "does not hold"
+    files["claims/answers/claims.json"] = json.dumps(document).encode()
     table = files["studies/loss/tables/summary.csv"].decode().splitlines()
     files["studies/loss/tables/summary.csv"] = "\n".join([*table[:-1], ""]).encode()
     name = "claims/answers/one/configurations/c000/scenario.yaml"

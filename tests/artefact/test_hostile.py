@@ -14,28 +14,28 @@ from pathlib import Path
 import pytest
 
 from mobilenet.artefact import ArtefactError, entries, limits
-from mobilenet.artefact.archive import CHECKSUMS, opened
+from mobilenet.artefact.archive import CHECKSUMS, open_archive
 from mobilenet.artefact.limits import clash, name_problem
 from mobilenet.studies.declaration import Study
 from tests.cli.command import everything_below, mobilenet, one_line
 from tests.conftest import SCENARIOS
-from tests.studies.test_handed_on import made
+from tests.studies.test_handed_on import make
 
-from .archives import FILES, unzipped, zipped
+from .archives import FILES, unzip, zip_files
 
 SIZE_AT = 24  # of the uncompressed size in an entry of the list of files
 
 
-def named(name: str) -> Callable[[Path], None]:
+def rename_to(name: str) -> Callable[[Path], None]:
     def write(target: Path) -> None:
-        zipped(target, {**FILES, name: b"x"})
+        zip_files(target, {**FILES, name: b"x"})
 
     return write
 
 
 def twice(target: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
-        zipped(target)
+        zip_files(target)
         with zipfile.ZipFile(target, "a") as file:
             file.writestr("README.md", b"another")
 
@@ -43,24 +43,24 @@ def twice(target: Path) -> None:
 def link(target: Path) -> None:
     info = zipfile.ZipInfo("studies/a/link.yaml")
     info.external_attr = (stat.S_IFLNK | 0o777) << 16
-    zipped(target)
+    zip_files(target)
     with zipfile.ZipFile(target, "a") as file:
         file.writestr(info, "/etc/passwd")
 
 
 def folder(target: Path) -> None:
-    zipped(target)
+    zip_files(target)
     with zipfile.ZipFile(target, "a") as file:
         file.mkdir("studies/b")
 
 
 def bomb(target: Path) -> None:
-    zipped(target, {**FILES, "studies/a/tables/runs.csv": b"0" * 10_000_000})
+    zip_files(target, {**FILES, "studies/a/tables/runs.csv": b"0" * 10_000_000})
 
 
-def understated(target: Path) -> None:
+def understate(target: Path) -> None:
     """The list of files states a smaller size than what comes out."""
-    zipped(target)
+    zip_files(target)
     data = bytearray(target.read_bytes())
     entry = data.index(b"PK\x01\x02")
     struct.pack_into("<L", data, entry + SIZE_AT, 1)
@@ -68,12 +68,12 @@ def understated(target: Path) -> None:
 
 
 def many(target: Path) -> None:
-    zipped(target, {f"f{number}": b"" for number in range(limits.MOST_FILES + 1)})
+    zip_files(target, {f"f{number}": b"" for number in range(limits.MOST_FILES + 1)})
 
 
 def many_unlisted(target: Path) -> None:
     """The end record states two files, and the list has more bytes than any list of ours."""
-    zipped(target)
+    zip_files(target)
     data = bytearray(target.read_bytes())
     struct.pack_into("<L", data, len(data) - 10, limits.MOST_LIST_BYTES + 1)
     target.write_bytes(data)
@@ -82,7 +82,7 @@ def many_unlisted(target: Path) -> None:
 def wrong_checksum(target: Path) -> None:
     right = sha256(FILES["README.md"]).hexdigest()
     digests = {"README.md": right, "studies/a/study.yaml": "0" * 64}
-    zipped(target, listed={"files": digests})
+    zip_files(target, listed={"files": digests})
 
 
 def without_list(target: Path) -> None:
@@ -90,21 +90,21 @@ def without_list(target: Path) -> None:
         file.writestr("README.md", b"x")
 
 
-def truncated(target: Path) -> None:
-    zipped(target)
+def truncate(target: Path) -> None:
+    zip_files(target)
     target.write_bytes(target.read_bytes()[:-30])
 
 
-def torn(target: Path) -> None:
+def tear(target: Path) -> None:
     """A byte of a packed file is another one."""
-    zipped(target)
+    zip_files(target)
     data = bytearray(target.read_bytes())
     data[30 + len("README.md") + 2] ^= 0xFF
     target.write_bytes(data)
 
 
 def zip64(target: Path) -> None:
-    zipped(target)
+    zip_files(target)
     data = target.read_bytes()
     locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 1)
     end = bytearray(data[-22:])
@@ -112,45 +112,47 @@ def zip64(target: Path) -> None:
     target.write_bytes(data[:-22] + locator + bytes(end))
 
 
-def encrypted(target: Path) -> None:
-    zipped(target)
+def encrypt(target: Path) -> None:
+    zip_files(target)
     data = bytearray(target.read_bytes())
     data[data.index(b"PK\x01\x02") + 8] |= 1
     target.write_bytes(data)
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a path outside": (named("../outside.txt"), "leads outside the archive"),
-    "a path outside, from within": (named("studies/../../outside.txt"), "leads outside the archive"),
-    "an absolute path": (named("/outside.txt"), "is absolute"),
-    "a drive": (named("C:/outside.txt"), "names a drive"),
-    "a backslash": (named("..\\outside.txt"), "has a backslash"),
-    "an invisible character": (named("a\u202etxt"), "invisible character"),
-    "too deep": (named("/".join("a" * 30)), "deeper than 20 folders"),
+    "a path outside": (rename_to("../outside.txt"), "leads outside the archive"),
+    "a path outside, from within": (rename_to("studies/../../outside.txt"), "leads outside the archive"),
+    "an absolute path": (rename_to("/outside.txt"), "is absolute"),
+    "a drive": (rename_to("C:/outside.txt"), "names a drive"),
+    "a backslash": (rename_to("..\\outside.txt"), "has a backslash"),
+    "an invisible character": (rename_to("a\u202etxt"), "invisible character"),
+    "too deep": (rename_to("/".join("a" * 30)), "deeper than 20 folders"),
     "a link": (link, "is a link, a folder or a device"),
     "a folder": (folder, "leads outside the archive, or is not a file"),
     "a name twice": (twice, "occurs twice"),
-    "a name twice but for case": (named("readme.MD"), "occurs twice"),
-    "a file that is a folder": (named("README.md/x"), "is both a file and a folder"),
+    "a name twice but for case": (rename_to("readme.MD"), "occurs twice"),
+    "a file that is a folder": (rename_to("README.md/x"), "is both a file and a folder"),
     "a bomb by ratio": (bomb, "which no file of a study does"),
-    "a file longer than stated": (understated, "damaged"),
+    "a file longer than stated": (understate, "damaged"),
     "a bomb by count": (many, "20,002 files, expected at most 20,000"),
     "a list that is too long": (many_unlisted, "expected at most 20,000"),
     "a wrong checksum": (wrong_checksum, "its SHA-256 differs"),
     "no checksums": (without_list, f"{CHECKSUMS} is missing"),
-    "a file without a checksum": (lambda target: zipped(target, more={"more.py": b"x"}), f"is not in {CHECKSUMS}"),
+    "a file without a checksum": (lambda target: zip_files(target, more={"more.py": b"x"}), f"is not in {CHECKSUMS}"),
     "a checksum without a file": (
-        lambda target: zipped(target, listed={"files": {"none": "0" * 64}}), "is not in"
+        lambda target: zip_files(target, listed={"files": {"none": "0" * 64}}), "is not in"
     ),
-    "checksums that are not texts": (lambda target: zipped(target, listed={"files": {"README.md": 1}}), "is damaged"),
-    "another format": (lambda target: zipped(target, listed={"format": 2}), "format 2, expected 1"),
+    "checksums that are not texts": (
+        lambda target: zip_files(target, listed={"files": {"README.md": 1}}), "is damaged"
+    ),
+    "another format": (lambda target: zip_files(target, listed={"format": 2}), "format 2, expected 1"),
     "not a ZIP file": (lambda target: target.write_bytes(b"PK" * 100), "not a ZIP file"),
     "an empty file": (lambda target: target.write_bytes(b""), "not a ZIP file"),
-    "a truncated file": (truncated, "not a ZIP file, truncated"),
-    "a torn file": (torn, "is damaged"),
+    "a truncated file": (truncate, "not a ZIP file, truncated"),
+    "a torn file": (tear, "is damaged"),
     "ZIP64": (zip64, "ZIP64"),
-    "encrypted": (encrypted, "is encrypted"),
-    "neither studies nor claims": (lambda target: zipped(target, {"README.md": b"x"}), "neither studies nor claims"),
+    "encrypted": (encrypt, "is encrypted"),
+    "neither studies nor claims": (lambda target: zip_files(target, {"README.md": b"x"}), "neither studies nor claims"),
 }  # fmt: skip
 
 
@@ -171,7 +173,7 @@ def test_a_hostile_archive_is_refused_and_leaves_nothing(
 
 def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = os.urandom(3_000)
-    zipped(tmp_path / "x.zip", {**FILES, "noise": noise})
+    zip_files(tmp_path / "x.zip", {**FILES, "noise": noise})
     for limit, most, what in (
         ("MOST_ARCHIVE_BYTES", 2_000, "bytes, expected at most 2,000"),
         ("MOST_FILE_BYTES", 2_000, "noise has 3,000 bytes"),
@@ -204,7 +206,7 @@ OUTSIDE = {
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_scenario_must_not_name_files_outside(name: str, tmp_path: Path) -> None:
-    zipped(tmp_path / "x.zip", OUTSIDE[name])
+    zip_files(tmp_path / "x.zip", OUTSIDE[name])
     line = one_line(mobilenet("artefact", "check", "x.zip", "--allow-code", place=tmp_path), 2)
     assert line.startswith(f"x.zip: {SCENARIO}: ") and line.endswith("is outside the archive")
 
@@ -224,20 +226,20 @@ def test_studies_and_claims_must_consist_of_what_is_inside(tmp_path: Path) -> No
         ({"claims/c/claims.yaml": b"claims: {}\n"}, "expected the answers to claims"),
         ({"studies/a/study.yaml": b"\xff"}, "studies/a/study.yaml:1: not UTF-8 text"),
     ):
-        zipped(tmp_path / "x.zip", files)
+        zip_files(tmp_path / "x.zip", files)
         line = one_line(mobilenet("artefact", "check", "x.zip", place=tmp_path), 2)
         assert line.startswith("x.zip: ") and what in line and tempfile.gettempdir() not in line, line
 
 
 def test_a_file_cannot_change_between_the_check_and_its_use(tmp_path: Path) -> None:
     """What is unpacked is compared again."""
-    zipped(tmp_path / "x.zip")
-    with opened(tmp_path / "x.zip") as found:
-        found.verify()
-        found.digests["README.md"] = "0" * 64
+    zip_files(tmp_path / "x.zip")
+    with open_archive(tmp_path / "x.zip") as artefact:
+        artefact.verify()
+        artefact.digests["README.md"] = "0" * 64
         (tmp_path / "out").mkdir()
         with pytest.raises(ArtefactError, match="its SHA-256 differs"):
-            found.extract(tmp_path / "out")
+            artefact.extract(tmp_path / "out")
 
 
 def test_names_and_clashes() -> None:
@@ -253,12 +255,12 @@ def test_names_and_clashes() -> None:
 def test_code_is_not_even_read_without_permission(tmp_path: Path) -> None:
     """A plug-in that leaves a mark: with correct checksums, and with permission it would run."""
     gossip = {"scenario": "gossip.yaml", "set": {"duration_s": 2}, "replications": {"min": 2}}
-    made(Study.of(gossip, SCENARIOS / "own_protocol", "gossip"), tmp_path / "gossip")
+    make(Study.of(gossip, SCENARIOS / "own_protocol", "gossip"), tmp_path / "gossip")
     assert mobilenet("artefact", "gossip", "-o", "right.zip", place=tmp_path).returncode == 0
-    files, mark = unzipped(tmp_path / "right.zip"), tmp_path / "mark"
+    files, mark = unzip(tmp_path / "right.zip"), tmp_path / "mark"
     plug_in = "studies/gossip/configurations/c000/gossip.py"
     files[plug_in] += f"\nopen({str(mark)!r}, 'w').close()\n".encode()
-    zipped(tmp_path / "x.zip", files)
+    zip_files(tmp_path / "x.zip", files)
     done = mobilenet("artefact", "check", "right.zip", place=tmp_path)
     assert done.returncode == 4 and "needs --allow-code, as it runs gossip.py:Gossip" in done.stdout, done
     assert done.stdout.splitlines()[-1] == "Next: mobilenet artefact check right.zip --allow-code"

@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from mobilenet.artefact import making
-from mobilenet.artefact.archive import CHECKSUMS, opened
+from mobilenet.artefact.archive import CHECKSUMS, open_archive
 from mobilenet.artefact.limits import MOST_RATIO
 from mobilenet.artefact.writing import write
 from mobilenet.rundir.stamp import commit
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.store import Store
 from tests.cli.command import everything_below, mobilenet, one_line
-from tests.cli.test_printed_commands import followed
+from tests.cli.test_printed_commands import follow
 from tests.conftest import FIRST, ROOT
-from tests.studies.test_handed_on import made
+from tests.studies.test_handed_on import make
 
-from .archives import unzipped
+from .archives import unzip
 from .validator import issues
 
 TWO = f"""
@@ -44,7 +44,7 @@ DATE = ("--date", "2026-11-26")
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Store:
     place = tmp_path_factory.mktemp("studies")
-    return made(Study.of(LOSS, place, "loss"), place / "loss")
+    return make(Study.of(LOSS, place, "loss"), place / "loss")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def archive(study: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_it_contains(archive: Path, study: Store) -> None:
-    files = unzipped(archive)
+    files = unzip(archive)
     for name in ("study.yaml", "runs.csv", "tables/runs.csv", "tables/summary.parquet", "configurations/factors.yaml"):
         assert files[f"studies/loss/{name}"] == (study.path / name).read_bytes()
     assert {"studies/loss/configurations/c000/scenario.yaml", "studies/loss/figures/curve.svg"} <= files.keys()
@@ -69,17 +69,17 @@ def test_what_it_contains(archive: Path, study: Store) -> None:
     assert text.startswith("# Loss | äö\n") and "1 study, 4 runs in all" in text
     assert "    mobilenet artefact check FILE.zip\n" in text and "--allow-code" not in text
     assert "`studies/NAME/`" in text and "`claims/NAME/`" not in text
-    with opened(archive) as found:
-        found.verify()
-        assert found.digests == {name: sha256(data).hexdigest() for name, data in files.items()}
-        assert found.made_by["mobilenet"] == "0.1.0"
+    with open_archive(archive) as artefact:
+        artefact.verify()
+        assert artefact.digests == {name: sha256(data).hexdigest() for name, data in files.items()}
+        assert artefact.made_by["mobilenet"] == "0.1.0"
 
 
 def test_the_same_study_gives_the_same_bytes(archive: Path, tmp_path: Path) -> None:
     """Made again elsewhere, from a folder of another depth."""
     place = tmp_path / "other" / "place"
     place.mkdir(parents=True)
-    again = made(Study.of(LOSS, place, "loss"), place / "loss")
+    again = make(Study.of(LOSS, place, "loss"), place / "loss")
     done = mobilenet("artefact", again.path, "-o", tmp_path / "x.zip", "--title", "Loss | äö", *DATE, place=tmp_path)
     assert done.returncode == 0 and (tmp_path / "x.zip").read_bytes() == archive.read_bytes()
     with zipfile.ZipFile(archive) as file:
@@ -92,11 +92,11 @@ def test_figures_of_other_runs_are_drawn_again(archive: Path, study: Store, tmp_
     shutil.copytree(study.path, own)
     for words in (["figures", "loss", "--format", "png"], ["artefact", "loss", "-o", "own.zip"]):
         assert mobilenet(*words, place=tmp_path).returncode == 0
-    assert "studies/loss/figures/curve.png" in unzipped(tmp_path / "own.zip")
+    assert "studies/loss/figures/curve.png" in unzip(tmp_path / "own.zip")
     (own / "figures" / "old.svg").write_text("<svg/>")
     assert mobilenet("artefact", "loss", "-o", "again.zip", place=tmp_path).returncode == 0
-    found = {name for name in unzipped(tmp_path / "again.zip") if "/figures/" in name}
-    assert found == {name for name in unzipped(archive) if "/figures/" in name}
+    figures = {name for name in unzip(tmp_path / "again.zip") if "/figures/" in name}
+    assert figures == {name for name in unzip(archive) if "/figures/" in name}
 
 
 @pytest.mark.long
@@ -106,9 +106,9 @@ def test_the_validator_of_ro_crates_accepts_it(archive: Path, tmp_path: Path) ->
     place.mkdir()
     with zipfile.ZipFile(archive) as file:
         file.extractall(crate)
-    found = issues(crate, place, "RECOMMENDED")
-    assert all(severity == "RECOMMENDED" for severity, _ in found)
-    assert sorted(message.partition(" should")[0].partition(" SHOULD")[0] for _, message in found) == [
+    problems = issues(crate, place, "RECOMMENDED")
+    assert all(severity == "RECOMMENDED" for severity, _ in problems)
+    assert sorted(message.partition(" should")[0].partition(" SHOULD")[0] for _, message in problems) == [
         "A License entity", "The Root Data Entity",
     ]  # fmt: skip
 
@@ -122,15 +122,15 @@ def test_the_validator_finds_what_is_missing(archive: Path, tmp_path: Path) -> N
         file.extractall(crate)
     text = (crate / "ro-crate-metadata.json").read_text()
     (crate / "ro-crate-metadata.json").write_text(text.replace('"datePublished"', '"dateOfNothing"'))
-    found = issues(crate, place, "REQUIRED")
-    assert any("datePublished" in message for _, message in found)
-    assert any("dateOfNothing" in message for _, message in found)
+    problems = issues(crate, place, "REQUIRED")
+    assert any("datePublished" in message for _, message in problems)
+    assert any("dateOfNothing" in message for _, message in problems)
 
 
 def test_a_license_has_its_entity(study: Store, tmp_path: Path) -> None:
     words = ("artefact", study.path, "-o", "x.zip", "--license", "CC-BY-4.0")
     assert mobilenet(*words, place=tmp_path).returncode == 0
-    graph = json.loads(unzipped(tmp_path / "x.zip")["ro-crate-metadata.json"])["@graph"]
+    graph = json.loads(unzip(tmp_path / "x.zip")["ro-crate-metadata.json"])["@graph"]
     entities = {one["@id"]: one for one in graph}
     assert entities["./"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
     assert entities["https://spdx.org/licenses/CC-BY-4.0"]["name"] == "CC-BY-4.0"
@@ -139,9 +139,9 @@ def test_a_license_has_its_entity(study: Store, tmp_path: Path) -> None:
 
 def test_files_that_scenarios_name_are_inside(tmp_path: Path) -> None:
     (tmp_path / "two.yaml").write_text(TWO)
-    made(Study.load(tmp_path / "two.yaml"), tmp_path / "two")
+    make(Study.load(tmp_path / "two.yaml"), tmp_path / "two")
     assert mobilenet("artefact", "two", "-o", "x.zip", place=tmp_path).returncode == 0
-    files = unzipped(tmp_path / "x.zip")
+    files = unzip(tmp_path / "x.zip")
     walk = (ROOT / "data" / "formats" / "walk.csv").read_bytes()
     assert files["studies/two/configurations/c001/walk.csv"] == walk
 
@@ -194,8 +194,8 @@ def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
     """From the claims file to the check; without Spark, so in this process."""
     (tmp_path / "safe.yaml").write_text(SCHEDULES)
     assert mobilenet("claims", "safe.yaml", "-q", place=tmp_path).returncode == 0
-    assert followed(tmp_path, "artefact", "safe.yaml", "-o", "x.zip") == [["artefact", "check", "x.zip"]]
-    text = unzipped(tmp_path / "x.zip")["README.md"].decode()
+    assert follow(tmp_path, "artefact", "safe.yaml", "-o", "x.zip") == [["artefact", "check", "x.zip"]]
+    text = unzip(tmp_path / "x.zip")["README.md"].decode()
     assert (
         "contains 1 claim, made with" in text
         and "| safe | a \\| b | holds | 0 | 0 to 0.7764 | 0 | 2 |" in text
@@ -218,25 +218,25 @@ def test_without_a_clone_the_installed_packages_are_listed(
 ) -> None:
     monkeypatch.setattr(making, "PACKAGE", tmp_path / "site-packages" / "mobilenet")
     assert mobilenet("artefact", study.path, "-o", "x.zip", place=tmp_path).returncode == 0
-    files = unzipped(tmp_path / "x.zip")
+    files = unzip(tmp_path / "x.zip")
     assert "requirements.lock" not in files and b"\nnumpy==" in files["installed.txt"]
     assert "`installed.txt`" in files["README.md"].decode()
 
 
 def test_the_versions_are_those_of_the_tables(study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not of what has made the archive from them."""
-    before = making.made_by() | {"commit": "0123456789ab"}
-    monkeypatch.setattr(making, "made_by", lambda: before)
+    before = making.versions() | {"commit": "0123456789ab"}
+    monkeypatch.setattr(making, "versions", lambda: before)
     assert mobilenet("artefact", study.path, "-o", "x.zip", place=tmp_path).returncode == 0
-    with opened(tmp_path / "x.zip") as found:
-        assert found.made_by["commit"] == commit()
+    with open_archive(tmp_path / "x.zip") as artefact:
+        assert artefact.made_by["commit"] == commit()
 
 
 def test_a_file_that_shrinks_too_much_is_stored(tmp_path: Path) -> None:
     """So that every archive of ours is within the limits of the check."""
     write(tmp_path / "x.zip", {"zeros": b"0" * 1_000_000, "text": b"word " * 100}, {"mobilenet": "1"})
-    with opened(tmp_path / "x.zip") as found:
-        found.verify()
+    with open_archive(tmp_path / "x.zip") as artefact:
+        artefact.verify()
     with zipfile.ZipFile(tmp_path / "x.zip") as file:
         kinds = {info.filename: info.compress_type for info in file.infolist()}
     assert kinds["zeros"] == zipfile.ZIP_STORED and kinds["text"] == kinds[CHECKSUMS] == zipfile.ZIP_DEFLATED

@@ -15,12 +15,12 @@ from mobilenet.artefact.searches import CAPACITY, SCREENING, answer_lines, first
 from mobilenet.artefact.statements import differing_reports, not_compared
 from mobilenet.artefact.writing import write
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.provenance import carried
+from mobilenet.rundir.provenance import read_provenance
 from mobilenet.rundir.stamp import KEY
 from tests.cli.command import FIRST, mobilenet, one_line
 from tests.conftest import ROOT
 
-from .archives import unzipped
+from .archives import unzip
 from .test_checking import bare, comes_out, here, zip_list
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -48,7 +48,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_the_archive_contains(place: Path) -> None:
-    files = unzipped(place / "x.zip")
+    files = unzip(place / "x.zip")
     for name in ("json", "csv", "parquet", "md", "svg", "png"):
         assert files[f"studies/loss/capacity.{name}"] == (place / "loss" / f"capacity.{name}").read_bytes()
     for name in ("csv", "parquet"):
@@ -63,26 +63,29 @@ def test_what_the_archive_contains(place: Path) -> None:
 
 def test_tables_name_the_command_of_the_search(place: Path) -> None:
     for folder, file in (("loss", "capacity.json"), ("keys", "sensitivity.parquet")):
-        found, answer = carried(place / folder / "tables" / "runs.csv"), carried(place / folder / file)
-        assert found is not None and found == answer
+        provenance, answer = (
+            read_provenance(place / folder / "tables" / "runs.csv"),
+            read_provenance(place / folder / file),
+        )
+        assert provenance is not None and provenance == answer
 
 
 @pytest.mark.long
 def test_both_come_out_the_same(place: Path, tmp_path: Path) -> None:
     done = bare(tmp_path, place / "x.zip")
-    found = comes_out(done)
+    outcomes = comes_out(done)
     assert done.returncode == 0, done
-    assert all(text.startswith("bit-identical") for text in found.values()), found
-    assert found.keys() == {"studies/loss", "studies/keys", ANSWER, RANKING}
+    assert all(text.startswith("bit-identical") for text in outcomes.values()), outcomes
+    assert outcomes.keys() == {"studies/loss", "studies/keys", ANSWER, RANKING}
 
 
 @pytest.mark.long
 def test_forged_answers_come_out_otherwise(place: Path, tmp_path: Path) -> None:
     """Their checksums are right."""
-    files = unzipped(place / "x.zip")
-    found = json.loads(files["studies/loss/capacity.json"])
-    found["holds_at"] = found["value"] = 0.4
-    files["studies/loss/capacity.json"] = json.dumps(found).encode()
+    files = unzip(place / "x.zip")
+    document = json.loads(files["studies/loss/capacity.json"])
+    document["holds_at"] = document["value"] = 0.4
+    files["studies/loss/capacity.json"] = json.dumps(document).encode()
     lines = files["studies/keys/sensitivity.csv"].decode().splitlines()
     files["studies/keys/sensitivity.csv"] = "\n".join([lines[0], lines[2], lines[1], *lines[3:], ""]).encode()
     write(tmp_path / "y.zip", files, json.loads(zip_list(place / "x.zip"))["made_by"])
@@ -106,7 +109,7 @@ def test_a_forged_report(place: Path, tmp_path: Path) -> None:
     assert "studies/loss/capacity.svg" in left and "studies/loss/capacity.md" not in left
 
 
-def copied(place: Path, name: str, tmp_path: Path) -> Path:
+def copy(place: Path, name: str, tmp_path: Path) -> Path:
     shutil.copytree(place / name, tmp_path / name, ignore=shutil.ignore_patterns("runs", "measured"))
     return tmp_path / name
 
@@ -114,10 +117,10 @@ def copied(place: Path, name: str, tmp_path: Path) -> Path:
 def with_command(folder: Path, change: tuple[str, str]) -> None:
     """Change the command in the answer of a directory."""
     if (file := folder / "capacity.json").is_file():
-        found = json.loads(file.read_text())
-        assert change[0] in found[KEY]["command"]
-        found[KEY]["command"] = found[KEY]["command"].replace(*change)
-        file.write_text(json.dumps(found))
+        document = json.loads(file.read_text())
+        assert change[0] in document[KEY]["command"]
+        document[KEY]["command"] = document[KEY]["command"].replace(*change)
+        file.write_text(json.dumps(document))
         return
     file = folder / "sensitivity.parquet"
     table, before = pq.read_table(file), pq.read_metadata(file).metadata[KEY.encode()].decode()
@@ -155,7 +158,7 @@ def test_a_command_that_does_not_make_the_directory(
     name: str, change: tuple[str, str], what: str | None, place: Path, tmp_path: Path
 ) -> None:
     """Another tolerance is another question about the same study: the answer then comes out otherwise."""
-    folder = copied(place, name, tmp_path)
+    folder = copy(place, name, tmp_path)
     with_command(folder, change)
     if what is None:
         assert plan_of(folder).question.tolerance == 0.05
@@ -165,7 +168,7 @@ def test_a_command_that_does_not_make_the_directory(
 
 
 def test_what_else_is_refused(place: Path, tmp_path: Path) -> None:
-    folder = copied(place, "loss", tmp_path)
+    folder = copy(place, "loss", tmp_path)
     scenario = folder / "configurations" / "c002" / "scenario.yaml"
     text = scenario.read_text()
     scenario.write_text(text.replace("loss: 0.2", "loss: 0.3"))
@@ -183,12 +186,15 @@ def test_what_else_is_refused(place: Path, tmp_path: Path) -> None:
 
 def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
     """Without the columns of a ranking, and with a verdict that no search has."""
-    folder = copied(place, "keys", tmp_path)
+    folder = copy(place, "keys", tmp_path)
     (folder / "sensitivity.csv").write_text("x\ny\n")
     assert first_of(folder) == "" and search_in(folder).ranking == []  # type: ignore[union-attr]
-    folder = copied(place, "loss", tmp_path)
-    found = json.loads((folder / "capacity.json").read_text()) | {"verdict": "\x1b[31m" * 99, "sentences": [5, "a\nb"]}
-    (folder / "capacity.json").write_text(json.dumps(found))
+    folder = copy(place, "loss", tmp_path)
+    document = json.loads((folder / "capacity.json").read_text()) | {
+        "verdict": "\x1b[31m" * 99,
+        "sentences": [5, "a\nb"],
+    }
+    (folder / "capacity.json").write_text(json.dumps(document))
     assert "\x1b" not in first_of(folder) and len(first_of(folder)) < 150
     search = search_in(folder)
     assert search is not None and answer_lines(search) == ["- a b"]
@@ -196,7 +202,7 @@ def test_a_forged_table_is_only_text(place: Path, tmp_path: Path) -> None:
 
 def test_levels_of_a_search_must_not_name_files(place: Path, tmp_path: Path) -> None:
     """They are set in the first configuration, whose files have been checked."""
-    files = unzipped(place / "x.zip")
+    files = unzip(place / "x.zip")
     name = "studies/keys/study.yaml"
     files[name] = files[name].replace(b"{label: p0, ", b"{label: p0, hosts.mobility.file: /etc/passwd, ")
     write(tmp_path / "y.zip", files, json.loads(zip_list(place / "x.zip"))["made_by"])
@@ -224,8 +230,8 @@ def test_with_files_and_with_code(tmp_path: Path) -> None:
     assert mobilenet("artefact", "queue", "walk", "-o", "x.zip", place=tmp_path).returncode == 0
     place = tmp_path / "checked"
     place.mkdir()
-    found = comes_out(done := here(place, tmp_path / "x.zip"))
-    assert done.returncode == 4 and found["studies/queue"].startswith("not run"), done
-    assert found["studies/walk: answer"].startswith("bit-identical")
-    found = comes_out(done := bare(place, tmp_path / "x.zip", "--allow-code"))
-    assert done.returncode == 0 and found["studies/queue: answer"].startswith("bit-identical"), done
+    outcomes = comes_out(done := here(place, tmp_path / "x.zip"))
+    assert done.returncode == 4 and outcomes["studies/queue"].startswith("not run"), done
+    assert outcomes["studies/walk: answer"].startswith("bit-identical")
+    outcomes = comes_out(done := bare(place, tmp_path / "x.zip", "--allow-code"))
+    assert done.returncode == 0 and outcomes["studies/queue: answer"].startswith("bit-identical"), done

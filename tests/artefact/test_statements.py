@@ -14,7 +14,7 @@ from mobilenet.artefact.parts import CLAIMS, Part
 from mobilenet.artefact.statements import REPORTS, differing_reports, differing_statements, not_compared
 from tests.cli.command import mobilenet
 
-from .archives import unzipped
+from .archives import unzip
 
 TEXT = "claims:\n  safe: {relation: no_violation, schedules: 2, protocol: best_effort}\n"
 
@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def kept(made: Path, tmp_path: Path) -> Path:
     """The unpacked archive."""
-    for name, data in unzipped(made / "x.zip").items():
+    for name, data in unzip(made / "x.zip").items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
     return tmp_path
@@ -44,8 +44,8 @@ def part(kept: Path) -> Part:
 
 def versions(made: Path) -> dict[str, str | None]:
     with zipfile.ZipFile(made / "x.zip") as file:
-        found: dict[str, str | None] = json.loads(file.read("checksums.json"))["made_by"]
-    return found
+        version_of: dict[str, str | None] = json.loads(file.read("checksums.json"))["made_by"]
+    return version_of
 
 
 def test_those_of_the_archive_are_the_same(made: Path, kept: Path) -> None:

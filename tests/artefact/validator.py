@@ -50,6 +50,6 @@ def issues(crate: Path, place: Path, severity: str) -> list[tuple[str, str]]:
         [COMMAND, "-y", "validate", "-np", "-p", "ro-crate-1.3", *options, crate], cwd=place, check=False,
         capture_output=True, timeout=120,
     )  # fmt: skip
-    found = json.loads((place / "found.json").read_text())
-    assert found["passed"] == (not found["issues"])
-    return [(one["severity"], one["message"]) for one in found["issues"]]
+    report = json.loads((place / "found.json").read_text())
+    assert report["passed"] == (not report["issues"])
+    return [(one["severity"], one["message"]) for one in report["issues"]]

@@ -25,7 +25,7 @@ from mobilenet.expected.by_kind import doubts
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 
-from .scenarios import NotDrawn, drawn
+from .scenarios import NotDrawn, draw_scenario
 
 MOST_EVENTS = 100_000  # about 2 CPU s
 OUTCOMES = ("not_drawn", "cut_off", "valid", "unknown", "unknown_unannounced", "violated", "failed")
@@ -38,20 +38,20 @@ def one(seed: int, place: Path) -> dict[str, Any]:
     folder.mkdir(parents=True)
     begin_s = time.process_time()
     try:
-        found = _judged(seed, folder)
+        entry = _judge(seed, folder)
     except NotDrawn as error:
-        found = {"outcome": "not_drawn", "why": str(error)[:300]}
+        entry = {"outcome": "not_drawn", "why": str(error)[:300]}
     except Exception:
-        found = {"outcome": "failed", "why": traceback.format_exc()[-3000:]}
-    if found["outcome"] not in ("violated", "failed", "unknown_unannounced"):
+        entry = {"outcome": "failed", "why": traceback.format_exc()[-3000:]}
+    if entry["outcome"] not in ("violated", "failed", "unknown_unannounced"):
         shutil.rmtree(folder)
-    return {"seed": seed, **found, "cpu_s": round(time.process_time() - begin_s, 2)}
+    return {"seed": seed, **entry, "cpu_s": round(time.process_time() - begin_s, 2)}
 
 
-def _judged(seed: int, folder: Path) -> dict[str, Any]:
-    scenario = drawn(seed, folder, MOST_EVENTS)
+def _judge(seed: int, folder: Path) -> dict[str, Any]:
+    scenario = draw_scenario(seed, folder, MOST_EVENTS)
     try:
-        limited = scenario.changed([f"limits.max_events={4 * MOST_EVENTS}"])
+        limited = scenario.with_changes([f"limits.max_events={4 * MOST_EVENTS}"])
         run = mobilenet.run(limited, out=folder / "run", allow_code=True)
     except ScenarioError as error:
         if "limits.max_events" in str(error):
@@ -82,10 +82,10 @@ def campaign(seeds: Iterable[int], place: Path, workers: int) -> Iterator[dict[s
 
 def results(place: Path) -> list[dict[str, Any]]:
     """Those of before; a line that was cut off by a kill does not count."""
-    path, found = place / "results.jsonl", []
+    path, entries = place / "results.jsonl", []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
-            found.append(json.loads(line))
+            entries.append(json.loads(line))
         except ValueError:
             continue
-    return found
+    return entries

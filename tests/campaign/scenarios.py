@@ -53,35 +53,35 @@ class NotDrawn(Exception):
     """Nothing that the seed gives is a scenario."""
 
 
-def drawn(seed: int, folder: Path, most_events: int) -> AnyScenario:
+def draw_scenario(seed: int, folder: Path, most_events: int) -> AnyScenario:
     """The scenario of a seed, as `folder`/scenario.yaml, with the files that it names beside it. Raises NotDrawn."""
     try:
-        return _drawn(Random(f"campaign {seed}"), Random(f"campaign repairs {seed}"), folder, most_events)
+        return _draw(Random(f"campaign {seed}"), Random(f"campaign repairs {seed}"), folder, most_events)
     except ScenarioError as error:
         raise NotDrawn(str(error)) from None
 
 
-def _drawn(random: Random, of_repairs: Random, folder: Path, most_events: int) -> AnyScenario:
+def _draw(random: Random, of_repairs: Random, folder: Path, most_events: int) -> AnyScenario:
     is_wild = random.random() < WILD
     values = Values(random, random.choice(SHARES) if is_wild else FEW)
     if random.random() < 0.2:
-        return _repaired(_processes(random, values, folder, is_wild), folder)
+        return _repair(_processes(random, values, folder, is_wild), folder)
     document = _mobile(random, values, folder)
     if document["protocol"].get("name") == "mobile_causal":
         _add_repairs(of_repairs, document)
-    scenario = _cut(document, _repaired(document, folder), folder, most_events)
+    scenario = _cut(document, _repair(document, folder), folder, most_events)
     if not is_wild:
         _let_it_broadcast(document, scenario)
     document |= _at_times(random, values, scenario, is_wild)
-    scenario = _repaired(document, folder)
+    scenario = _repair(document, folder)
     assert isinstance(scenario, Scenario)
     within_s = rest(scenario).within_s
     if random.random() < 0.97:
         document["drain_s"] = min(MOST_DRAIN_S, 600.0 if within_s is None else within_s + 1)
-    return _repaired(document, folder)
+    return _repair(document, folder)
 
 
-def _repaired(document: Document, folder: Path) -> AnyScenario:
+def _repair(document: Document, folder: Path) -> AnyScenario:
     """The scenario, without the keys that it refuses: they are taken out of `document`."""
     for _ in range(MOST_REPAIRS):
         (folder / "scenario.yaml").write_text(to_yaml(document), encoding="utf-8")
@@ -97,10 +97,10 @@ def _take_out(document: Document, line: str) -> bool:
     """Take out the key that an error names, or one that it is compared with, or the group around it; False: none of
     them is there.
     """
-    found = re.search(r"scenario\.yaml:\d+: ([\w.]+): (.*)", line)
-    if found is None:
+    match = re.search(r"scenario\.yaml:\d+: ([\w.]+): (.*)", line)
+    if match is None:
         return False
-    path, what = found.group(1).split("."), re.findall(r"\w+", found.group(2))
+    path, what = match.group(1).split("."), re.findall(r"\w+", match.group(2))
     while path:
         place: Any = document
         for key in path[:-1]:
@@ -241,13 +241,13 @@ def _add_repairs(random: Random, document: Document) -> None:
 
 
 def _workload(random: Random, values: Values) -> Document:
-    found: Document = {
+    workload: Document = {
         "payload_bytes": values.number({"type": "integer", "minimum": 0, "maximum": 1400, "default": 100})
     }
     kind = random.choice(("exponential",) * 8 + ("periodic",) * 5 + ("none",))
     if kind == "none":
-        return found | {"arrivals": "none"}
-    return found | {"arrivals": kind, "interval_s": random.choice((0.05, 0.5, 2.0, 2.8, 10.0))}
+        return workload | {"arrivals": "none"}
+    return workload | {"arrivals": kind, "interval_s": random.choice((0.05, 0.5, 2.0, 2.8, 10.0))}
 
 
 def _cut(document: Document, scenario: AnyScenario, folder: Path, most_events: int) -> Scenario:
@@ -267,7 +267,7 @@ def _cut(document: Document, scenario: AnyScenario, folder: Path, most_events: i
                 raise NotDrawn(f"about {estimated_events(scenario)} events")
             del document["stations"]["backbone"]
         document["warmup_s"] = 0.0
-        cut = _repaired(document, folder)
+        cut = _repair(document, folder)
         assert isinstance(cut, Scenario)
         scenario = cut
     return scenario
@@ -296,7 +296,7 @@ def _let_it_broadcast(document: Document, scenario: Scenario) -> None:
 
 def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool) -> Document:
     """Faults, changes of members and interventions, within the run."""
-    duration_s, found = scenario.duration_s, Document()
+    duration_s, sections = scenario.duration_s, Document()
     hosts = scenario.hosts.count or 1
 
     def when() -> float:
@@ -316,7 +316,7 @@ def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool)
 
     if random.random() < 0.35:
         lasting = random.choice((0.01, 1.0, duration_s / 4, (2 if is_wild else 0.5) * duration_s))
-        found["faults"] = random.choice((
+        sections["faults"] = random.choice((
             {"schedule": "random", "rate_per_host_per_min": min(60, 30 / lasting), "mean_duration_s": lasting},
             {"schedule": "paper", "station": station(), "first_at_s": when(), "every_s": random.choice((1, 10)),
              "first_duration_s": lasting},
@@ -324,7 +324,7 @@ def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool)
                                                  for i in range(min(hosts, 3))]},
         ))  # fmt: skip
     if random.random() < 0.25:
-        found["churn"] = values.group("ChurnParameters", frozenset(("changes",)))
+        sections["churn"] = values.group("ChurnParameters", frozenset(("changes",)))
     if random.random() < 0.4:
         makers: list[Callable[[], Document]] = [
             lambda: {"do": random.choice(("crash", "recover", "join", "leave", "broadcast")), "host": host()},
@@ -341,8 +341,8 @@ def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool)
             ),
         ]
         chosen = [{"at_s": when(), **random.choice(makers)()} for _ in range(random.randint(1, 8 if is_wild else 3))]
-        found["interventions"] = [one for one in chosen if len(one.get("link", (1, 2))) == 2]
-    return found
+        sections["interventions"] = [one for one in chosen if len(one.get("link", (1, 2))) == 2]
+    return sections
 
 
 def _processes(random: Random, values: Values, folder: Path, is_wild: bool) -> Document:
@@ -381,4 +381,4 @@ def _processes(random: Random, values: Values, folder: Path, is_wild: bool) -> D
     return document
 
 
-__all__ = ["NotDrawn", "ProcessScenario", "drawn"]
+__all__ = ["NotDrawn", "ProcessScenario", "draw_scenario"]

@@ -11,7 +11,7 @@ from mobilenet.expected.by_kind import doubts
 from mobilenet.scenario import Scenario, load_scenario
 
 from .runs import campaign, one, results
-from .scenarios import NotDrawn, drawn
+from .scenarios import NotDrawn, draw_scenario
 
 SHIPPED = Path(__file__).parents[2] / "scenarios"
 SEEDS = [*range(9000, 9018), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(9018, 9050))]
@@ -29,7 +29,7 @@ def test_the_same_seed_gives_the_same_scenario(tmp_path: Path) -> None:
     texts = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        drawn(9000, tmp_path / name, 100_000)
+        draw_scenario(9000, tmp_path / name, 100_000)
         texts.append((tmp_path / name / "scenario.yaml").read_text())
     assert texts[0] == texts[1]
 
@@ -40,7 +40,7 @@ def test_most_kinds_of_scenarios_are_drawn(tmp_path: Path) -> None:
     for seed in range(9000, 9080):
         (tmp_path / f"{seed}").mkdir()
         try:
-            scenario = drawn(seed, tmp_path / f"{seed}", 100_000)
+            scenario = draw_scenario(seed, tmp_path / f"{seed}", 100_000)
         except NotDrawn:
             continue
         seen.add(scenario.protocol.name)

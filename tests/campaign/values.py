@@ -30,13 +30,13 @@ class Values:
 
     def group(self, name: str, leave_out: frozenset[str] = frozenset()) -> dict[str, Any]:
         """Draw values for the keys of the class with this name; `leave_out`: keys that are drawn elsewhere."""
-        found = {}
+        values = {}
         definition = self._definitions[name]
         required = definition.get("required", ())
         for key, schema in definition["properties"].items():
             if key not in leave_out and (key in required or "const" in schema or self.random.random() < self.share):
-                found[key] = self.value(schema)
-        return found
+                values[key] = self.value(schema)
+        return values
 
     def value(self, schema: Mapping[str, Any]) -> Any:
         if "$ref" in schema:
@@ -76,8 +76,8 @@ class Values:
             least += TINY
         if most == schema.get("exclusiveMaximum"):
             most -= TINY
-        found = self._between(float(least), float(most), default)
-        return round(found) if schema["type"] == "integer" else found
+        number = self._between(float(least), float(most), default)
+        return round(number) if schema["type"] == "integer" else number
 
     def _between(self, least: float, most: float, default: Any) -> float:
         """Draw a number from a range that may be negative: uniformly, not log-uniformly."""

@@ -16,7 +16,7 @@ import pytest
 
 import mobilenet as package
 from mobilenet.claim_files import answering
-from mobilenet.claim_files.answer import placed
+from mobilenet.claim_files.answer import command_in
 from mobilenet.rundir.stamp import KEY
 from mobilenet.studies import StudyError
 from tests.cli.command import COMMAND, FIRST, mobilenet, one_line
@@ -101,16 +101,16 @@ def test_what_it_prints(place: Path) -> None:
 
 
 def test_what_it_leaves(place: Path) -> None:
-    found = json.loads((place / "out" / "claims.json").read_text())
+    document = json.loads((place / "out" / "claims.json").read_text())
     table = pd.read_csv(place / "out" / "claims.csv")
-    assert [one["claim"] for one in found["claims"]] == list(table["claim"]) and found["error"] == 0.05
-    assert found["rare"] == 0.5
+    assert [one["claim"] for one in document["claims"]] == list(table["claim"]) and document["error"] == 0.05
+    assert document["rare"] == 0.5
     assert pd.read_parquet(place / "out" / "claims.parquet")["answer"].tolist() == table["answer"].tolist()
-    fast = found["claims"][0]
+    fast = document["claims"][0]
     assert fast["low"] < fast["value"] < fast["high"] and fast["unit"] == "s" and fast["replications"] >= 10
-    assert found["runs"] == sum(len(pd.read_csv(place / "out" / name / "runs.csv")) for name in ("loss", "again"))
-    for row in found["claims"][:3]:
-        command = placed(row["command"], Path("out"))
+    assert document["runs"] == sum(len(pd.read_csv(place / "out" / name / "runs.csv")) for name in ("loss", "again"))
+    for row in document["claims"][:3]:
+        command = command_in(row["command"], Path("out"))
         assert row["command"].startswith("mobilenet report CLAIMS/") and command.startswith("mobilenet report out/")
         assert mobilenet(*shlex.split(command)[1:], place=place).returncode == 0
 
@@ -160,13 +160,13 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
     monkeypatch.setattr(answering.Means, "check_time", check_time)
     done = mobilenet("claims", "claims.yaml", "--quick", "--out", "out", "--workers", "2", place=tmp_path)
     monkeypatch.undo()
-    found = json.loads((tmp_path / "out" / "claims.json").read_text())
-    left = [one["claim"] for one in found["claims"] if one["left"]]
+    document = json.loads((tmp_path / "out" / "claims.json").read_text())
+    left = [one["claim"] for one in document["claims"] if one["left"]]
     lines = done.stdout.splitlines()
     assert done.returncode == 4 and left and f"not examined: {', '.join(left)}" in lines
     assert f"({len(left)} left by --quick)" in done.stdout
     whole = {one["claim"]: one for one in json.loads((place / "out" / "claims.json").read_text())["claims"]}
-    for one in found["claims"]:  # what is answered is answered as without the limit
+    for one in document["claims"]:  # what is answered is answered as without the limit
         assert one["left"] or one == whole[one["claim"]]
     assert lines[-1] == "Next: mobilenet claims claims.yaml --out out"
     assert mobilenet(*shlex.split(lines[-1])[2:], "--quiet", place=tmp_path).returncode == 4
@@ -184,8 +184,10 @@ def test_quick_stops_in_time_in_the_middle_of_long_runs(tmp_path: Path, monkeypa
     began_s = time.monotonic()
     done = mobilenet("claims", "claims.yaml", "--quick", "--out", "out", "--workers", "1", place=tmp_path)
     assert done.returncode == 4 and time.monotonic() - began_s < 18 + 30
-    found = {one["claim"]: one for one in json.loads((tmp_path / "out" / "claims.json").read_text())["claims"]}
-    assert found["late"]["left"] and found["late"]["answer"] == "undecided" and found["fast"]["answer"] == "holds"
+    claim_of = {one["claim"]: one for one in json.loads((tmp_path / "out" / "claims.json").read_text())["claims"]}
+    assert (
+        claim_of["late"]["left"] and claim_of["late"]["answer"] == "undecided" and claim_of["fast"]["answer"] == "holds"
+    )
     assert "late" in next(line for line in done.stdout.splitlines() if line.startswith("not examined: "))
     assert not list(tmp_path.glob("out/hours/runs/c*"))
 
@@ -194,18 +196,18 @@ def test_from_python(place: Path, tmp_path: Path) -> None:
     claims_file(tmp_path)
     shutil.copytree(place / "out", tmp_path / "out")
     for _ in range(2):  # the name stays the function when its modules are loaded
-        found = package.claims(tmp_path / "claims.yaml", out=tmp_path / "out", workers=1)
-    assert (found["fast"], found["slower"], found["unlike"]) == ("holds", "does not hold", "undecided")
+        evaluation = package.claims(tmp_path / "claims.yaml", out=tmp_path / "out", workers=1)
+    assert (evaluation["fast"], evaluation["slower"], evaluation["unlike"]) == ("holds", "does not hold", "undecided")
     table = pd.read_csv(place / "out" / "claims.csv")
-    assert found.answers["answer"].tolist() == table["answer"].tolist()
-    assert found.answers["value"].tolist()[:3] == pytest.approx(table["value"].tolist()[:3])
-    assert not found.unexpected and not found.left and not found.failed
-    assert found.runs == len(found.study("loss").runs) + len(found.study("again").runs)
-    assert found.sentences()[-2].startswith("6 claims: 4 hold, ") and "<li>fast: holds" in found._repr_html_()
+    assert evaluation.answers["answer"].tolist() == table["answer"].tolist()
+    assert evaluation.answers["value"].tolist()[:3] == pytest.approx(table["value"].tolist()[:3])
+    assert not evaluation.unexpected and not evaluation.left and not evaluation.failed
+    assert evaluation.runs == len(evaluation.study("loss").runs) + len(evaluation.study("again").runs)
+    assert evaluation.sentences()[-2].startswith("6 claims: 4 hold, ") and "<li>fast: holds" in evaluation._repr_html_()
     with pytest.raises(KeyError, match="unknown claim 'fest'"):
-        found["fest"]
+        evaluation["fest"]
     with pytest.raises(StudyError, match=r"unknown experiment 'los' \(did you mean 'loss'"):
-        found.study("los")
+        evaluation.study("los")
     with pytest.raises(StudyError, match="exists and does not contain answers to claims; choose another directory"):
         package.claims(tmp_path / "claims.yaml", out=tmp_path)
     with pytest.raises(StudyError, match="with master, the master sets it"):

@@ -42,34 +42,34 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def planned(place: Path, text: str, seed: int | None = None) -> Plan:
+def plan_of(place: Path, text: str, seed: int | None = None) -> Plan:
     (place / "claims.yaml").write_text(text)
     return plan(Claims.load(place / "claims.yaml", seed))
 
 
 def test_a_file(place: Path) -> None:
-    found = planned(place, GOOD)
-    assert list(found.studies) == ["loss"]  # what no claim is about is not run
-    fast, growing, safe = found.questions
+    file_plan = plan_of(place, GOOD)
+    assert list(file_plan.studies) == ["loss"]  # what no claim is about is not run
+    fast, growing, safe = file_plan.questions
     assert fast.cells == (Cell("loss", 1),) and growing.cells == tuple(Cell("loss", n) for n in range(3))
     assert (fast.tests[0].bound, fast.tests[0].margin) == (0.5, 0.025) and not safe.tests
-    assert found.error == pytest.approx(0.025)  # two claims can err
-    assert found.costs.keys() == {Cell("loss", n) for n in range(3)} and min(found.costs.values()) > 0
+    assert file_plan.error == pytest.approx(0.025)  # two claims can err
+    assert file_plan.costs.keys() == {Cell("loss", n) for n in range(3)} and min(file_plan.costs.values()) > 0
 
 
 def test_a_study_keeps_its_seed_unless_the_claims_have_one(place: Path) -> None:
     text = GOOD.replace(
         "{experiment: loss, at: {wireless.loss: some}}", "{experiment: other, at: {wireless.loss: 0.3}}"
     )
-    assert planned(place, text).studies["other"].seed == 7
-    assert planned(place, text, seed=3).studies["other"].seed == 3 and planned(place, text, 3).claims.seed == 3
+    assert plan_of(place, text).studies["other"].seed == 7
+    assert plan_of(place, text, seed=3).studies["other"].seed == 3 and plan_of(place, text, 3).claims.seed == 3
 
 
 def test_exact_claims_get_no_share_of_the_error(place: Path) -> None:
-    found = planned(
+    file_plan = plan_of(
         place, GOOD.replace("    scenario: first.yaml", "    scenario: first.yaml\n    deterministic: true")
     )
-    assert found.questions[0].is_exact and found.error == 0.05
+    assert file_plan.questions[0].is_exact and file_plan.error == 0.05
 
 
 @pytest.mark.parametrize(

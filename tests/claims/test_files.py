@@ -5,19 +5,21 @@ from __future__ import annotations
 import pytest
 
 from validation.capacity import most_wrong
-from validation.claims import COUNT, DISTANCES, LAWS, RELATIONS, answers, cases, repeated
+from validation.claims import COUNT, DISTANCES, LAWS, RELATIONS, answers, cases, repeat
 
 
 def test_the_file_covers_all_relations_laws_and_distances() -> None:
-    found = cases()
-    assert len(found) == COUNT == 40 and sum(case.is_true for case in found) == 20
-    assert {case.keys["relation"] for case in found} == set(RELATIONS) and {case.law for case in found} == set(LAWS)
+    all_cases = cases()
+    assert len(all_cases) == COUNT == 40 and sum(case.is_true for case in all_cases) == 20
+    assert {case.keys["relation"] for case in all_cases} == set(RELATIONS) and {case.law for case in all_cases} == set(
+        LAWS
+    )
     assert min(DISTANCES) > 1  # within the margin, either answer is right
 
 
 def test_a_few_files() -> None:
-    found = repeated(8)
-    assert found.wrong_files <= most_wrong(8) and found.decided >= 0.9 * found.claims
+    tally = repeat(8)
+    assert tally.wrong_files <= most_wrong(8) and tally.decided >= 0.9 * tally.claims
 
 
 @pytest.mark.long
@@ -25,9 +27,9 @@ def test_a_few_files() -> None:
 def test_many_files(request: pytest.FixtureRequest) -> None:
     """200 where many repetitions are asked for."""
     count = 200 if request.config.getoption("--repetitions") >= 20 else 30
-    found = repeated(count)
-    print(found)
-    assert found.wrong_files <= most_wrong(count) and found.decided >= 0.9 * found.claims
+    tally = repeat(count)
+    print(tally)
+    assert tally.wrong_files <= most_wrong(count) and tally.decided >= 0.9 * tally.claims
 
 
 def test_how_many_of_two_hundred_may_be_wrong() -> None:
@@ -43,4 +45,4 @@ def test_the_same_answers_twice() -> None:
 def test_without_splitting_the_error_too_many_files_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """These laws expose a procedure that spends the whole error at each look at each claim."""
     monkeypatch.setattr("mobilenet.claim_files.judge.share_of_look", lambda number: 1.0)
-    assert repeated(20, error=0.05).wrong_files > most_wrong(20)
+    assert repeat(20, error=0.05).wrong_files > most_wrong(20)

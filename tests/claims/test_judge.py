@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.claim_files.answer import answered, requirement
+from mobilenet.claim_files.answer import answer_to, requirement
 from mobilenet.claim_files.declaration import Answer, Below, Grows, Near, Place, Within
-from mobilenet.claim_files.judge import Judged, judge
+from mobilenet.claim_files.judge import Judgement, judge
 from mobilenet.claim_files.looks import Looks
 from mobilenet.claim_files.questions import Cell, Inequality, Question
 from mobilenet.claim_files.words import sentence
@@ -49,32 +49,38 @@ def spread(mean: float, sd: float, n: int = 28, seed: int = 1) -> list[dict[str,
     return rows(*(mean + sd * values))
 
 
-def judged(one: Question, number: int = 3, **cells: list[dict[str, float]]) -> Judged:
+def judge_claim(one: Question, number: int = 3, **cells: list[dict[str, float]]) -> Judgement:
     """With `rare` so large that 28 replications without a contradicting one suffice."""
     return judge(one, {globals()[name]: own for name, own in cells.items()}, number, 0.05, rare=0.3)
 
 
 def test_both_sides_of_a_bound() -> None:
     one = question(at_most(1.0))
-    assert judged(one, A=spread(0.8, 0.1))[0] is Answer.HOLDS and judged(one, A=spread(1.2, 0.1))[0] is Answer.FAILS
-    assert judged(one, A=spread(0.8, 0.1)).is_clear
+    assert (
+        judge_claim(one, A=spread(0.8, 0.1))[0] is Answer.HOLDS
+        and judge_claim(one, A=spread(1.2, 0.1))[0] is Answer.FAILS
+    )
+    assert judge_claim(one, A=spread(0.8, 0.1)).is_clear
     one = question(at_most(1.0, 0.2))
-    assert not judged(one, A=spread(0.98, 0.09)).is_clear
-    assert judged(one, A=spread(0.98, 0.09))[0] is Answer.HOLDS and judged(one, A=spread(1.02, 0.09))[0] is Answer.FAILS
-    open_ = judged(one, A=spread(1.0, 0.5))
+    assert not judge_claim(one, A=spread(0.98, 0.09)).is_clear
+    assert (
+        judge_claim(one, A=spread(0.98, 0.09))[0] is Answer.HOLDS
+        and judge_claim(one, A=spread(1.02, 0.09))[0] is Answer.FAILS
+    )
+    open_ = judge_claim(one, A=spread(1.0, 0.5))
     assert open_.answer is Answer.UNDECIDED and not open_.is_final
 
 
 def test_a_mean_beyond_the_bound_never_holds_and_one_within_never_fails() -> None:
     """However wide the margin is."""
     for mean in np.linspace(0.5, 1.5, 41):
-        found = judged(question(at_most(1.0, 10.0)), A=spread(float(mean), 0.3)).answer
-        assert found is (Answer.HOLDS if mean <= 1 + 1e-9 else Answer.FAILS)
+        answer = judge_claim(question(at_most(1.0, 10.0)), A=spread(float(mean), 0.3)).answer
+        assert answer is (Answer.HOLDS if mean <= 1 + 1e-9 else Answer.FAILS)
 
 
 def test_between_two_bounds() -> None:
     one = question(at_least(1.0), at_most(2.0))
-    assert [judged(one, A=spread(mean, 0.1)).answer for mean in (0.8, 1.5, 2.2)] == [
+    assert [judge_claim(one, A=spread(mean, 0.1)).answer for mean in (0.8, 1.5, 2.2)] == [
         Answer.FAILS, Answer.HOLDS, Answer.FAILS,
     ]  # fmt: skip
 
@@ -84,41 +90,43 @@ def test_a_difference_and_a_ratio_are_of_pairs() -> None:
     world = spread(10, 5)
     more = [{"m": row["m"] + 1 + 0.001 * place} for place, row in enumerate(world)]
     difference = question(Inequality(A, B, False, True, 0.5, 0.1))
-    assert judged(difference, A=more, B=world).answer is Answer.FAILS
+    assert judge_claim(difference, A=more, B=world).answer is Answer.FAILS
     twice = [{"m": 2 * row["m"]} for row in world]
     ratio = question(Inequality(A, B, True, False, 1.8, 0.1))
-    found = judged(ratio, A=twice, B=world)
-    assert found.answer is Answer.HOLDS and found.bounds[0] is not None
-    assert found.bounds[0].mean == pytest.approx(2) and found.bounds[0].low == pytest.approx(2, rel=0.02)
+    judgement = judge_claim(ratio, A=twice, B=world)
+    assert judgement.answer is Answer.HOLDS and judgement.bounds[0] is not None
+    assert judgement.bounds[0].mean == pytest.approx(2) and judgement.bounds[0].low == pytest.approx(2, rel=0.02)
 
 
-@pytest.mark.parametrize(("value", "other", "said"), [(0, 0, "0"), (5, 0, "0"), (-2, -1, "-1"), (0, -1, "-1")])
-def test_a_ratio_needs_a_denominator_above_zero(value: float, other: float, said: str) -> None:
+@pytest.mark.parametrize(("value", "other", "complaint"), [(0, 0, "0"), (5, 0, "0"), (-2, -1, "-1"), (0, -1, "-1")])
+def test_a_ratio_needs_a_denominator_above_zero(value: float, other: float, complaint: str) -> None:
     """It is undecided at every look, and more runs may still change that; of deterministic runs they cannot."""
     for at_most_ in (True, False):
         for is_exact in (False, True):
             one = question(Inequality(A, B, True, at_most_, 1.0, 0.1), is_exact=is_exact)
-            found = judged(one, A=rows(*[value] * 28), B=rows(*[other] * 28))
-            assert found.answer is Answer.UNDECIDED and found.is_final is is_exact and found.bounds == (None,)
-            assert found.why == f"the denominator is {said} on average; a ratio needs a denominator above 0"
+            judgement = judge_claim(one, A=rows(*[value] * 28), B=rows(*[other] * 28))
+            assert (
+                judgement.answer is Answer.UNDECIDED and judgement.is_final is is_exact and judgement.bounds == (None,)
+            )
+            assert judgement.why == f"the denominator is {complaint} on average; a ratio needs a denominator above 0"
 
 
 def test_comparing_with_zero_needs_no_ratio() -> None:
     one = question(below(A, B), metric="handoffs")
     zeros, some = (rows(*[value] * 400, metric="handoffs") for value in (0.0, 3.0))
-    found = judged(one, 10, A=some, B=zeros)
-    assert found.answer is Answer.FAILS and found.why == "the mean that should be the larger one is 0"
+    judgement = judge_claim(one, 10, A=some, B=zeros)
+    assert judgement.answer is Answer.FAILS and judgement.why == "the mean that should be the larger one is 0"
     exact = question(below(A, B), is_exact=True)
-    found = judged(exact, A=rows(0, 0), B=rows(0, 0))
-    assert found.answer is Answer.FAILS and found.why == "the mean that should be the larger one is 0"
+    judgement = judge_claim(exact, A=rows(0, 0), B=rows(0, 0))
+    assert judgement.answer is Answer.FAILS and judgement.why == "the mean that should be the larger one is 0"
 
 
 def test_the_interval_of_a_ratio_is_that_of_fieller() -> None:
     """For t bounds, its ends solve a quadratic equation."""
     a, b = (np.array([row["m"] for row in spread(mean, 0.2, 40, seed)]) for mean, seed in ((2.0, 1), (1.0, 2)))
-    found = judged(question(Inequality(A, B, True, True, 3.0, 0.1)), 5, A=rows(*a), B=rows(*b)).bounds[0]
-    assert found is not None and found.low < 2 < found.high
-    for end in (found.low, found.high):
+    bounds = judge_claim(question(Inequality(A, B, True, True, 3.0, 0.1)), 5, A=rows(*a), B=rows(*b)).bounds[0]
+    assert bounds is not None and bounds.low < 2 < bounds.high
+    for end in (bounds.low, bounds.high):
         combined = a - end * b
         statistic = abs(combined.mean()) / (combined.std(ddof=1) / math.sqrt(40))
         assert 2.5 < statistic < 5  # the quantile of the level, moved a little by the skewness
@@ -127,38 +135,38 @@ def test_the_interval_of_a_ratio_is_that_of_fieller() -> None:
 @given(st.floats(0.01, 100), st.floats(0.01, 3), st.integers(0, 5))
 def test_scaling_changes_nothing(factor: float, mean: float, seed: int) -> None:
     own, scaled = (spread(mean * f, 0.2 * f, seed=seed) for f in (1.0, factor))
-    found = judged(question(at_most(1.0)), A=own)
-    assert judged(question(at_most(factor, 0.1 * factor)), A=scaled).answer is found.answer
+    judgement = judge_claim(question(at_most(1.0)), A=own)
+    assert judge_claim(question(at_most(factor, 0.1 * factor)), A=scaled).answer is judgement.answer
 
 
 def test_growing_needs_every_step() -> None:
     one = question(below(A, B), below(B, C))
-    assert judged(one, A=spread(1, 0.1), B=spread(2, 0.1), C=spread(3, 0.1)).answer is Answer.HOLDS
-    assert judged(one, A=spread(1, 0.1), B=spread(2, 0.1), C=spread(1.5, 0.1)).answer is Answer.FAILS
+    assert judge_claim(one, A=spread(1, 0.1), B=spread(2, 0.1), C=spread(3, 0.1)).answer is Answer.HOLDS
+    assert judge_claim(one, A=spread(1, 0.1), B=spread(2, 0.1), C=spread(1.5, 0.1)).answer is Answer.FAILS
     same = spread(2, 0.1)
-    assert judged(one, A=spread(1, 0.1), B=same, C=same).answer is Answer.FAILS  # equal is not more
+    assert judge_claim(one, A=spread(1, 0.1), B=same, C=same).answer is Answer.FAILS  # equal is not more
     zeros = rows(*[0.0] * 28)
-    assert judged(one, A=zeros, B=zeros, C=same).answer is not Answer.HOLDS
+    assert judge_claim(one, A=zeros, B=zeros, C=same).answer is not Answer.HOLDS
 
 
 def test_of_several_tests_the_one_nearest_to_failing_is_reported() -> None:
     one = Question("q", Grows(relation="grows", metric="m", value=HERE, along="f"), "m", (below(A, B), below(B, C)))
-    found = answered(one, judged(one, A=spread(1, 0.1), B=spread(2, 0.1), C=spread(2.5, 0.1)), "", False)
-    assert found.bounds is not None and found.bounds.mean == pytest.approx(0.8) and found.unit == ""
+    answer = answer_to(one, judge_claim(one, A=spread(1, 0.1), B=spread(2, 0.1), C=spread(2.5, 0.1)), "", False)
+    assert answer.bounds is not None and answer.bounds.mean == pytest.approx(0.8) and answer.unit == ""
     assert requirement(one) == "below 1 ± 0.05"
 
 
 def test_runs_without_the_metric() -> None:
     one = question(at_most(1.0))
-    none = judged(one, A=[{}] * 24 + rows(*[0.5] * 4))
+    none = judge_claim(one, A=[{}] * 24 + rows(*[0.5] * 4))
     assert none.answer is Answer.UNDECIDED and not none.is_final and "too few runs have a finite m" in none.why
     for missing in (8, 40):
-        some = judged(one, A=spread(0.5, 0.01, 20) + [{}] * missing)
+        some = judge_claim(one, A=spread(0.5, 0.01, 20) + [{}] * missing)
         assert some.answer is Answer.HOLDS and some.had == (20,)
-        said = f"; {20 + missing} replications, of which 20 have m;"
-        assert said in sentence(answered(one, some, "c", False))
-    assert "28 replications; c" in sentence(answered(one, judged(one, A=spread(0.5, 0.01)), "c", False))
-    pairs = judged(question(below(A, B)), A=[{}] * 3 + spread(1, 0.1, 25), B=spread(2, 0.1, 24) + [{}] * 4)
+        words = f"; {20 + missing} replications, of which 20 have m;"
+        assert words in sentence(answer_to(one, some, "c", False))
+    assert "28 replications; c" in sentence(answer_to(one, judge_claim(one, A=spread(0.5, 0.01)), "c", False))
+    pairs = judge_claim(question(below(A, B)), A=[{}] * 3 + spread(1, 0.1, 25), B=spread(2, 0.1, 24) + [{}] * 4)
     assert pairs.answer is Answer.HOLDS and pairs.had == (21,)
 
 
@@ -166,12 +174,16 @@ def test_no_run_with_the_metric_at_the_first_looks_is_not_final() -> None:
     looks = Looks([question(at_most(1.0))], 0.05, 100, rare=0.2)
     late: list[dict[str, float]] = [{}] * 14 + spread(0.5, 0.1, 86)
     looks.take({A: late[:14]})
-    assert looks.wanted() == {A: 20}
+    assert looks.replications() == {A: 20}
     looks.take({A: late})
     assert looks.judged["q"].answer is Answer.HOLDS
     never = Looks([question(at_most(1.0))], 0.05, 100)
     never.take({A: [{}] * 100})
-    assert not never.wanted() and never.judged["q"].why == "too few runs have a finite m" and never.judged["q"].n == 79
+    assert (
+        not never.replications()
+        and never.judged["q"].why == "too few runs have a finite m"
+        and never.judged["q"].n == 79
+    )
     seldom = Looks([question(at_most(1.0))], 0.05, 400)
     seldom.take({A: [{}] * 400})
     assert seldom.judged["q"].why == "fewer than 5 % of the runs have a finite m" and seldom.judged["q"].n == 111
@@ -180,21 +192,23 @@ def test_no_run_with_the_metric_at_the_first_looks_is_not_final() -> None:
 def test_a_share_that_never_arrives_takes_for_ever() -> None:
     metric = "delivery_delay_survival_p95_s"
     runs = [*rows(*[0.5] * 27, metric=metric), {}]
-    found = judged(question(at_most(1.0), metric=metric), A=runs)
-    assert found.answer is Answer.FAILS and found.bounds[0] is not None and found.bounds[0].mean == math.inf
-    both = judged(question(below(A, B), metric=metric), A=runs, B=runs)
+    judgement = judge_claim(question(at_most(1.0), metric=metric), A=runs)
+    assert judgement.answer is Answer.FAILS and judgement.bounds[0] is not None and judgement.bounds[0].mean == math.inf
+    both = judge_claim(question(below(A, B), metric=metric), A=runs, B=runs)
     assert both.answer is Answer.UNDECIDED and both.is_final
-    assert judged(question(below(A, B), metric=metric), A=rows(*[0.5] * 28, metric=metric), B=runs)[0] is Answer.HOLDS
+    assert (
+        judge_claim(question(below(A, B), metric=metric), A=rows(*[0.5] * 28, metric=metric), B=runs)[0] is Answer.HOLDS
+    )
 
 
 def test_a_backlog_that_runs_away_has_no_mean() -> None:
     runs = [{"m": 0.5, "backlog_slope": 0.6 + 0.01 * place} for place in range(28)]
-    limited = judged(question(at_most(1.0)), A=runs)
+    limited = judge_claim(question(at_most(1.0)), A=runs)
     assert limited.answer is Answer.FAILS and "the backlog grows without bound" in limited.why
-    assert judged(question(at_least(0.1)), A=runs).answer is Answer.UNDECIDED
-    assert judged(question(below(A, B)), A=spread(0.1, 0.01), B=runs).answer is Answer.UNDECIDED
+    assert judge_claim(question(at_least(0.1)), A=runs).answer is Answer.UNDECIDED
+    assert judge_claim(question(below(A, B)), A=spread(0.1, 0.01), B=runs).answer is Answer.UNDECIDED
     growth = [{"backlog_slope": row["backlog_slope"]} for row in runs]
-    assert judged(question(at_least(0.25), metric="backlog_slope"), A=growth).answer is Answer.HOLDS
+    assert judge_claim(question(at_least(0.25), metric="backlog_slope"), A=growth).answer is Answer.HOLDS
 
 
 def test_a_backlog_that_studies_call_unstable_is_not_judged_to_settle() -> None:
@@ -207,9 +221,9 @@ def test_a_backlog_that_studies_call_unstable_is_not_judged_to_settle() -> None:
         ]
         looks = Looks([question(at_most(1.0))], 0.05 / 40, 400, rare=0.6)
         looks.take({A: runs})
-        found = looks.judged["q"]
-        assert found.answer is Answer.FAILS or not grows(slopes[: found.n])
-        fails += found.answer is Answer.FAILS
+        judgement = looks.judged["q"]
+        assert judgement.answer is Answer.FAILS or not grows(slopes[: judgement.n])
+        fails += judgement.answer is Answer.FAILS
     assert fails >= 48
     first = judge(question(at_most(1.0)), {A: runs[:10]}, 0, 0.05 / 40)
     assert first.answer is Answer.FAILS or (not first.is_final and first.why == "the backlog may grow without bound")
@@ -218,13 +232,13 @@ def test_a_backlog_that_studies_call_unstable_is_not_judged_to_settle() -> None:
 def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -> None:
     """A metric without known limits; a share that is always 1 is at least 0.6 after a few runs."""
 
-    def at(one: Question, number: int, **cells: list[dict[str, float]]) -> Judged:
+    def at(one: Question, number: int, **cells: list[dict[str, float]]) -> Judgement:
         return judge(one, {globals()[name]: own for name, own in cells.items()}, number, 0.05)
 
     one, zeros = question(at_most(0.005, 0.001)), rows(*[0.0] * 400)
     assert at(one, 3, A=zeros[:28]).answer is Answer.UNDECIDED
-    found = at(one, 10, A=zeros[:307])
-    assert found.answer is Answer.HOLDS and found.assumes
+    judgement = at(one, 10, A=zeros[:307])
+    assert judgement.answer is Answer.HOLDS and judgement.assumes
     differing = [{"m": row["m"] + 1} for row in zeros[:28]]
     constant = question(Inequality(A, B, False, True, 0.5, 0.1))
     assert at(constant, 3, A=differing, B=zeros[:28]).answer is Answer.UNDECIDED
@@ -236,13 +250,16 @@ def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -
 
 def test_deterministic_runs() -> None:
     one = question(at_least(11.15, 0.0), at_most(11.25, 0.0), is_exact=True)
-    assert judged(one, A=rows(11.2, 11.2)).answer is Answer.HOLDS and judged(one, A=rows(11.3, 11.3))[0] is Answer.FAILS
-    assert judged(one, A=rows(11.25, 11.25)).answer is Answer.HOLDS  # the bound belongs to it
-    differing = judged(one, A=rows(11.2, 11.3))
+    assert (
+        judge_claim(one, A=rows(11.2, 11.2)).answer is Answer.HOLDS
+        and judge_claim(one, A=rows(11.3, 11.3))[0] is Answer.FAILS
+    )
+    assert judge_claim(one, A=rows(11.25, 11.25)).answer is Answer.HOLDS  # the bound belongs to it
+    differing = judge_claim(one, A=rows(11.2, 11.3))
     assert differing.answer is Answer.UNDECIDED and "is not deterministic" in differing.why
     strict = Question("q", Below(relation="below", metric="m", value=HERE, than=HERE), "m", (below(A, B),), True)
-    assert judged(strict, A=rows(1, 1), B=rows(1, 1)).answer is Answer.FAILS
-    assert judged(strict, A=rows(0.99, 0.99), B=rows(1, 1)).answer is Answer.HOLDS
+    assert judge_claim(strict, A=rows(1, 1), B=rows(1, 1)).answer is Answer.FAILS
+    assert judge_claim(strict, A=rows(0.99, 0.99), B=rows(1, 1)).answer is Answer.HOLDS
 
 
 def test_each_question_looks_only_at_its_own_runs_and_ends_with_the_replications() -> None:
@@ -251,7 +268,7 @@ def test_each_question_looks_only_at_its_own_runs_and_ends_with_the_replications
     looks = Looks((easy, hard), 0.01, 30, rare=0.6)
     runs = {A: spread(1, 0.2, 100), B: spread(1, 0.5, 100)}
     seen = []
-    while wanted := looks.wanted():
+    while wanted := looks.replications():
         seen.append(dict(wanted))
         looks.take({cell: runs[cell][:count] for cell, count in wanted.items()})
     assert seen == [{A: 10, B: 10}, {B: 14}, {B: 20}, {B: 28}] and look(4) > 30

@@ -73,11 +73,11 @@ def test_verdicts_are_right(repetitions: int, spark: SparkContext, tmp_path: Pat
     for seed in range(1, repetitions + 1):
         planned = plan(Claims.load(tmp_path / "claims.yaml", seed), allow_code=True)
         means = Means(tmp_path / str(seed), WORKERS, allow_code=True)
-        found = answer(planned, means, local_master(WORKERS), spark)
-        assert not found.failed
-        counts += found.counts
-        wrong += bool(found.unexpected)
-        runs += found.runs
+        outcome = answer(planned, means, local_master(WORKERS), spark)
+        assert not outcome.failed
+        counts += outcome.counts
+        wrong += bool(outcome.unexpected)
+        runs += outcome.runs
     print(
         f"{wrong} of {repetitions} files with a wrong answer, {dict(counts)}, {runs / repetitions:.0f} runs on average"
     )

@@ -54,11 +54,11 @@ def mobilenet(*words: str | bytes | Path, place: Path) -> subprocess.CompletedPr
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
-    said = []
+    outputs = []
     for stream in streams:
         stream.flush()
-        said.append(stream.buffer.getvalue().decode("utf-8", "replace"))
-    return subprocess.CompletedProcess(texts, int(code or 0), *said)
+        outputs.append(stream.buffer.getvalue().decode("utf-8", "replace"))
+    return subprocess.CompletedProcess(texts, int(code or 0), *outputs)
 
 
 def _with_signals() -> None:
@@ -67,7 +67,7 @@ def _with_signals() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def begun(*words: str | Path, place: Path) -> subprocess.Popen[str]:
+def begin(*words: str | Path, place: Path) -> subprocess.Popen[str]:
     """A long run that has begun to fill its directory `runs/it`."""
     process = subprocess.Popen(
         [*COMMAND, "run", *LONG, "--out", "runs/it", *words], cwd=place, stdout=subprocess.PIPE,

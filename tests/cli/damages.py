@@ -35,7 +35,7 @@ def damages(run: Path) -> Iterator[Damage]:
     for name in ("scenario.yaml", "manifest.json", "counters.json", "metrics.json", "verdict.json", "events.parquet",
                  "samples.parquet", "positions.parquet"):  # fmt: skip
         for what, spoil in BYTES.items():
-            yield f"{name}: {what}", changed(name, spoil)
+            yield f"{name}: {what}", changing(name, spoil)
     for name in ("manifest.json", "counters.json", "metrics.json", "verdict.json"):
         yield from document_damages(run, name)
     for table, changes in COLUMNS.items():
@@ -65,7 +65,7 @@ BYTES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def changed(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+def changing(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
     """Return a damage that changes the bytes of a file."""
     return lambda run: (run / name).write_bytes(change((run / name).read_bytes())) and None
 

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .damages import BYTES, DEEP, WRONG, Damage, changed, document_damages
+from .damages import BYTES, DEEP, WRONG, Damage, changing, document_damages
 
 TEXTS = ("\x1b[31mx[/]", "-1", "nan", "inf", "1e999", "9" * 5000, "", "1.5", "x" * 200_000)
 STRANGE: dict[str, tuple[Any, ...]] = {
@@ -34,7 +34,7 @@ def study_damages(study: Path) -> Iterator[Damage]:
     measured = [name for name in names if name.startswith("measured/")]
     for name in [name for name in names if name not in measured[1:]]:
         for what, spoil in BYTES.items():
-            yield f"{name}: {what}", changed(name, spoil)
+            yield f"{name}: {what}", changing(name, spoil)
         yield f"{name}: gone", lambda place, name=name: (place / name).unlink()  # type: ignore[misc]
         yield f"{name}: a directory", _made_directory(name)
         if name.endswith(".parquet"):
@@ -49,19 +49,19 @@ def study_damages(study: Path) -> Iterator[Damage]:
     for folder in ("measured", "failed", "starting", "runs", "tables", "configurations", "configurations/c000"):
         yield f"{folder}: gone", lambda place, folder=folder: shutil.rmtree(place / folder)  # type: ignore[misc]
         yield f"{folder}: a file", _made_file(folder)
-    yield "failed: a note that is none", _written("failed/c000-r0001.json", b"[1]")
-    yield "failed: a note nested without end", _written("failed/c000-r0001.json", DEEP.encode())
+    yield "failed: a note that is none", _writing("failed/c000-r0001.json", b"[1]")
+    yield "failed: a note nested without end", _writing("failed/c000-r0001.json", DEEP.encode())
     yield "failed: a directory in it", lambda place: (place / "failed" / "x").mkdir()
     yield "starting: a directory in it", lambda place: (place / "starting" / "x" / "y").mkdir(parents=True)
     yield "runs: a file of a run's name", _in_place_of_run
-    yield "runs: a stranger", _written("runs/x", b"")
+    yield "runs: a stranger", _writing("runs/x", b"")
     yield (
         "measured: another part",
         lambda place: shutil.copy(next((place / "measured").glob("*")), place / "measured" / "x.parquet") and None,
     )
 
 
-def _written(name: str, data: bytes) -> Callable[[Path], None]:
+def _writing(name: str, data: bytes) -> Callable[[Path], None]:
     return lambda place: (place / name).write_bytes(data) and None
 
 
@@ -93,12 +93,12 @@ def _lines(study: Path, name: str) -> Iterator[Damage]:
         key = line.partition(":")[0]
         yield (
             f"{name}: {key.strip()} is gone",
-            _written(name, "".join([*lines[:number], *lines[number + 1 :]]).encode()),
+            _writing(name, "".join([*lines[:number], *lines[number + 1 :]]).encode()),
         )
         for value in (WRONG[number % len(WRONG)], WRONG[(number + 3) % len(WRONG)]):
             other = f"{key}: {json.dumps(value)}\n"
             spoilt = "".join([*lines[:number], other, *lines[number + 1 :]]).encode()
-            yield f"{name}: {key.strip()} is {str(value)[:20]!r}", _written(name, spoilt)
+            yield f"{name}: {key.strip()} is {str(value)[:20]!r}", _writing(name, spoilt)
 
 
 def _findings(study: Path, name: str) -> Iterator[Damage]:
@@ -149,14 +149,14 @@ def _parquet(study: Path, name: str) -> Iterator[Damage]:
         for value in STRANGE.get("int" if kind.startswith("int") else kind, (None,)):
             yield f"{name}: {column} {str(value)[:20]!r}", _columns(name, partial(_one, place=place, value=value))
         if kind.startswith(("map", "list")):
-            yield f"{name}: {column} too short", _columns(name, partial(_shortened, place=place))
+            yield f"{name}: {column} too short", _columns(name, partial(_shorten, place=place))
     yield f"{name}: no rows", _columns(name, lambda table: table.slice(0, 0))
     yield f"{name}: twice", _columns(name, lambda table: pa.concat_tables([table, table]))
     for share in (0.1, 0.3, 0.5, 0.7, 0.9):
-        yield f"{name}: a byte at {share}", changed(name, lambda data, s=share: _flipped(data, s))  # type: ignore[misc]
+        yield f"{name}: a byte at {share}", changing(name, lambda data, s=share: _flip(data, s))  # type: ignore[misc]
 
 
-def _flipped(data: bytes, share: float) -> bytes:
+def _flip(data: bytes, share: float) -> bytes:
     place = int(len(data) * share)
     return data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]
 
@@ -176,7 +176,7 @@ def _one(table: pa.Table, place: int, value: Any) -> pa.Table:
     return table.set_column(place, table.schema.field(place), pa.array(values, table.schema.types[place]))
 
 
-def _shortened(table: pa.Table, place: int) -> pa.Table:
+def _shorten(table: pa.Table, place: int) -> pa.Table:
     """Lists of one value, mappings of one entry with one."""
     values = []
     for value in table.column(place).to_pylist():

@@ -58,8 +58,8 @@ def test_tables_are_pandas(run: mobilenet.Run) -> None:
 
 
 def test_a_run_shows_itself(run: mobilenet.Run) -> None:
-    shown = repr(run)
-    assert shown.startswith("<Run ") and "valid, seed 3, 30" in shown and "mean delay 0.0" in shown
+    text = repr(run)
+    assert text.startswith("<Run ") and "valid, seed 3, 30" in text and "mean delay 0.0" in text
     html = run._repr_html_()
     assert "a &lt;b&gt; &amp; c" in html and "<b> &" not in html and "delivery_delay_mean_s" in html
 

@@ -52,10 +52,10 @@ COMMAND_LINES = {
     "no scenario": (("run",), "mobilenet run: Missing argument 'SCENARIO'; see mobilenet run --help"),
     "no such option": (("run", FIRST, "--sed", "3"), "mobilenet run: No such option"),
     "too much": (("check", FIRST, FIRST), "mobilenet check: Got unexpected extra argument"),
-    "a seed that is no number": (("run", FIRST, "--seed", "many"), "mobilenet run: Invalid value for '--seed'"),
+    "a seed that is no number": (("run", FIRST, "--seed", "many"), "mobilenet run: --seed: expected a whole number"),
     "a negative seed": (("run", FIRST, "--seed", "-1"), "seed: should be at least 0, got -1"),
     "a huge seed": (("run", FIRST, "--seed", "9" * 30), "seed: "),
-    "no schedules": (("swarm", "--count", "0"), "mobilenet swarm: Invalid value for '--count'"),
+    "no schedules": (("swarm", "--count", "0"), "mobilenet swarm: --count: expected at least 1"),
     "no file": (("run", "nothing.yaml"), "nothing.yaml: cannot be read: No such file or directory"),
     "a directory": (("run", ROOT / "scenarios"), "scenarios: cannot be read: Is a directory"),
     "a name that is no text": (("run", b"x\xff.yaml"), "x\\udcff.yaml: cannot be read"),
@@ -78,8 +78,8 @@ COMMAND_LINES = {
 @pytest.mark.parametrize("name", COMMAND_LINES)
 def test_a_command_line_that_is_none(name: str, tmp_path: Path) -> None:
     words, expected = COMMAND_LINES[name]
-    said = one_line(mobilenet(*words, place=tmp_path), 2)
-    assert expected in said and len(said) < 6000
+    complaint = one_line(mobilenet(*words, place=tmp_path), 2)
+    assert expected in complaint and len(complaint) < 6000
     assert everything_below(tmp_path) == []
 
 
@@ -133,8 +133,8 @@ def test_an_output_that_cannot_be(name: str, tmp_path: Path) -> None:
 def test_a_run_that_is_there_may_be_replaced(tmp_path: Path) -> None:
     words = ("run", FIRST, "--set", "duration_s=1", "--out", "it")
     assert mobilenet(*words, place=tmp_path).returncode == 0
-    said = one_line(mobilenet(*words, place=tmp_path), 2)
-    assert said == "it: already exists; replace it with --force, or name another directory with --out"
+    complaint = one_line(mobilenet(*words, place=tmp_path), 2)
+    assert complaint == "it: already exists; replace it with --force, or name another directory with --out"
     assert mobilenet(*words, "--force", place=tmp_path).returncode == 0
 
 

@@ -30,15 +30,15 @@ def test_check_says_what_is_memory(tmp_path: Path) -> None:
 
 
 def test_check_tells_a_long_drain_that_nothing_is_promised_of(tmp_path: Path) -> None:
-    def warned(*changes: str) -> list[str]:
+    def warnings(*changes: str) -> list[str]:
         words = [word for change in changes for word in ("--set", change)]
         lines = mobilenet("check", FIRST, *words, place=tmp_path).stdout.splitlines()
         return [line for line in lines if "its drain of up to" in line]
 
-    (line,) = warned("drain_s=1e6", "wireless.loss=1")
+    (line,) = warnings("drain_s=1e6", "wireless.loss=1")
     assert line.startswith("warning: ") and "1e+06 s may add about 100,000,000 events, which take about 33 min" in line
-    assert warned("drain_s=1e6") == []  # it rests sooner, or is violated
-    assert warned("wireless.loss=1") == []  # nor does a minute take long
+    assert warnings("drain_s=1e6") == []  # it rests sooner, or is violated
+    assert warnings("wireless.loss=1") == []  # nor does a minute take long
 
 
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
@@ -84,8 +84,8 @@ def test_diff_tells_a_changed_verdict(tmp_path: Path) -> None:
         assert mobilenet("run", FIRST, "--set", "duration_s=3", "--out", name, place=tmp_path).returncode == 0
     verdict = tmp_path / "b" / "verdict.json"
     verdict.write_text(verdict.read_text().replace('"valid"', '"violated"', 1))
-    said = mobilenet("diff", "a", "b", place=tmp_path).stdout
-    assert "verdict  first run  second run" in said and "violated" in said and "the metrics are the same" in said
+    output = mobilenet("diff", "a", "b", place=tmp_path).stdout
+    assert "verdict  first run  second run" in output and "violated" in output and "the metrics are the same" in output
 
 
 @pytest.mark.parametrize(

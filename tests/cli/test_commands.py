@@ -122,26 +122,26 @@ def test_run_exits_with_1_when_the_run_is_violated(
     )
     monkeypatch.chdir(tmp_path)
     assert call("run", FIRST, *SHORT) == Exit.VIOLATED
-    said = capsys.readouterr().out
-    assert "duplication violated: h1 twice\n" in said and said.endswith("Next: mobilenet show runs/first-s1\n")
+    output = capsys.readouterr().out
+    assert "duplication violated: h1 twice\n" in output and output.endswith("Next: mobilenet show runs/first-s1\n")
     assert api.Run("runs/first-s1").verdict == "violated"
 
 
 def test_swarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     campaign = pytest.importorskip("mobilenet.swarm.campaign")
 
-    def hunted(seeds: range, *options: object) -> Iterator[SimpleNamespace]:
+    def hunt(seeds: range, *options: object) -> Iterator[SimpleNamespace]:
         for seed in seeds:
             answer = "violated" if seed == 5 else "valid"
             yield SimpleNamespace(seed=seed, answer=answer, network="full", explanation="h1 delivered h2:3 before h3:1")
 
-    monkeypatch.setattr(campaign, "run_campaign", hunted)
+    monkeypatch.setattr(campaign, "run_campaign", hunt)
     assert call("swarm", "--count", "2", "--workers", "1") == 0
     assert capsys.readouterr().out.splitlines()[-1] == "Next: mobilenet swarm --count 2 --seed 3"
     assert call("swarm", "--count", "3", "--seed", "4") == Exit.VIOLATED
-    said = capsys.readouterr().out
-    assert "h1 delivered h2:3 before h3:1" in said and "Repeat: mobilenet swarm --count 1 --seed 5" in said
-    assert said.splitlines()[-1].startswith("Next: mobilenet ")
+    output = capsys.readouterr().out
+    assert "h1 delivered h2:3 before h3:1" in output and "Repeat: mobilenet swarm --count 1 --seed 5" in output
+    assert output.splitlines()[-1].startswith("Next: mobilenet ")
 
 
 def test_help_and_version(place: Path) -> None:
@@ -185,14 +185,17 @@ def test_an_internal_error_says_how_to_report_it(
     ):
         with monkeypatch.context() as patch:
 
-            def broken(*_: object, error: Exception = error) -> None:
+            def fail(*_: object, error: Exception = error) -> None:
                 raise error
 
-            patch.setattr(api, "write_recording", broken)
+            patch.setattr(api, "write_recording", fail)
             assert call("run", FIRST, *SHORT) == Exit.UNFINISHED
-            said = capsys.readouterr()
-            assert said.out == "" and said.err.count("\n") == 1 and len(said.err) < 500
-            assert said.err.startswith(f"internal error: {type(error).__name__}: ") and "please report it" in said.err
+            streams = capsys.readouterr()
+            assert streams.out == "" and streams.err.count("\n") == 1 and len(streams.err) < 500
+            assert (
+                streams.err.startswith(f"internal error: {type(error).__name__}: ")
+                and "please report it" in streams.err
+            )
             patch.setenv("MOBILENET_DEBUG", "1")
             with pytest.raises(type(error)):
                 call("run", FIRST, *SHORT)

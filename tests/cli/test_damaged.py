@@ -66,19 +66,19 @@ def wrong(words: list[str], capsys: pytest.CaptureFixture[str]) -> str | None:
         code = app(words, standalone_mode=False)
     except BaseException as error:
         return f"raised {error!r}"
-    said = "".join(capsys.readouterr())
-    if code == 3 or "internal error" in said or "Traceback" in said:
-        return f"exit {code}: {said[:300]}"
-    if "\x1b" in said:
-        return f"a raw escape: {said[:300]!r}"
-    longest = max((len(line) for line in said.splitlines()), default=0)
-    return f"a line of {longest} characters: {said[:300]}" if longest > LONGEST else None
+    output = "".join(capsys.readouterr())
+    if code == 3 or "internal error" in output or "Traceback" in output:
+        return f"exit {code}: {output[:300]}"
+    if "\x1b" in output:
+        return f"a raw escape: {output[:300]!r}"
+    longest = max((len(line) for line in output.splitlines()), default=0)
+    return f"a line of {longest} characters: {output[:300]}" if longest > LONGEST else None
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(PART))
 def test_every_damage_is_told(part: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = []
+    problems = []
     for number, (name, spoil) in islice(
         enumerate(damages(whole)), part, None, PART * (1 if os.environ.get("MOBILENET_ALL_DAMAGES") else THIN)
     ):
@@ -92,5 +92,5 @@ def test_every_damage_is_told(part: int, whole: Path, capsys: pytest.CaptureFixt
                 (Path(folder) / "whole").symlink_to(whole)
                 spoil(run)
                 if problem := wrong(words(str(run)), capsys):
-                    found.append(f"{' '.join(words('RUN'))} after {name}: {problem}")
-    assert found == []
+                    problems.append(f"{' '.join(words('RUN'))} after {name}: {problem}")
+    assert problems == []

@@ -71,7 +71,9 @@ def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Figure, "savefig", lambda self, name, **options: Path(name).write_text("<svg></svg>"))
 
 
-def met(whole: Path, spoil: Callable[[Path], None], words: Callable[[str], list[str]], capsys: object) -> str | None:
+def first_refusal(
+    whole: Path, spoil: Callable[[Path], None], words: Callable[[str], list[str]], capsys: object
+) -> str | None:
     with tempfile.TemporaryDirectory(dir=whole.parent) as folder:
         study = Path(folder, "study")
         shutil.copytree(whole, study)
@@ -80,13 +82,13 @@ def met(whole: Path, spoil: Callable[[Path], None], words: Callable[[str], list[
 
 
 def test_every_damage_is_told(whole: Path, unpainted: None, capsys: pytest.CaptureFixture[str]) -> None:
-    found = []
+    problems = []
     for number, (name, spoil) in islice(enumerate(study_damages(whole)), 0, None, THIN):
         commands = COMMANDS if ALL else COMMANDS[number // THIN % len(COMMANDS) :][:1]
         for words in commands:
-            if problem := met(whole, spoil, words, capsys):
-                found.append(f"{' '.join(words('STUDY'))} after {name}: {problem}")
-    assert found == []
+            if problem := first_refusal(whole, spoil, words, capsys):
+                problems.append(f"{' '.join(words('STUDY'))} after {name}: {problem}")
+    assert problems == []
 
 
 def test_a_study_goes_on_from_every_damage(
@@ -98,11 +100,11 @@ def test_a_study_goes_on_from_every_damage(
 ) -> None:
     monkeypatch.setattr(studies, "spark_context", lambda master: nullcontext(spark))
     file = str(whole.parent / "small.yaml")
-    found = []
+    problems = []
     for name, spoil in islice(study_damages(whole), 7, None, AGAIN):
-        if problem := met(whole, spoil, lambda study: ["study", file, "--out", study, "--quiet"], capsys):
-            found.append(f"after {name}: {problem}")
-    assert found == []
+        if problem := first_refusal(whole, spoil, lambda study: ["study", file, "--out", study, "--quiet"], capsys):
+            problems.append(f"after {name}: {problem}")
+    assert problems == []
 
 
 @pytest.mark.parametrize("words", REFUSING)

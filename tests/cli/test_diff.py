@@ -23,27 +23,27 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_same(runs: Path) -> None:
-    found = difference(runs / "one", runs / "same")
-    assert found.same
-    assert found.events == (None, None)
-    assert found.scenario == found.metrics == []
+    comparison = difference(runs / "one", runs / "same")
+    assert comparison.same
+    assert comparison.events == (None, None)
+    assert comparison.scenario == comparison.metrics == []
 
 
 @pytest.mark.parametrize(("other", "key"), [("lossy", "wireless.loss"), ("shorter", "duration_s")])
 def test_the_first_event_that_is_not_the_same(runs: Path, other: str, key: str) -> None:
-    found = difference(runs / "one", runs / other)
-    assert [row[0] for row in found.scenario] == [key]
+    comparison = difference(runs / "one", runs / other)
+    assert [row[0] for row in comparison.scenario] == [key]
     a, b = (
         mobilenet.Run(runs / name).events.astype(object).where(lambda t: t.notna(), None) for name in ("one", other)
     )
     rows = [[tuple(row) for row in table.to_numpy()] for table in (a, b)]
-    assert rows[0][: found.common] == rows[1][: found.common]
-    for row, event in zip(rows, found.events, strict=True):
+    assert rows[0][: comparison.common] == rows[1][: comparison.common]
+    for row, event in zip(rows, comparison.events, strict=True):
         assert (None if event is None else tuple(event.values())) == (
-            row[found.common] if found.common < len(row) else None
+            row[comparison.common] if comparison.common < len(row) else None
         )
-    assert found.events[0] != found.events[1]
-    assert "deliveries" in [row[0] for row in found.metrics]
+    assert comparison.events[0] != comparison.events[1]
+    assert "deliveries" in [row[0] for row in comparison.metrics]
 
 
 def test_commands(runs: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mobilenet.viz.style import save
 
-from mobilenet.rundir.provenance import carried, inputs_of
+from mobilenet.rundir.provenance import inputs_of, read_provenance
 from mobilenet.rundir.stamp import (
     KEY,
     Inputs,
@@ -23,8 +23,8 @@ from mobilenet.rundir.stamp import (
     as_member,
     in_page,
     in_text,
-    made,
-    parsed,
+    new_provenance,
+    parse_provenance,
     stamping,
     write_sidecar,
 )
@@ -53,11 +53,11 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def explained(place: Path, *words: str | Path) -> dict[str, Any]:
+def explain(place: Path, *words: str | Path) -> dict[str, Any]:
     done = mobilenet("explain", *words, "--json", place=place)
     assert done.returncode == 0, done
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    explanation: dict[str, Any] = json.loads(done.stdout)
+    return explanation
 
 
 COMMANDS = {
@@ -78,11 +78,17 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_file_names_its_run_and_its_command(name: str, written: Path) -> None:
-    found = explained(written, name, *(("--from", "run") if "/" not in name else ()))
+    explanation = explain(written, name, *(("--from", "run") if "/" not in name else ()))
     manifest = json.loads((written / "run" / "manifest.json").read_text())
-    assert found["command"] == f"mobilenet {COMMANDS[name]}"
-    assert (found["fingerprint"], found["mobilenet"]) == (manifest["fingerprint"], manifest["mobilenet_version"])
-    assert found["scenario_sha256"] == inputs_of(written / "run").scenario_sha256 and found["directory"] == "run"
+    assert explanation["command"] == f"mobilenet {COMMANDS[name]}"
+    assert (explanation["fingerprint"], explanation["mobilenet"]) == (
+        manifest["fingerprint"],
+        manifest["mobilenet_version"],
+    )
+    assert (
+        explanation["scenario_sha256"] == inputs_of(written / "run").scenario_sha256
+        and explanation["directory"] == "run"
+    )
 
 
 def test_each_figure_and_table_has_it(written: Path) -> None:
@@ -90,7 +96,7 @@ def test_each_figure_and_table_has_it(written: Path) -> None:
     files = [path for path in run.rglob("*") if path.suffix in (".svg", ".png", ".pdf", ".html", ".parquet", ".csv")]
     assert len(files) > 20
     for path in [*files, written / "tracks.pdf"]:
-        assert carried(path) is not None, path
+        assert read_provenance(path) is not None, path
 
 
 def test_what_it_prints_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
@@ -130,8 +136,8 @@ def test_files_without_it(written: Path, tmp_path: Path) -> None:
     for name in ("own.svg", "own.png", "own.json", "own.parquet"):
         assert "contains no provenance" in one_line(mobilenet("explain", name, place=tmp_path), 2)
     assert "no such file" in one_line(mobilenet("explain", "nothing.svg", place=tmp_path), 2)
-    told = mobilenet("explain", "own.svg", "--from", tmp_path, place=tmp_path)
-    assert "expected the directory of a run, of a study or of evaluated claims" in one_line(told, 2)
+    process = mobilenet("explain", "own.svg", "--from", tmp_path, place=tmp_path)
+    assert "expected the directory of a run, of a study or of evaluated claims" in one_line(process, 2)
 
 
 @settings(max_examples=30)
@@ -154,7 +160,7 @@ def test_every_format_keeps_every_character(
         else:
             text = in_page("<html><head><title>") if suffix == ".html" else in_text("means\n", "% ")
             file.write_text(text)
-    assert carried(file) == one
+    assert read_provenance(file) == one
 
 
 @pytest.mark.parametrize(
@@ -187,8 +193,11 @@ def test_pictures_that_need_a_replay_of_code_are_made_again_with_permission(tmp_
 
 
 def test_the_outermost_block_decides() -> None:
-    with stamping(made("mobilenet figures RUN", Inputs("run", "0"))), stamping(made("inner", Inputs("run", "1"))):
-        assert parsed(in_text("", "").partition(": ")[2]).command == "mobilenet figures RUN"
+    with (
+        stamping(new_provenance("mobilenet figures RUN", Inputs("run", "0"))),
+        stamping(new_provenance("inner", Inputs("run", "1"))),
+    ):
+        assert parse_provenance(in_text("", "").partition(": ")[2]).command == "mobilenet figures RUN"
     assert in_text("text", "% ") == "text"
 
 
@@ -203,9 +212,9 @@ def test_a_study(finished: Result, tmp_path: Path) -> None:
         "figures/means.tex": "figures STUDY --latex --markdown", "figures/curve.svg": "figures STUDY",
         "figures/means.md": "figures STUDY --latex --markdown", "csv/summary.csv": "export STUDY --csv",
     }  # fmt: skip
-    found = [explained(tmp_path, f"study/{name}") for name in commands]
-    assert [one["command"] for one in found] == [f"mobilenet {command}" for command in commands.values()]
-    assert len({(one["fingerprint"], one["scenario_sha256"], one["runs"]) for one in found}) == 1
+    explanations = [explain(tmp_path, f"study/{name}") for name in commands]
+    assert [one["command"] for one in explanations] == [f"mobilenet {command}" for command in commands.values()]
+    assert len({(one["fingerprint"], one["scenario_sha256"], one["runs"]) for one in explanations}) == 1
     fingerprints = pq.read_table(study / "tables" / "runs.parquet")["fingerprint"].to_pylist()
-    assert len(fingerprints) == found[0]["runs"] and len(set(fingerprints)) > 1
+    assert len(fingerprints) == explanations[0]["runs"] and len(set(fingerprints)) > 1
     assert KEY.encode() in pq.read_metadata(study / "tables" / "delays.parquet").metadata

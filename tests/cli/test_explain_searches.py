@@ -13,7 +13,7 @@ from mobilenet.studies.capacity import question as capacities
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.sensitivity import sensitivity as screening
 from mobilenet.studies.store import create
-from tests.artefact.archives import zipped
+from tests.artefact.archives import zip_files
 from tests.conftest import FIRST
 
 from .command import mobilenet, one_line
@@ -86,7 +86,7 @@ def test_of_answers(tmp_path: Path) -> None:
 
 
 def test_of_an_archive(tmp_path: Path) -> None:
-    zipped(tmp_path / "x.zip")
+    zip_files(tmp_path / "x.zip")
     assert next_of(tmp_path, "x.zip") == ["mobilenet", "artefact", "check", "x.zip"]
     (tmp_path / "x").mkdir()
     document = {"files": {"README.md": "0"}, "made_by": {"mobilenet": "1", "commit": None}}

@@ -77,13 +77,15 @@ def test_a_disk_that_fills_up_leaves_nothing(
 
     monkeypatch.setattr(Figure, "savefig", paint)
     assert figures(run, tmp_path / "a" / "b") == 3
-    said = capsys.readouterr().err
-    assert said.startswith(f"{tmp_path / 'a' / 'b'}") and ".partial" not in said and said.count("\n") == 1
+    complaint = capsys.readouterr().err
+    assert (
+        complaint.startswith(f"{tmp_path / 'a' / 'b'}") and ".partial" not in complaint and complaint.count("\n") == 1
+    )
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("width", ["nan", "inf", "-1", "0", "1e9", "wide"])
 def test_widths_that_no_figure_has(width: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert figures(run, run / "never", "--width", width) == 2
-    said = capsys.readouterr().err
-    assert "--width" in said and said.count("\n") == 1 and not (run / "never").exists()
+    complaint = capsys.readouterr().err
+    assert "--width" in complaint and complaint.count("\n") == 1 and not (run / "never").exists()

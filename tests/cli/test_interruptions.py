@@ -16,16 +16,16 @@ import pytest
 from mobilenet import api
 from mobilenet.rundir.writer import RecordError, run_directory
 
-from .command import COMMAND, FIRST, SHORT, begun, everything_below, mobilenet, one_line
+from .command import COMMAND, FIRST, SHORT, begin, everything_below, mobilenet, one_line
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal(number: signal.Signals, tmp_path: Path) -> None:
-    process = begun("-q", place=tmp_path)
+    process = begin("-q", place=tmp_path)
     process.send_signal(number)
     process.send_signal(number)  # as timeout(1) does
-    said = process.communicate(timeout=60)
-    assert said == ("", f"stopped by {number.name}; nothing was written\n") and process.returncode == 3
+    outputs = process.communicate(timeout=60)
+    assert outputs == ("", f"stopped by {number.name}; nothing was written\n") and process.returncode == 3
     assert everything_below(tmp_path) == []
 
 
@@ -69,7 +69,7 @@ def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
 
 
 def test_killed(tmp_path: Path) -> None:
-    process = begun(place=tmp_path)
+    process = begin(place=tmp_path)
     process.kill()
     process.communicate(timeout=60)
     (left,) = everything_below(tmp_path)[1:]
@@ -92,7 +92,7 @@ def test_a_partial_directory_is_no_run_even_with_everything_in_it(tmp_path: Path
 @pytest.mark.long
 def test_two_runs_to_one_name(tmp_path: Path) -> None:
     """The other one is alive: its directory is left alone; who is first gets the name."""
-    process = begun(place=tmp_path)
+    process = begin(place=tmp_path)
     try:
         done = mobilenet("run", FIRST, *SHORT, "--out", "runs/it", "-q", place=tmp_path)
         assert done.returncode == 0
@@ -149,8 +149,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk(small_disk: Path) -> None:
-    said = one_line(mobilenet("run", FIRST, "-q", "--out", "deep/it", place=small_disk), 3)
-    assert said == "deep/it: could not be written completely: No space left on device"
+    complaint = one_line(mobilenet("run", FIRST, "-q", "--out", "deep/it", place=small_disk), 3)
+    assert complaint == "deep/it: could not be written completely: No space left on device"
     assert everything_below(small_disk) == []
 
 

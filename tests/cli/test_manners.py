@@ -91,7 +91,7 @@ def test_what_killed_ones_left_of_a_picture_goes(mine: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "complaint"),
     [
         (("check", FIRST, "--set", "wireless.range_m=1e-300"), "wireless.range_m: "),
         (("reference", "-o", "/proc/x.md"), "/proc/x.md: cannot be written: "),
@@ -99,10 +99,10 @@ def test_what_killed_ones_left_of_a_picture_goes(mine: Path, tmp_path: Path) -> 
         (("study", "long.yaml", "--dry-run"), "cannot be read: File name too long"),
     ],
 )
-def test_odd_values_are_one_line(words: tuple[str | Path, ...], said: str, tmp_path: Path) -> None:
+def test_odd_values_are_one_line(words: tuple[str | Path, ...], complaint: str, tmp_path: Path) -> None:
     (tmp_path / "nul.yaml").write_text('scenario: "a\\0b.yaml"\nfactors: {wireless.loss: [0, 0.1]}\n')
     (tmp_path / "long.yaml").write_text(f"scenario: {'a' * 300}.yaml\nfactors: {{wireless.loss: [0, 0.1]}}\n")
-    assert said in one_line(mobilenet(*words, place=tmp_path), 2)
+    assert complaint in one_line(mobilenet(*words, place=tmp_path), 2)
 
 
 def test_a_field_without_end(tmp_path: Path) -> None:

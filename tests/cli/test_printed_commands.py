@@ -23,9 +23,9 @@ FEW_HOSTS, FEW_PROCESSES = 20, 8  # of a study: how many there are changes no co
 LONGEST_S = 10  # simulated; what comes later in a scenario is tested elsewhere
 
 
-def followed(place: Path, *words: str | Path) -> list[list[str]]:
+def follow(place: Path, *words: str | Path) -> list[list[str]]:
     """The commands after this one, each as it was printed by the one before."""
-    found: list[list[str]] = []
+    commands: list[list[str]] = []
     command = list(map(str, words))
     while True:
         done = mobilenet(*command, place=place)
@@ -33,10 +33,10 @@ def followed(place: Path, *words: str | Path) -> list[list[str]]:
         printed = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)
         if not printed:
             assert "Next: " in done.stdout, (command, done.stdout)
-            return found
+            return commands
         command = shlex.split(printed[-1])
-        assert command not in found, f"a circle: {[*found, command]}"
-        found.append(command)
+        assert command not in commands, f"a circle: {[*commands, command]}"
+        commands.append(command)
 
 
 @pytest.mark.long
@@ -49,12 +49,12 @@ def test_of_a_scenario(file: Path, tmp_path: Path) -> None:
     if scenario.protocol.name in REAL_TIME:
         assert mobilenet("check", file, place=tmp_path).stdout.splitlines()[-1].startswith("Next: mobilenet serve ")
         return
-    commands = followed(tmp_path, "check", file, *changes)
+    commands = follow(tmp_path, "check", file, *changes)
     assert [words[0] for words in commands[:2]] == ["run", "show"] and commands[2][0] in ("map", "figures")
     (run,) = (tmp_path / "runs").iterdir()
-    assert [words[0] for words in followed(tmp_path, "verify", run.relative_to(tmp_path))] == ["report"]
+    assert [words[0] for words in follow(tmp_path, "verify", run.relative_to(tmp_path))] == ["report"]
     allowed = ["--allow-code"] if any(scenario.code()) else []
-    explained = followed(tmp_path, "why", run.relative_to(tmp_path), *allowed)
+    explained = follow(tmp_path, "why", run.relative_to(tmp_path), *allowed)
     assert explained[0][0] in ("why", "show")
 
 
@@ -74,8 +74,8 @@ def test_of_a_study(file: Path, tmp_path: Path) -> None:
         changes += ["--set", f"processes={FEW_PROCESSES}"]
     if any(loaded.code()) or "own_protocol" in file.stem:
         changes += ["--allow-code"]
-    commands = followed(tmp_path, "study", file, "--dry-run", *changes)
+    commands = follow(tmp_path, "study", file, "--dry-run", *changes)
     assert commands[0][0] == "study" and commands[-1][0] == "report"
     (study,) = (tmp_path / "studies").iterdir()
     for start in ("show", "verify", "figures", "export"):
-        followed(tmp_path, start, study.relative_to(tmp_path), *(["--csv"] if start == "export" else []))
+        follow(tmp_path, start, study.relative_to(tmp_path), *(["--csv"] if start == "export" else []))

@@ -90,7 +90,7 @@ def test_the_class_of_a_plug_in_has_a_pattern(written: str, fits: bool) -> None:
     text = (SCENARIOS / "first.yaml").read_text(encoding="utf-8").replace("name: mobile_causal", f"class: {written!r}")
     try:
         Scenario.from_text(text)
-        said = ""
+        complaint = ""
     except ScenarioError as error:
-        said = str(error)
-    assert ("expected a file and a class, such as" not in said) == fits
+        complaint = str(error)
+    assert ("expected a file and a class, such as" not in complaint) == fits

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mobilenet.viz.style import plain
 
-from mobilenet.quoting import counted, quoted, spelled_out
+from mobilenet.quoting import pluralize, quote, spell_out
 
 HIDDEN = ("\u202e", "\u2066", "\u200b", "\ufeff", "\x1b", "\x07", "\x85")
 
@@ -19,8 +19,8 @@ HIDDEN = ("\u202e", "\u2066", "\u200b", "\ufeff", "\x1b", "\x07", "\x85")
 @pytest.mark.parametrize("character", HIDDEN)
 def test_what_nobody_sees_is_spelled_out(character: str) -> None:
     text = f"a {character}b 'c'"
-    assert character not in spelled_out(text) and character not in plain(text) and character not in quoted(Path(text))
-    assert spelled_out("a\tb\nc\N{NO-BREAK SPACE}d") == "a\tb\nc\N{NO-BREAK SPACE}d"
+    assert character not in spell_out(text) and character not in plain(text) and character not in quote(Path(text))
+    assert spell_out("a\tb\nc\N{NO-BREAK SPACE}d") == "a\tb\nc\N{NO-BREAK SPACE}d"
 
 
 @given(
@@ -33,12 +33,12 @@ def test_a_shell_reads_what_was_quoted(name: str) -> None:
     if bash is None:
         pytest.skip("no bash")
     done = subprocess.run(
-        [bash, "-c", f"printf %s {quoted(Path(name))}"], capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True
+        [bash, "-c", f"printf %s {quote(Path(name))}"], capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True
     )
     assert done.stdout.decode() == name
 
 
 def test_one_is_not_many() -> None:
-    words = [counted(number, what) for number, what in ((1, "run"), (2, "run"), (0, "crash"), (1000, "process"))]
+    words = [pluralize(number, what) for number, what in ((1, "run"), (2, "run"), (0, "crash"), (1000, "process"))]
     assert words == ["1 run", "2 runs", "0 crashes", "1,000 processes"]
-    assert [counted(2, what) for what in ("delivery", "way", "more row")] == ["2 deliveries", "2 ways", "2 more rows"]
+    assert [pluralize(2, what) for what in ("delivery", "way", "more row")] == ["2 deliveries", "2 ways", "2 more rows"]

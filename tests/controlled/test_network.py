@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mobilenet.controlled import Network, Processes, network, processes
-from mobilenet.protocols.declaration import declared
+from mobilenet.protocols.declaration import declare
 from mobilenet.protocols.mobile_causal import MobileCausalParameters
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.tcp_flooding import TcpFloodingParameters
@@ -57,10 +57,10 @@ class Silent:
 
 
 def silent(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
-    return Network(declared(Silent, Silent, dict), None, cells, parents)
+    return Network(declare(Silent, Silent, dict), None, cells, parents)
 
 
-def heard(made: Network, name: str) -> list[Any]:
+def receptions(made: Network, name: str) -> list[Any]:
     return [what for what in made.nodes[name].protocol.heard if what[0] not in ("cell", "sent")]
 
 
@@ -77,7 +77,7 @@ def test_a_packet_is_delivered_kept_or_lost() -> None:
     packet = made.packet("str", "h0", "s0")
     made.deliver(packet, keep=True)
     made.deliver(packet)
-    assert heard(made, "s0") == [(0, "hello"), (0, "hello")]
+    assert receptions(made, "s0") == [(0, "hello"), (0, "hello")]
     with pytest.raises(ValueError, match="not in transit"):
         made.deliver(packet)
     with pytest.raises(ValueError, match="no str from any sender to s0"):
@@ -104,8 +104,8 @@ def test_links_keep_their_order_and_forward_before_they_handle() -> None:
     made.cross(2, 0)
     assert [wired.message for wired in made.links[0, 1]] == ["answer", "answer"]
     made.flush()
-    assert heard(made, "s2") == [(1, "news"), (1, "question")]
-    assert heard(made, "s1") == [(0, "answer"), (2, "answer")]
+    assert receptions(made, "s2") == [(1, "news"), (1, "question")]
+    assert receptions(made, "s1") == [(0, "answer"), (2, "answer")]
 
 
 def test_a_crash_takes_timers_and_all_but_the_stable_store() -> None:
@@ -138,7 +138,7 @@ def test_members_deliver_what_is_broadcast_wherever_they_are() -> None:
     made.broadcast(1)
     made.settle()
     for host in range(3):
-        assert sorted(made.delivered(host)) == [(0, 0), (1, 0)]
+        assert sorted(made.deliveries(host)) == [(0, 0), (1, 0)]
 
 
 def test_what_a_host_left_behind_arrives_late() -> None:
@@ -148,9 +148,9 @@ def test_what_a_host_left_behind_arrives_late() -> None:
     late = made.packet("AppSh", receiver="h0")
     made.move(0, 1)
     made.deliver(late)
-    assert made.delivered(0) == []
+    assert made.deliveries(0) == []
     made.settle()
-    assert made.delivered(0) == [(1, 0)]
+    assert made.deliveries(0) == [(1, 0)]
 
 
 def test_the_program_of_the_guide_runs(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_the_program_of_the_guide_runs(tmp_path: Path) -> None:
     for old, new in (
         ("", ""),
         ("== [rumour]", "== []"),
-        ("delivered(1) == []  # best", "delivered(1) == [parcel]  # "),
+        ("deliveries(1) == []  # best", "deliveries(1) == [parcel]  # "),
     ):
         paths = os.pathsep.join(map(str, (ROOT / "scenarios" / "own_protocol", ROOT)))
         done = subprocess.run(
@@ -182,12 +182,12 @@ def over_tcp(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
 def test_flooding_over_tcp_can_be_driven() -> None:
     made = over_tcp([0, 1], (0,))
     message = made.broadcast(0)
-    assert made.delivered(1) == []
+    assert made.deliveries(1) == []
     for a, b in (("h0", "s0"), ("s0", "s1")):
         assert len(made.connections.pass_on(a, b)) == 1
-    assert made.delivered(1) == []
+    assert made.deliveries(1) == []
     made.settle()
-    assert made.delivered(0) == made.delivered(1) == [message]
+    assert made.deliveries(0) == made.deliveries(1) == [message]
 
 
 def test_a_broken_channel_is_asked_for_again_and_what_it_had_is_lost() -> None:
@@ -198,10 +198,10 @@ def test_a_broken_channel_is_asked_for_again_and_what_it_had_is_lost() -> None:
     made.connections.break_off("s0", "h1")
     made.connections.break_off("h1", "s0")
     made.settle()
-    assert made.delivered(0) == [(0, 0)] and "gap" in [event.name for event in made.events if event.node == "h1"]
+    assert made.deliveries(0) == [(0, 0)] and "gap" in [event.name for event in made.events if event.node == "h1"]
     made.broadcast(0)
     made.settle()
-    assert (0, 1) in made.delivered(1)
+    assert (0, 1) in made.deliveries(1)
 
 
 def test_a_crash_forgets_channels_without_a_word() -> None:
@@ -211,12 +211,12 @@ def test_a_crash_forgets_channels_without_a_word() -> None:
     assert made.connections.links["h1", "s0"][0].closed and not end.closed
     made.broadcast(0)
     made.flush()
-    assert made.delivered(1) == []
+    assert made.deliveries(1) == []
     made.recover(1)
     made.settle()
     made.broadcast(0)
     made.settle()
-    assert (0, 1) in made.delivered(1) and end.closed
+    assert (0, 1) in made.deliveries(1) and end.closed
 
 
 def test_what_a_crashed_host_had_asked_for_does_not_open() -> None:

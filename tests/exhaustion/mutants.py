@@ -55,7 +55,7 @@ def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return host, station
 
 
-class Found(NamedTuple):
+class FoundViolation(NamedTuple):
     name: str
     case: Case | None  # None: not found
     states: int
@@ -65,7 +65,7 @@ class Found(NamedTuple):
     unfinished: tuple[str, ...]  # cases that were not exhausted in time
 
 
-def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> Found:
+def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> FoundViolation:
     """Case after case until a check is broken."""
     states, started = 0, time.perf_counter()
     unfinished: list[str] = []
@@ -79,23 +79,24 @@ def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> Found:
         states += result.states
         if result.violation is not None:
             lines = tuple(lines_of(changed, trace_of(search)))
-            return Found(
+            return FoundViolation(
                 name, case, states, time.perf_counter() - started, result.violation.check, lines, tuple(unfinished)
             )
         if result.outcome == "stopped":
             unfinished.append(case.name)
-    return Found(name, None, states, time.perf_counter() - started, "", (), tuple(unfinished))
+    return FoundViolation(name, None, states, time.perf_counter() - started, "", (), tuple(unfinished))
 
 
-def row(found: Found, swarm: str) -> str:
-    rule = MUTANTS[found.name].rule
-    if found.case is None:
-        what = "not found" + (f"; not exhausted: {', '.join(found.unfinished)}" if found.unfinished else "")
+def row(result: FoundViolation, swarm: str) -> str:
+    rule = MUTANTS[result.name].rule
+    if result.case is None:
+        what = "not found" + (f"; not exhausted: {', '.join(result.unfinished)}" if result.unfinished else "")
         cells = [what, "", ""]
     else:
-        cells = [found.case.name, found.check, str(len(found.lines) - 1)]
+        cells = [result.case.name, result.check, str(len(result.lines) - 1)]
     return (
-        f"| `{found.name}` | {rule} | {cells[0]} | {found.states:,} | {found.seconds:.1f} | {cells[1]} | {cells[2]} |"
+        f"| `{result.name}` | {rule} | {cells[0]} | {result.states:,} | {result.seconds:.1f} |"
+        f" {cells[1]} | {cells[2]} |"
         f" {swarm} |"
     )
 
@@ -127,11 +128,11 @@ def main() -> int:
     print("|---|---|---|---|---|---|---|---|")
     count = 0
     for name in names:
-        found = explore(name, arguments.seconds)
-        count += found.case is not None
-        print(row(found, swarm_needs(name, arguments.swarm)), flush=True)
+        result = explore(name, arguments.seconds)
+        count += result.case is not None
+        print(row(result, swarm_needs(name, arguments.swarm)), flush=True)
         if arguments.traces:
-            print("\n".join(found.lines))
+            print("\n".join(result.lines))
     print(f"\n{count} of {len(names)} found; {len(MUTANTS) - len(names)} of {len(MUTANTS)} not tried.")
     return 0
 

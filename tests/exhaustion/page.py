@@ -94,19 +94,19 @@ def page(cases: list[str], mutants: list[str]) -> Iterator[str]:
     commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     head = HEAD.format(commit=commit, date=time.strftime("%Y-%m-%d"), python=platform.python_version())
     for paragraph in head.split("\n\n"):
-        yield from _wrapped(paragraph)
+        yield from _wrap(paragraph)
         yield ""
     for line in cases:
         if not line.startswith("  ") or "waiting" not in line:
             yield from textwrap.wrap(line, WIDTH - 8, initial_indent="    ", subsequent_indent="      ") or [""]
     for paragraph in MUTANTS.split("\n\n"):
         yield ""
-        yield from _wrapped(paragraph.strip())
+        yield from _wrap(paragraph.strip())
     yield ""
     yield from mutants
 
 
-def _wrapped(paragraph: str) -> list[str]:
+def _wrap(paragraph: str) -> list[str]:
     if paragraph.startswith("#"):
         return [paragraph.strip()]
     if paragraph.startswith("    "):

@@ -36,17 +36,17 @@ def plainly(case: Case, first: State, space: Space) -> set[State]:
 
 
 def _plain_successors(space: Space, state: State) -> list[State]:
-    found = []
+    successors = []
     for node in range(space.count):
         mask = space.moves.masks[node]
         for move in space.moves.find(node, state[node], state[-2] & mask, state[-1] & mask):
             budget = state[-3] if move.cost == FREE else space._spend(state[-3], move.cost, node)
             if budget is not None:
-                found.append(_plain(space, state, move, state[space.count], budget))
+                successors.append(_plain(space, state, move, state[space.count], budget))
     for head in space.wires.heads(state[space.count]):
-        move = space.moves.wired(space.hosts + head.at, state[space.hosts + head.at], head.source, head.message)
-        found.append(_plain(space, state, move, head.left, state[-3]))
-    return found
+        move = space.moves.wire_move(space.hosts + head.at, state[space.hosts + head.at], head.source, head.message)
+        successors.append(_plain(space, state, move, head.left, state[-3]))
+    return successors
 
 
 def _plain(space: Space, state: State, move: Move, wires: int, budget: int) -> State:
@@ -76,7 +76,7 @@ def test_a_plain_search_reaches_the_same_states(case: Case) -> None:
     assert search.result is not None and search.result.outcome == "exhausted"
     budget_and_frames_at_first = (search.first[-3], 0, 0)
     first = search.first if not case.joined else (*search.first[:-3], *budget_and_frames_at_first)
-    assert plainly(case, first, search.space) == set(search._kept)
+    assert plainly(case, first, search.space) == set(search._entries)
 
 
 def test_what_is_forgotten_does_not_matter() -> None:
@@ -121,8 +121,8 @@ def test_a_remembered_step_is_what_the_protocol_does(name: str, choices: list[in
         move, after = possible[choice % len(possible)]
         live, local = nodes[move.node], space.nodes[move.node]
         live.clock.now += case.step_ns
-        effects = live.step(local.given(move.given))
-        _, done = local.step(state[move.node], move.given)
+        effects = live.step(local.input_at(move.input_number))
+        _, done = local.step(state[move.node], move.input_number)
         sent = [[(to, space.moves.messages.items[m]) for to, m in way] for way in (done.radio, done.wired)]
         assert encode([list(map(tuple, effects.radio)), list(map(tuple, effects.wired))], None, case.forget) == encode(
             sent, None, case.forget

@@ -10,7 +10,7 @@ from mobilenet.exhaustion.campaign import Report, bounds, explore
 from mobilenet.exhaustion.cases import CASES
 from mobilenet.exhaustion.judge import Violation
 from mobilenet.exhaustion.search import Search
-from mobilenet.exhaustion.trace import judged_again, trace_of
+from mobilenet.exhaustion.trace import judge_again, trace_of
 from tests.cli.command import mobilenet
 
 from .mutants import classes_of, with_protocol
@@ -43,10 +43,10 @@ def test_a_mutant_is_found(mutant: str, name: str) -> None:
     list(search.run(breadth=True))
     assert search.result is not None and search.result.violation is not None
     if search.result.violation.check == "delivery":
-        judged_again(case, trace_of(search))  # what does not happen cannot be repeated; what happens is no violation
+        judge_again(case, trace_of(search))  # what does not happen cannot be repeated; what happens is no violation
     else:
         with pytest.raises(Violation) as again:
-            judged_again(case, trace_of(search))
+            judge_again(case, trace_of(search))
         assert again.value.check == search.result.violation.check
 
 

@@ -9,12 +9,12 @@ import pytest
 from mobilenet.exhaustion.case import Case
 from mobilenet.exhaustion.judge import Violation
 from mobilenet.exhaustion.search import Result, Search
-from mobilenet.exhaustion.trace import judged_again, lines_of, trace_of
+from mobilenet.exhaustion.trace import judge_again, lines_of, trace_of
 
 from .toys import DeliversCopies, ForgetsInACrash, Host, Invents, Repeats, SendsOnce, Stumbles, toy
 
 
-def explored(case: Case, breadth: bool = False, **limits: Any) -> tuple[Search, Result]:
+def explore(case: Case, breadth: bool = False, **limits: Any) -> tuple[Search, Result]:
     search = Search(case)
     list(search.run(breadth=breadth, **limits))
     assert search.result is not None
@@ -39,7 +39,7 @@ def explored(case: Case, breadth: bool = False, **limits: Any) -> tuple[Search, 
 )
 @pytest.mark.parametrize("breadth", [False, True])
 def test_states_are_counted(case: Case, states: int, transitions: int, depth: int, breadth: bool) -> None:
-    result = explored(case, breadth)[1]
+    result = explore(case, breadth)[1]
     assert (result.outcome, result.states, result.transitions, result.depth) == (
         "exhausted",
         states,
@@ -69,8 +69,8 @@ def test_states_are_counted(case: Case, states: int, transitions: int, depth: in
     ],
 )
 def test_broken_protocols_are_found(case: Case, check: str, steps: int) -> None:
-    depth_first = explored(case)[1]
-    _, result = explored(case, breadth=True)
+    depth_first = explore(case)[1]
+    _, result = explore(case, breadth=True)
     assert depth_first.outcome == result.outcome == "violated"
     assert result.violation is not None and result.violation.check == check
     assert len(result.path) == steps
@@ -78,10 +78,10 @@ def test_broken_protocols_are_found(case: Case, check: str, steps: int) -> None:
 
 @pytest.mark.parametrize("case", [toy(DeliversCopies), toy(Host, Repeats, messages=(1, 1))])
 def test_a_violation_is_repeated_on_the_controllable_network(case: Case) -> None:
-    search, result = explored(case, breadth=True)
+    search, result = explore(case, breadth=True)
     trace = trace_of(search)
     with pytest.raises(Violation) as again:
-        judged_again(case, trace)
+        judge_again(case, trace)
     assert result.violation is not None
     assert again.value.check == result.violation.check
     assert lines_of(case, trace)[-1].endswith(result.violation.explanation)
@@ -89,7 +89,7 @@ def test_a_violation_is_repeated_on_the_controllable_network(case: Case) -> None
 
 def test_a_trace_has_what_it_needs_and_no_more() -> None:
     case = toy(DeliversCopies)
-    lines = lines_of(case, trace_of(explored(case, breadth=True)[0]))
+    lines = lines_of(case, trace_of(explore(case, breadth=True)[0]))
     assert [line.strip() for line in lines] == [
         "1  h0 broadcasts",
         "2  s0 receives Up(id=h0:1) of h0",
@@ -101,4 +101,4 @@ def test_a_trace_has_what_it_needs_and_no_more() -> None:
 
 def test_a_limit_is_told() -> None:
     case = toy(messages=(2, 2), crashes=2)
-    assert explored(case, gib=0)[1].outcome in ("stopped", "violated")
+    assert explore(case, gib=0)[1].outcome in ("stopped", "violated")

@@ -16,7 +16,7 @@ CRASHING = mobile("crashing", (0, 0), (0, 0), joined=False, crashes=1)
 REPEATING = toy(Host, Repeats, messages=(1, 0), joined=False)
 
 
-def explored(case: Case, mirrored: bool) -> Search:
+def explore(case: Case, mirrored: bool) -> Search:
     search = Search(case)
     list(search.run(breadth=not mirrored))
     return search
@@ -24,11 +24,11 @@ def explored(case: Case, mirrored: bool) -> Search:
 
 @pytest.mark.parametrize("case", [JOINING, CRASHING])
 def test_states_are_those_of_the_plain_search_up_to_mirroring(case: Case) -> None:
-    plain, mirrored = explored(case, mirrored=False), explored(case, mirrored=True)
+    plain, mirrored = explore(case, mirrored=False), explore(case, mirrored=True)
     assert plain.result is not None and mirrored.result is not None
     assert plain.result.outcome == mirrored.result.outcome == "exhausted"
     mirror = Mirror(plain.space)
-    images = {state: mirror.image((*state, plain.first[-3], 0, 0))[:-3] for state in plain._kept}
+    images = {state: mirror.image((*state, plain.first[-3], 0, 0))[:-3] for state in plain._entries}
     assert set(images) == set(images.values())  # what can be reached has an image that can
     assert all(images[image] == state for state, image in images.items())
     assert mirrored.result.states == len({min(pair) for pair in images.items()}) < plain.result.states
@@ -40,7 +40,7 @@ def test_a_broken_protocol_is_found_as_well(host: type, station: type) -> None:
     case = toy(host, station, messages=(1, 1), joined=False)
     outcomes = []
     for mirrored in (False, True):
-        result = explored(case, mirrored).result
+        result = explore(case, mirrored).result
         assert result is not None
         outcomes.append(result.outcome)
     assert outcomes == ["violated", "violated"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mobilenet.exhaustion.case import Case
-from mobilenet.protocols.declaration import declared
+from mobilenet.protocols.declaration import declare
 from mobilenet.protocols.port import MessageId
 
 
@@ -153,4 +153,4 @@ class Invents(Station):
 
 
 def toy(host: type = Host, station: type = Station, messages: tuple[int, ...] = (1,), **others: Any) -> Case:
-    return Case("toy", declared(host, station, Store), None, (0,) * len(messages), messages, **others)
+    return Case("toy", declare(host, station, Store), None, (0,) * len(messages), messages, **others)

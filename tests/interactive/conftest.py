@@ -113,7 +113,7 @@ class Talk:
         return state
 
 
-def _served(folder: Path) -> Iterator[Server]:
+def _serve(folder: Path) -> Iterator[Server]:
     server = Server(folder, str(FIRST))
     yield server
     if server.process.poll() is None:
@@ -123,10 +123,10 @@ def _served(folder: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Server]:
-    yield from _served(tmp_path)
+    yield from _serve(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def served_to_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One for tests that leave it as it was."""
-    yield from _served(tmp_path_factory.mktemp("live"))
+    yield from _serve(tmp_path_factory.mktemp("live"))

@@ -68,7 +68,7 @@ def intervention(draw: random.Random, live: LiveSession) -> dict[str, Any]:
     return {"what": kind, "host": host}
 
 
-def played(seed: int, scenario: str) -> LiveSession:
+def play(seed: int, scenario: str) -> LiveSession:
     """Make some three dozen random interventions, then play to the end."""
     draw = random.Random(seed)
     lasts_s = SCENARIOS[scenario]
@@ -121,7 +121,7 @@ def main() -> None:
     for number in range(asked.first, asked.first + asked.count):
         scenario = asked.scenario or list(SCENARIOS)[number % len(SCENARIOS)]
         folder = Path(tempfile.mkdtemp(prefix="sessions-"))
-        live = played(number, scenario)
+        live = play(number, scenario)
         run = repeats(live, folder)
         verdicts[run.verdict] = verdicts.get(run.verdict, 0) + 1
         if run.verdict == "violated":

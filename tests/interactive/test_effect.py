@@ -10,8 +10,8 @@ import pytest
 
 import mobilenet
 from mobilenet.interactive.desk import Desk
-from mobilenet.interactive.effect import CELL, THERE, compare_worlds, differences, effect_in_words, outcome, said
-from mobilenet.interactive.jobs import Job, _ending, touched_later
+from mobilenet.interactive.effect import CELL, THERE, compare_worlds, differences, effect_in_words, in_words, outcome
+from mobilenet.interactive.jobs import Job, _ending, host_with_other_number
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.table import Table
@@ -33,7 +33,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(live)
 
 
-def ended(job: Job) -> Job:
+def wait_for(job: Job) -> Job:
     end_s = time.monotonic() + 300
     while job.state == "running" and time.monotonic() < end_s:
         time.sleep(0.1)
@@ -44,10 +44,10 @@ def ended(job: Job) -> Job:
 def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -> None:
     desk.session.play(29)
     desk.session.do("crash", host="h5")  # later than what is looked at
-    job = ended(desk.jobs.effect(desk.session.scenario, 6, 0, 6))
+    job = wait_for(desk.jobs.effect(desk.session.scenario, 6, 0, 6))
     assert job.state == "done", job.text
-    found = {each["metric"]: each for each in job.result["differences"]}
-    delay, itself = found["delivery_delay_mean_s"], found["delivery_delay_mean_there_s"]
+    difference_of = {each["metric"]: each for each in job.result["differences"]}
+    delay, itself = difference_of["delivery_delay_mean_s"], difference_of["delivery_delay_mean_there_s"]
     assert delay["pairs"] == itself["pairs"] == 6
     assert 0 < delay["low"] < delay["high"] < itself["low"]  # who is down waits longest
     assert job.text.startswith(
@@ -78,12 +78,12 @@ def test_two_jobs_at_a_time_have_directories_of_their_own(desk: Desk) -> None:
     jobs = [desk.jobs.save(desk.session.scenario, None, (0, "")) for _ in range(2)]
     assert len({job.about for job in jobs}) == 2
     for job in jobs:
-        assert ended(job).state == "failed"  # the fingerprint asked for is none
+        assert wait_for(job).state == "failed"  # the fingerprint asked for is none
         assert "different events from the live run" in job.text
 
 
 def test_words_of_interventions(desk: Desk) -> None:
-    assert [said(one) for one in desk.session.branch.interventions] == [
+    assert [in_words(one) for one in desk.session.branch.interventions] == [
         "crash of h3 at 8 s",
         "recovery of h3 at 12 s",
         "drag of h1 to [100, 10] at 12 s",
@@ -129,13 +129,13 @@ def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
 
 
 def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> None:
-    found = [
+    comparisons = [
         {"metric": "delivery_delay_mean_s", "pairs": 30, "difference": 0.41, "low": 0.36, "high": 0.46},
         {"metric": "deliveries", "pairs": 30, "difference": -2.0, "low": -5.0, "high": 1.0},
         {"metric": THERE[0], "pairs": 0},
         {"metric": CELL[0], "pairs": 27, "difference": 0.1, "low": -0.1, "high": 0.3},
     ]
-    assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, found) == (
+    assert effect_in_words(OfHost(at_s=4, do="crash", host="h0"), 20, comparisons) == (
         "Effect of the crash of h0 at 4 s on the following 20 s, from 30 worlds with and without the"
         " intervention (95 % intervals):"
         " The mean delivery delay rises by 0.410 s ± 0.050 s. Too few runs have a value for the mean delay"
@@ -160,7 +160,7 @@ def test_numbers_of_added_hosts_go_by_time() -> None:
     second, first, third = (Add(at_s=at_s, do="add", to_m=(0, 0)) for at_s in (10, 5, 15))
     crash = OfHost(at_s=12, do="crash", host="h7")
     listed = [second, first, third, crash, OfHost(at_s=13, do="crash", host="h5")]  # h7 is the second of them
-    assert [touched_later(listed, one, 6) for one in (first, second, third)] == ["h7", "h7", None]
+    assert [host_with_other_number(listed, one, 6) for one in (first, second, third)] == ["h7", "h7", None]
 
 
 def test_at_most_four_things_are_done_at_a_time_and_none_of_them_twice(desk: Desk) -> None:
@@ -183,12 +183,12 @@ def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> No
     rows = [(number, with_it) for number in range(4) for with_it in (0, 1)]
     runs = pd.DataFrame(rows, columns=["replication", "configuration"])
     runs["deliveries"] = 10.0 * runs["replication"]
-    found = compare_worlds(runs)
-    assert found[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}  # no host delivered anything
-    assert found[1] == {"metric": "deliveries", "pairs": 4, "difference": 0.0, "low": 0.0, "high": 0.0}
+    comparisons = compare_worlds(runs)
+    assert comparisons[0] == {"metric": "delivery_delay_mean_s", "pairs": 0}  # no host delivered anything
+    assert comparisons[1] == {"metric": "deliveries", "pairs": 4, "difference": 0.0, "low": 0.0, "high": 0.0}
     loss = Loss(at_s=4, do="loss", loss=0.5)
     alike = "The worlds show no measurable difference in the number of deliveries (+0 ± 0)."
-    assert alike in effect_in_words(loss, 20, found)
+    assert alike in effect_in_words(loss, 20, comparisons)
     runs["delivery_delay_mean_s"] = runs["replication"] + 0.5 * runs["configuration"]
     runs.loc[5, "delivery_delay_mean_s"] = None  # the third world with it
     delay = compare_worlds(runs)[0]
@@ -196,18 +196,18 @@ def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> No
 
 
 def test_numbers_have_the_digits_of_their_half_width() -> None:
-    found = [{"metric": "deliveries", "pairs": 9, "difference": 3110.4, "low": 2950.0, "high": 3270.8}]
+    comparisons = [{"metric": "deliveries", "pairs": 9, "difference": 3110.4, "low": 2950.0, "high": 3270.8}]
     assert "The number of deliveries rises by 3,110 ± 160." in effect_in_words(
-        Loss(at_s=4, do="loss", loss=0.5), 20, found
+        Loss(at_s=4, do="loss", loss=0.5), 20, comparisons
     )
-    found[0] |= {"difference": -53.2, "low": -72.0, "high": -34.4}
-    assert "falls by 53 ± 19." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, found)
+    comparisons[0] |= {"difference": -53.2, "low": -72.0, "high": -34.4}
+    assert "falls by 53 ± 19." in effect_in_words(Loss(at_s=4, do="loss", loss=0.5), 20, comparisons)
 
 
 def test_a_shorter_world_has_the_same_hosts() -> None:
     """With tracks, the duration decides who is there, so the worlds that are compared last as long as the session."""
     streets = load_scenario(FIRST.parent / "streets.yaml")
     hosts = mobilenet.live(streets).first_hosts
-    assert mobilenet.live(streets.changed([_ending(streets, 25)])).first_hosts == hosts
-    assert mobilenet.live(streets.changed(["duration_s=25"])).first_hosts < hosts
+    assert mobilenet.live(streets.with_changes([_ending(streets, 25)])).first_hosts == hosts
+    assert mobilenet.live(streets.with_changes(["duration_s=25"])).first_hosts < hosts
     assert _ending(load_scenario(FIRST), 25) == "duration_s=25"

@@ -17,13 +17,13 @@ from tests.conftest import SCENARIOS
     ("name", "changes"), [("first", []), ("first", ["protocol.repair=selective"]), ("tcp_dynamic", [])], ids=str
 )
 def test_every_row_of_a_card_has_words(name: str, changes: list[str]) -> None:
-    session = LiveSession(load_scenario(SCENARIOS / f"{name}.yaml").changed(changes))
+    session = LiveSession(load_scenario(SCENARIOS / f"{name}.yaml").with_changes(changes))
     session.play(4)
     count = 0
     for node in session.simulation.nodes:
-        found = card(session.simulation, node.name)
-        assert found is not None
-        for own in (found, *found.get("contexts", [])):
+        node_card = card(session.simulation, node.name)
+        assert node_card is not None
+        for own in (node_card, *node_card.get("contexts", [])):
             assert [field for field, _ in own["keeps"] if field not in own["words"]] == []
             count += len(own["keeps"])
     assert count > 50

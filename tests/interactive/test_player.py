@@ -35,20 +35,20 @@ def playing(on_state: Callable[[bool], bool] = nobody) -> Iterator[Player]:
         thread.join()
 
 
-def done(answer: Future[Any]) -> Any:
+def wait_for(answer: Future[Any]) -> Any:
     return answer.result(timeout=30)
 
 
 def now_s(player: Player) -> float:
-    return float(done(player.ask(lambda: player.session.now_s)))
+    return float(wait_for(player.ask(lambda: player.session.now_s)))
 
 
 def test_another_speed_counts_from_now_on() -> None:
     with playing() as player:
-        done(player.ask(lambda: player.play(0.1)))
+        wait_for(player.ask(lambda: player.play(0.1)))
         time.sleep(1)
         before_s, began_s = now_s(player), time.monotonic()
-        done(player.ask(lambda: player.set_speed(4)))
+        wait_for(player.ask(lambda: player.set_speed(4)))
         time.sleep(0.3)
         after_s, took_s = now_s(player), time.monotonic() - began_s
     assert after_s - before_s <= 4 * (took_s + PIECES_S)  # not four times the second before as well
@@ -66,7 +66,7 @@ def test_what_the_machine_could_not_keep_up_with_is_let_go() -> None:
 
         player.session.play_ns = slow  # type: ignore[method-assign]
         began_s = time.monotonic()
-        done(player.ask(lambda: player.play(2)))
+        wait_for(player.ask(lambda: player.play(2)))
         time.sleep(2.5)
         reached_s, took_s = now_s(player), time.monotonic() - began_s
     assert not stalls
@@ -75,13 +75,13 @@ def test_what_the_machine_could_not_keep_up_with_is_let_go() -> None:
 
 @pytest.mark.parametrize("refused", [0, 3])
 def test_who_could_not_take_a_state_gets_one_though_the_run_stands(refused: int) -> None:
-    told: list[bool] = []
+    calls: list[bool] = []
 
     def on_state(at_once: bool) -> bool:
-        told.append(at_once)
-        return len(told) > refused
+        calls.append(at_once)
+        return len(calls) > refused
 
     with playing(on_state) as player:
-        done(player.ask(player.changed))
+        wait_for(player.ask(player.send_state))
         time.sleep(1)
-    assert refused < len(told) <= refused + 2  # one at the beginning, if that comes before
+    assert refused < len(calls) <= refused + 2  # one at the beginning, if that comes before

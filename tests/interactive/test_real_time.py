@@ -44,17 +44,17 @@ def across_the_crash(run: mobilenet.Run) -> bool:
     """Whether h1's order is violated by a message from before its crash and one from after it: the program counts from
     0 again, and does not keep this order.
     """
-    found = re.match(r"(h1:\d+) overtook (h1:\d+) at h\d", run.verdicts["fifo_order"].explanation)
-    assert found is not None, run.verdicts["fifo_order"]
+    match = re.match(r"(h1:\d+) overtook (h1:\d+) at h\d", run.verdicts["fifo_order"].explanation)
+    assert match is not None, run.verdicts["fifo_order"]
     events = run.events
     (crash_ns,) = events.loc[events["event"] == "crash", "time_ns"]
     at_ns = events[events["event"] == "broadcast"].set_index("message")["time_ns"]
-    return bool(at_ns[found[2]] < crash_ns < at_ns[found[1]])
+    return bool(at_ns[match[2]] < crash_ns < at_ns[match[1]])
 
 
-def asked(desk: Desk, **command: object) -> str:
+def error_of(desk: Desk, **command: object) -> str:
     """The error that a page would see; empty: there is none."""
-    return str(desk.answered(json.dumps(command), Listener()).get("error", ""))
+    return str(desk.answer(json.dumps(command), Listener()).get("error", ""))
 
 
 @pytest.mark.long
@@ -75,25 +75,25 @@ def test_programs_go_on_and_hosts_crash_and_recover(
                         ("effect", {"intervention": 0}), ("save", {}), ("play", {"until_s": 3}),
                         ("switch", {"branch": 0}))  # fmt: skip
             for command, how in commands:
-                assert "real time" in asked(desk, command=command, **how), command
-            assert "real time" in asked(desk, command="hold", on=True) and player.is_going
-            assert asked(desk, command="hold", on=False) == "" and player.is_going
+                assert "real time" in error_of(desk, command=command, **how), command
+            assert "real time" in error_of(desk, command="hold", on=True) and player.is_going
+            assert error_of(desk, command="hold", on=False) == "" and player.is_going
             with pytest.raises(ScenarioError, match="h1 is already down, so crash has no effect; expected recover"):
                 session.do("crash", host="h1")
         if session.now_s > 2 and len(done) == 3:
             done.append(str(session.do("recover", host="h1")["do"]))
     assert session.is_over and done == ["crash", "cut", "radio_off", "recover"]
-    late = asked(desk, command="why", message="h0:0", host="h1")
+    late = error_of(desk, command="why", message="h0:0", host="h1")
     assert late == "why: a run in real time cannot be repeated, so the causes of its delays are not known"
     with pytest.raises(ScenarioError, match="ended at 4 s; start the run again with a longer duration_s"):
         session.do("crash", host="h2")
-    assert asked(desk, command="save", name="mine") == ""
+    assert error_of(desk, command="save", name="mine") == ""
     run = mobilenet.load("runs/mine")
     assert run.verdicts["record"].answer == "valid"
     assert run.verdicts["fifo_order"].answer == "valid" or across_the_crash(run)
     assert run.metrics["crashes"] == 1 and run.metrics["datagrams_received"]
     assert [one.do for one in load_scenario(run.path / "scenario.yaml").interventions] == done
-    assert asked(desk, command="save", name="mine") != ""  # it is there already
+    assert error_of(desk, command="save", name="mine") != ""  # it is there already
 
 
 @pytest.mark.long
@@ -120,8 +120,8 @@ def test_the_page_shows_it(tmp_path: Path) -> None:
             page.until(f"{APP}.run.deliveriesOf(1).message.length > 0")
             page.evaluate(f"{APP}.select({{kind: 'message', id: {APP}.run.deliveriesOf(1).message[0]}})")
             page.until("document.querySelector('.mn-right-side').textContent.includes('of 6 hosts')")
-            shown = window.value("document.querySelector('.mn-right-side').textContent")
-            assert "why" not in shown and "-1 message" not in shown
+            text = window.value("document.querySelector('.mn-right-side').textContent")
+            assert "why" not in text and "-1 message" not in text
             page.until(f"{LIVE}.state.is_over")
             page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
             page.until("document.querySelector('.mn-toast').textContent.includes('start the run again with a longer')")

@@ -69,13 +69,13 @@ def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
         states = [one for one in talk.states if one["type"] == "state"]
     run = mobilenet.run(FIRST, out=tmp_path / "plain")
     events = run.events
-    told = [
+    rows = [
         (at, event, host)
         for state in states
         for at, event, host in zip(*(state["events"][name] for name in ("time_ns", "event", "host")), strict=True)
     ]
     rare = events[~events["event"].isin(["deliver", "broadcast"])]
-    assert told == [(row.time_ns, row.event, int(row.node[1:])) for row in rare.itertuples()]
+    assert rows == [(row.time_ns, row.event, int(row.node[1:])) for row in rare.itertuples()]
     sent = [name for state in states for name in state["broadcasts"]["message"]]
     assert sent == events[events["event"] == "broadcast"]["message"].tolist()
     assert sum(state["deliveries"]["count"] for state in states) == (events["event"] == "deliver").sum()
@@ -100,8 +100,8 @@ def test_wires_stations_and_further_hosts_are_told_of(served: Server) -> None:
         state = talk.until_state(lambda one: len(one.get("interventions", ())) == 5)
         assert len(state["hosts"]["x_cm"]) == 7
         talk.play_out()
-        told = [event for one in talk.states if one["type"] == "state" for event in one["events"]["event"]]
-        assert [event for event in told if event in ("cut", "radio_off", "mend", "radio_on")] == [
+        event_names = [event for one in talk.states if one["type"] == "state" for event in one["events"]["event"]]
+        assert [event for event in event_names if event in ("cut", "radio_off", "mend", "radio_on")] == [
             "cut", "radio_off", "mend", "radio_on",
         ]  # fmt: skip
 
@@ -115,8 +115,8 @@ def test_two_listeners_see_one_run(served: Server) -> None:
         for talk in (first, second):
             assert talk.until_at(0.5)["time_ns"] == 5 * 10**8
         second.do("leave", host="h2")
-        told = first.until_state(lambda one: one.get("interventions"))
-        assert [one["host"] for one in told["interventions"]] == ["h2"]
+        state = first.until_state(lambda one: one.get("interventions"))
+        assert [one["host"] for one in state["interventions"]] == ["h2"]
 
 
 @pytest.mark.long
@@ -134,8 +134,10 @@ def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served:
             talk.until_at(6)
     assert len(slow.states) < 10
     assert len(usual.states) > 2 * len(slow.states)
-    told = [[time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)]
-    assert told[0] == told[1]  # nothing is lost on the way
+    times_ns = [
+        [time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)
+    ]
+    assert times_ns[0] == times_ns[1]  # nothing is lost on the way
 
 
 @pytest.mark.long
@@ -189,14 +191,14 @@ class Slow(Page):
     def __init__(self) -> None:
         Listener.__init__(self)
         self.is_ready = True
-        self.told: list[dict[str, Any]] = []
+        self.states: list[dict[str, Any]] = []
 
     @property
     def can_take(self) -> bool:
         return self.is_ready
 
     def tell(self, text: str) -> None:
-        self.told.append(json.loads(text))
+        self.states.append(json.loads(text))
 
 
 @pytest.fixture
@@ -216,9 +218,9 @@ def test_who_could_not_take_the_last_state_gets_it_when_they_can(slow: tuple[Des
     assert not server.tell_all(False)
     listener.is_ready = True
     assert server.tell_all(False)  # though the run stands
-    assert [state["time_ns"] for state in listener.told] == [5_000_000_000]
+    assert [state["time_ns"] for state in listener.states] == [5_000_000_000]
     assert server.tell_all(False)
-    assert len(listener.told) == 1
+    assert len(listener.states) == 1
 
 
 def test_who_is_far_behind_is_told_all_though_the_run_stands(
@@ -231,12 +233,12 @@ def test_who_is_far_behind_is_told_all_though_the_run_stands(
     assert not server.tell_all(True)
     while not server.tell_all(False):
         pass
-    assert len(listener.told) == -(-rows // 100)
-    told = sum(
+    assert len(listener.states) == -(-rows // 100)
+    row_count = sum(
         len(state["events"]["time_ns"]) + len(state["broadcasts"]["time_ns"]) + state["deliveries"]["count"]
-        for state in listener.told
+        for state in listener.states
     )
-    assert told == rows
+    assert row_count == rows
 
 
 @pytest.mark.long
@@ -266,9 +268,9 @@ def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: S
     assert of_h2 == {"time_ns": own["time_ns"].tolist(), "message": own["message"].tolist()}
     assert len(own) > 10
     for reply in had:
-        found = events[events["message"] == reply["message"]]
-        assert reply["time_ns"] == found["time_ns"].tolist()
-        assert [f"h{host}" for host in reply["host"]] == found["node"].tolist()
+        rows = events[events["message"] == reply["message"]]
+        assert reply["time_ns"] == rows["time_ns"].tolist()
+        assert [f"h{host}" for host in reply["host"]] == rows["node"].tolist()
     assert sum(len(reply["host"]) for reply in had) > 50
 
 
@@ -347,7 +349,7 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "complaint"),
     [
         ("garbage", "not JSON"),
         ("[1, 2]", "expected an object"),
@@ -377,12 +379,12 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_and_the_session_goes_on(
-    served_to_all: Server, message: str, said: str
+    served_to_all: Server, message: str, complaint: str
 ) -> None:
     with Talk(served_to_all) as talk:
         talk.socket.send(message)
         reply = talk.receive()
-        assert said in reply["error"]
+        assert complaint in reply["error"]
         assert "\n" not in reply["error"]
         assert len(reply["error"]) < 450
         assert "error" not in talk.ask("pause")
@@ -451,20 +453,22 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "complaint"),
     [
         (("--out", "/proc/there/is/no/room"), "/proc/there/is/no/room: cannot be written: "),
         (("--speed", "fast"), "--speed: got 'fast', expected a number from 0.01 to 1000, or max"),
         (("--speed", "0"), "--speed: got '0', expected a number from 0.01 to 1000, or max"),
     ],
 )
-def test_what_cannot_be_is_said_at_the_start_in_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_is_said_at_the_start_in_one_line(
+    options: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mobilenet", "live", str(FIRST), "--no-browser", *options],
         cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith(said)
+    assert done.stderr.startswith(complaint)
     assert done.stderr.count("\n") == 1
     assert not any(tmp_path.iterdir())
 

@@ -12,7 +12,7 @@ import mobilenet
 from mobilenet.interactive.cards import card
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
-from tests.interactive.sessions import SCENARIOS, played, repeats
+from tests.interactive.sessions import SCENARIOS, play, repeats
 
 ROOT = Path(__file__).parents[2] / "scenarios"
 FIRST = ROOT / "first.yaml"
@@ -134,7 +134,7 @@ def test_who_goes_back_to_the_time_of_an_intervention_keeps_it(live: LiveSession
 
 
 @pytest.mark.parametrize(
-    ("what", "how", "said"),
+    ("what", "how", "complaint"),
     [
         ("crash", {"host": "h99"}, "h99 does not exist; there are 6 hosts, h0 to h5"),
         ("crash", {"host": 3}, "host: "),
@@ -146,13 +146,13 @@ def test_who_goes_back_to_the_time_of_an_intervention_keeps_it(live: LiveSession
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line_and_nothing_happens(
-    live: LiveSession, what: str, how: dict[str, Any], said: str
+    live: LiveSession, what: str, how: dict[str, Any], complaint: str
 ) -> None:
     live.play(3)
     before = live.fingerprint
     with pytest.raises(ScenarioError) as error:
         live.do(what, **how)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(complaint)
     assert "\n" not in str(error.value)
     assert live.branch.interventions == ()
     assert (live.now_s, live.fingerprint) == (3, before)
@@ -180,7 +180,7 @@ def test_code_of_a_scenario_runs_only_where_it_is_allowed() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_random_sessions_repeat_to_the_bit(scenario: str, tmp_path: Path) -> None:
-    assert repeats(played(4711, scenario), tmp_path).verdict in ("valid", "unknown")
+    assert repeats(play(4711, scenario), tmp_path).verdict in ("valid", "unknown")
 
 
 @pytest.mark.long
@@ -219,7 +219,7 @@ def test_who_stands_at_the_end_stays_there(live: LiveSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
+    ("what", "complaint"),
     [
         ({"do": "crash", "host": "h1", "at_s": 3}, "at_s: an intervention takes effect now"),
         ({"do": "crash", "host": "h1", "at_s: 3}, {do: crash, host": "h2"}, "unknown key"),
@@ -227,12 +227,14 @@ def test_who_stands_at_the_end_stays_there(live: LiveSession) -> None:
         ({"do": "crash", "host": "h1}, {do: crash, host: h2, at_s: 3"}, "host: expected a name"),
     ],
 )
-def test_nobody_writes_a_second_intervention_into_a_first(live: LiveSession, what: dict[str, Any], said: str) -> None:
+def test_nobody_writes_a_second_intervention_into_a_first(
+    live: LiveSession, what: dict[str, Any], complaint: str
+) -> None:
     live.play(5)
     live.do("broadcast", host="h0")
     with pytest.raises(ScenarioError) as error:
         live.do(what.pop("do"), **what)
-    assert said in str(error.value)
+    assert complaint in str(error.value)
     assert len(live.branch.interventions) == 1
 
 
@@ -336,7 +338,7 @@ def test_timers_on_a_card_have_the_names_of_the_protocol(name: str, expected: st
     try:
         session.play(6)
         cards = [card(session.simulation, node.name) or {} for node in session.simulation.nodes]
-        names = {words for found in cards for words, _ in found["timers"]}
+        names = {words for node_card in cards for words, _ in node_card["timers"]}
     finally:
         session.close()
     assert expected in names and not names & {"fire timer", "on due timer", "timer"}, names

@@ -26,15 +26,15 @@ def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
     live = flood("--bug")
     try:
         live.play()
-        found = live.violation
-        assert found is not None
-        assert found.check == "fifo_order"
-        assert "overtook" in found.explanation
+        violation = live.violation
+        assert violation is not None
+        assert violation.check == "fifo_order"
+        assert "overtook" in violation.explanation
         log = live.simulation.recording.events
-        assert (len(log), log.time_ns[found.row]) == (found.row + 1, live.now_ns)
+        assert (len(log), log.time_ns[violation.row]) == (violation.row + 1, live.now_ns)
         run = live.save(tmp_path / "run")
         assert run.verdict == "violated"
-        assert run.verdicts["fifo_order"].explanation == found.explanation
+        assert run.verdicts["fifo_order"].explanation == violation.explanation
         live.play()  # it was told once
         assert live.is_over
         assert live.fingerprint == run.manifest["fingerprint"]
@@ -45,7 +45,7 @@ def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> None:
     """Time went beyond the violation and back; a client that followed frame by frame has the same diagram."""
-    told = []
+    diagrams = []
     for go_on in (lambda desk: desk.session.play(), frame_by_frame):
         live = flood("--bug")
         try:
@@ -57,17 +57,17 @@ def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> Non
                 quarter * 250_000_000 for quarter in range(1, live.now_ns // 250_000_000 + 1)
             ]
             state, place = desk.stream.state(Place(0, 0, "h1"))
-            told.append((live.now_ns, state["arrows"]["sent_ns"], state["arrows_from_ns"]))
+            diagrams.append((live.now_ns, state["arrows"]["sent_ns"], state["arrows_from_ns"]))
             assert desk.stream.state(place)[0]["arrows"]["sent_ns"] == []  # each once
             live.play(live.now_s + 1)
             assert desk.stream.state(place)[0]["arrows"]["sent_ns"]  # and it goes on
             desk.player.pause("violated")
-            desk.answered('{"command": "do", "what": {"do": "crash", "host": "h2"}}', Listener())
+            desk.answer('{"command": "do", "what": {"do": "crash", "host": "h2"}}', Listener())
             assert desk.player.stopped_because == ""
         finally:
             live.close()
-    assert told[0] == told[1]
-    assert len(told[0][1]) > 10
+    assert diagrams[0] == diagrams[1]
+    assert len(diagrams[0][1]) > 10
 
 
 def frame_by_frame(desk: Desk) -> None:
@@ -125,12 +125,12 @@ def test_steps_to_violations_go_on_from_one() -> None:
     try:
         live.play()
         assert live.violation is not None
-        told = [live.violation.check]
+        checks = [live.violation.check]
         while not live.is_over:
             live.step("violation")
             if live.violation is not None:
-                told.append(live.violation.check)
-        assert len(told) == len(set(told))
+                checks.append(live.violation.check)
+        assert len(checks) == len(set(checks))
     finally:
         live.close()
 
@@ -153,9 +153,9 @@ def test_a_program_shows_its_own_state_on_its_card(tmp_path: Path) -> None:
     live = mobilenet.live(tmp_path / "flood.yaml", 1, changes | {"protocol.buffers": None}, allow_code=True)
     try:
         live.play(2)
-        found = card(live.simulation, "h1")
-        assert found is not None
-        keeps = dict(found["keeps"])
+        host_card = card(live.simulation, "h1")
+        assert host_card is not None
+        keeps = dict(host_card["keeps"])
         assert int(keeps["events heard"]) >= 2 and keeps["is ready"] == "yes" and len(keeps) == 2
         station = card(live.simulation, "s0")
         assert station is not None and len(station["keeps"]) > 2

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import mobilenet
-from tests.browser import Page, chromium, required
+from tests.browser import Page, chromium, is_required
 from tests.interactive.conftest import Server
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not required(), reason="no browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")]
 APP, LIVE = "Mobilenet.app", "Mobilenet.app.live"
 
 
@@ -32,9 +32,9 @@ class Window:
 
     def button(self, words: str) -> None:
         wanted = f"b.textContent === {json.dumps(words)} && !b.disabled"
-        found = f"[...document.querySelectorAll('button')].find(b => {wanted})"
-        self.page.until(f"Boolean({found})")
-        self.page.evaluate(f"{found}.setAttribute('data-test', 'this')")
+        button = f"[...document.querySelectorAll('button')].find(b => {wanted})"
+        self.page.until(f"Boolean({button})")
+        self.page.evaluate(f"{button}.setAttribute('data-test', 'this')")
         self.page.click_on("[data-test=this]")
         self.page.evaluate("document.querySelector('[data-test=this]')?.removeAttribute('data-test')")
 
@@ -108,8 +108,8 @@ def test_a_person_plays_pauses_steps_crashes_drags_saves_and_runs_it_again(windo
     page.evaluate("document.querySelector('.mn-field input[type=text]').value = 'mine'")
     window.button("Save this run")
     page.until(f"{LIVE}.jobs.length && {LIVE}.jobs[0].state !== 'running'")
-    told = window.value(f"{LIVE}.jobs[0]")
-    assert told["state"] == "done", told["text"]
+    job = window.value(f"{LIVE}.jobs[0]")
+    assert job["state"] == "done", job["text"]
     page.until("document.querySelector('[data-list=jobs]').textContent.includes('saved in runs/mine: valid')")
     again = subprocess.run(
         [sys.executable, "-m", "mobilenet", "run", "runs/mine/scenario.yaml", "--out", "again"],
@@ -117,7 +117,7 @@ def test_a_person_plays_pauses_steps_crashes_drags_saves_and_runs_it_again(windo
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
     runs = [mobilenet.load(tmp_path / name) for name in ("runs/mine", "again")]
-    assert runs[0].manifest["fingerprint"] == runs[1].manifest["fingerprint"] == told["result"]["fingerprint"]
+    assert runs[0].manifest["fingerprint"] == runs[1].manifest["fingerprint"] == job["result"]["fingerprint"]
     assert runs[0].verdict == runs[1].verdict == "valid"
 
 
@@ -320,7 +320,7 @@ def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:
 def test_switches_show_their_state(window: Window) -> None:
     page = window.page
 
-    def disabled(words: str) -> bool:
+    def is_disabled(words: str) -> bool:
         button = (
             f"[...document.querySelectorAll('.mn-actions button')].find(b => b.textContent === {json.dumps(words)})"
         )
@@ -331,14 +331,14 @@ def test_switches_show_their_state(window: Window) -> None:
     page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h2'}})")
     page.until(f"{LIVE}.interventions.length === 1")
     page.until("[...document.querySelectorAll('.mn-actions button')].some(b => b.textContent === 'Join' && b.disabled)")
-    assert [disabled(words) for words in ("Crash", "Recover", "Broadcast", "Leave")] == [True, False, True, True]
+    assert [is_disabled(words) for words in ("Crash", "Recover", "Broadcast", "Leave")] == [True, False, True, True]
     page.evaluate(f"{APP}.select({{kind: 'station', id: 1}})")
-    assert [disabled(words) for words in ("Radio off", "Radio on", "Cut")] == [False, True, False]
+    assert [is_disabled(words) for words in ("Radio off", "Radio on", "Cut")] == [False, True, False]
     page.evaluate(f"{LIVE}.touch({{do: 'radio_off', station: 's1'}})")
     page.until(f"{APP}.run.offAt({APP}.run.now_s).has('s1')")
     page.evaluate(f"{LIVE}.touch({{do: 'loss', loss: 0.25}})")
     page.until("document.querySelector('[data-live=loss]').placeholder === '0.25'")
-    assert [disabled(words) for words in ("Radio off", "Radio on")] == [True, False]
+    assert [is_disabled(words) for words in ("Radio off", "Radio on")] == [True, False]
 
 
 def test_a_card_in_a_narrow_window_leaves_its_host_in_sight(served: Server) -> None:

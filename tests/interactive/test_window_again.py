@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import Page, chromium, required
+from tests.browser import Page, chromium, is_required
 from tests.conftest import SCENARIOS
 from tests.interactive.conftest import Server
 from tests.interactive.test_window import APP, Window
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not required(), reason="no browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ ONE_CELL = {"layout": {"shape": "points", "points_m": [[0, 0]]}}
 
 
 @functools.cache
-def allowed() -> bool:
+def is_allowed() -> bool:
     """Whether this machine lets a user make namespaces with a network device."""
     unshare = shutil.which("unshare")
     there = unshare is not None and os.access("/dev/net/tun", os.R_OK | os.W_OK)
@@ -35,7 +35,7 @@ def allowed() -> bool:
 def need(*tools: str) -> None:
     """Skip where namespaces or one of these programs are missing; fail where they are required."""
     missing = [tool for tool in tools if shutil.which(tool, path=SBIN) is None]
-    if not allowed() or missing:
+    if not is_allowed() or missing:
         reason = f"{', '.join(missing)} missing" if missing else "no namespaces here"
         pytest.fail(reason) if MUST else pytest.skip(reason)
 
@@ -58,12 +58,12 @@ def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s:
     return path
 
 
-def played(path: Path) -> Run:
+def play(path: Path) -> Run:
     """Run it in real time; its directory is `run`, next to it."""
     return run(path, out=path.parent / "run", allow_code=True, real_time=RealTime())
 
 
-def printed(done: Run, node: str) -> str:
+def output_of(done: Run, node: str) -> str:
     """What the program of a node has written to standard output."""
     file = done.path / f"{node}.stdout.txt"
     return file.read_text() if file.exists() else ""

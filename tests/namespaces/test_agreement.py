@@ -15,7 +15,7 @@ import pytest
 
 from mobilenet.api import Run
 from mobilenet.rundir.pcap import packets_in
-from tests.namespaces.own import APART, need, played, printed, scenario
+from tests.namespaces.own import APART, need, output_of, play, scenario
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 ICMP, UDP = 1, 17
@@ -38,10 +38,10 @@ def _apart(folder: Path) -> dict[str, object]:
 def test_round_trips_of_ping(tmp_path: Path) -> None:
     need("ping")
     commands = {"h0": "sleep 0.5; ping -c 20 -i 0.2 h1; true", "h1": ["sleep", "60"]}
-    done = played(scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path)))
+    done = play(scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path)))
     measured = {
         int(number): float(ms)
-        for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", printed(done, "h0"))
+        for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", output_of(done, "h0"))
     }
     recorded = _round_trips_ms(done)
     assert recorded.keys() == measured.keys()
@@ -53,15 +53,15 @@ def test_round_trips_of_ping(tmp_path: Path) -> None:
 def _round_trips_ms(done: Run) -> dict[int, float]:
     """From the capture of h0: sequence number -> from the request to the reply."""
     sent_ns: dict[int, int] = {}
-    found: dict[int, float] = {}
+    round_trips_ms: dict[int, float] = {}
     for time_ns, packet in packets_in(done.path / "packets" / "h0.pcap"):
         if packet[9] == ICMP:
             kind, _, _, _, number = struct.unpack(">BBHHH", packet[20:28])
             if kind == REQUEST:
                 sent_ns[number] = time_ns
             elif kind == REPLY:
-                found[number] = (time_ns - sent_ns[number]) / 1e6
-    return found
+                round_trips_ms[number] = (time_ns - sent_ns[number]) / 1e6
+    return round_trips_ms
 
 
 def test_losses_and_throughput_of_iperf3(tmp_path: Path) -> None:
@@ -69,16 +69,16 @@ def test_losses_and_throughput_of_iperf3(tmp_path: Path) -> None:
     need("iperf3")
     commands = {"h0": ["iperf3", "-s"], "h1": "sleep 0.5; iperf3 -c h0 -u -b 9M -t 3 -J"}
     path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.3}, **_apart(tmp_path))
-    done = played(path)
-    seen = json.loads(printed(done, "h1"))["end"]
-    sent, received = (_numbered(done, node, "10.77.0.2") for node in ("h1", "h0"))
+    done = play(path)
+    seen = json.loads(output_of(done, "h1"))["end"]
+    sent, received = (_numbers(done, node, "10.77.0.2") for node in ("h1", "h0"))
     assert len(received) < 0.95 * len(sent)
     lost = 1 - len(received) / max(received)  # iperf3 knows of no packets after the last one that arrived
     assert seen["sum"]["lost_packets"] / seen["sum"]["packets"] == pytest.approx(lost, abs=0.01)
     assert seen["streams"][0]["udp"]["bytes"] == pytest.approx(sum(sent.values()), rel=0.01)
 
 
-def _numbered(done: Run, node: str, source: str) -> dict[int, int]:
+def _numbers(done: Run, node: str, source: str) -> dict[int, int]:
     """From a capture: the number of each of iperf3's packets from this source -> bytes of its payload."""
     address = bytes(map(int, source.split(".")))
     packets = (packet for _, packet in packets_in(done.path / "packets" / f"{node}.pcap"))

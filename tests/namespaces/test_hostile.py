@@ -17,10 +17,10 @@ import pytest
 
 from mobilenet.protocols.packet_relay import Packet
 from mobilenet.realtime import tunnels
-from mobilenet.realtime.applications import Applications, Sent
+from mobilenet.realtime.applications import Applications, SentDatagram
 from mobilenet.realtime.tunnels import Tunnels
 from mobilenet.verify import verify_run
-from tests.namespaces.own import APART, need, played, printed, scenario
+from tests.namespaces.own import APART, need, output_of, play, scenario
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 FLOOD = """
@@ -52,7 +52,7 @@ def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -
         "h4": BOMB,
         "h5": SIGNALS,
     }
-    done = played(
+    done = play(
         scenario(
             tmp_path,
             commands,
@@ -64,17 +64,17 @@ def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -
             hosts={"mobility": {"model": "tracks", "file": "tracks.csv"}},
         )
     )
-    assert printed(done, "h2").count("bytes from h3") >= 14
+    assert output_of(done, "h2").count("bytes from h3") >= 14
     assert done.verdict == "valid"
 
 
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [
-        (lambda take, name, found: take(name, found._replace(data=found.data[:-1] + b"!")), "with byte"),
-        (lambda take, name, found: take("h2" if name == "h1" else name, found), "h2"),
+        (lambda take, name, packet: take(name, packet._replace(data=packet.data[:-1] + b"!")), "with byte"),
+        (lambda take, name, packet: take("h2" if name == "h1" else name, packet), "h2"),
         (lambda take, name, one: (take(name, one), take(name, one._replace(number=one.number + 1000))), "h0:10"),
-        (lambda take, name, found: (take(name, found), take(name, found)), "received before"),
+        (lambda take, name, packet: (take(name, packet), take(name, packet)), "received before"),
     ],
 )
 def test_a_faulty_emulator_is_found(
@@ -84,15 +84,15 @@ def test_a_faulty_emulator_is_found(
     need("ping")
     sound = Applications.hand_over
     monkeypatch.setattr(
-        Applications, "hand_over", lambda self, name, found: fault(lambda *what: sound(self, *what), name, found)
+        Applications, "hand_over", lambda self, name, packet: fault(lambda *what: sound(self, *what), name, packet)
     )
     commands = {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"], "h2": ["sleep", "60"]}
-    done = played(scenario(tmp_path, commands, count=3, duration_s=1.5))
+    done = play(scenario(tmp_path, commands, count=3, duration_s=1.5))
     verdict = verify_run(done.path)["conservation"]
     assert verdict.answer == "violated" and re.search(expected, verdict.explanation)
 
 
-def _entering(change: Callable[[list[Sent]], list[Sent]]) -> Callable[[pytest.MonkeyPatch], None]:
+def _entering(change: Callable[[list[SentDatagram]], list[SentDatagram]]) -> Callable[[pytest.MonkeyPatch], None]:
     """What the emulator takes from a device is changed."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def _writing(write: Callable[[int, bytes], int]) -> Callable[[pytest.MonkeyPatch
     return plant
 
 
-def _damaged(data: bytes) -> bytes:
+def _damage(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
@@ -121,8 +121,8 @@ def _damaged(data: bytes) -> bytes:
     [
         (_entering(lambda came: came * 2), "left h[01] through its device"),
         (_entering(lambda came: came[:-1]), "left h0 through its device"),
-        (_entering(lambda came: [one._replace(data=_damaged(one.data)) for one in came]), "a wrong ICMP checksum"),
-        (_writing(lambda device, data: os.write(device, _damaged(data))), "discarded .* with wrong checksums"),
+        (_entering(lambda came: [one._replace(data=_damage(one.data)) for one in came]), "a wrong ICMP checksum"),
+        (_writing(lambda device, data: os.write(device, _damage(data))), "discarded .* with wrong checksums"),
         (_writing(lambda device, data: os.write(device, data) and os.write(device, data)), "entered h[01] through"),
     ],
 )
@@ -132,6 +132,6 @@ def test_an_emulator_that_is_faulty_at_the_device_is_found(
     """The captures at both ends agree; but the kernel counts, and makes checksums."""
     need("ping")
     plant(monkeypatch)
-    done = played(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"]}, duration_s=1.5))
+    done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"]}, duration_s=1.5))
     verdict = verify_run(done.path)["conservation"]
     assert verdict.answer == "violated" and re.search(expected, verdict.explanation)

@@ -17,7 +17,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.pace import RealTime
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
-from tests.namespaces.own import need, played, printed, scenario
+from tests.namespaces.own import need, output_of, play, scenario
 
 pytestmark = [pytest.mark.programs, pytest.mark.long]
 SPOOFER = """
@@ -41,11 +41,11 @@ def test_forged_packets_go_nowhere(tmp_path: Path) -> None:
     need()
     (tmp_path / "spoof.py").write_text(SPOOFER)
     commands = {"h0": [sys.executable, "spoof.py"], "h1": ["sleep", "60"], "h2": ["sleep", "60"]}
-    done = played(scenario(tmp_path, commands, count=3, protocol={"root": True}))
-    told = done.manifest["real_time"]
-    assert told["packets_spoofed"] == {"h0": 1}
-    assert told["packets_misaddressed"] == {"h0": 1}
-    assert told["packets_malformed"]["h0"] >= 1
+    done = play(scenario(tmp_path, commands, count=3, protocol={"root": True}))
+    real_time = done.manifest["real_time"]
+    assert real_time["packets_spoofed"] == {"h0": 1}
+    assert real_time["packets_misaddressed"] == {"h0": 1}
+    assert real_time["packets_malformed"]["h0"] >= 1
     assert done.metrics["datagrams"] - done.metrics["datagrams_received"] <= 1  # type: ignore[operator]
     assert done.verdict == "valid"
 
@@ -71,7 +71,7 @@ def test_a_program_that_breaks_tcp_itself_does_not_accuse_the_emulator(tmp_path:
     need()
     (tmp_path / "raw.py").write_text(OTHER_BYTES)
     commands = {"h0": [sys.executable, "raw.py"], "h1": ["sleep", "60"]}
-    done = played(scenario(tmp_path, commands, protocol={"root": True}))
+    done = play(scenario(tmp_path, commands, protocol={"root": True}))
     assert done.metrics["datagrams"] >= 4 and done.verdict == "valid"  # type: ignore[operator]
 
 
@@ -81,10 +81,10 @@ def test_root_in_a_host_sees_no_hidden_file_either(tmp_path: Path) -> None:
     secret.write_text("secret")
     try:
         line = f"id -u; umount -l {Path.home()} /home /root /tmp; cat {secret}; nsenter -t 1 -m cat {secret}; true"
-        done = played(scenario(tmp_path, {"h0": line}, protocol={"root": True}))
+        done = play(scenario(tmp_path, {"h0": line}, protocol={"root": True}))
     finally:
         secret.unlink()
-    assert printed(done, "h0") == "0\n"
+    assert output_of(done, "h0") == "0\n"
 
 
 def test_it_sees_neither_our_processes_nor_the_users_files(tmp_path: Path) -> None:
@@ -93,11 +93,11 @@ def test_it_sees_neither_our_processes_nor_the_users_files(tmp_path: Path) -> No
     secret.write_text("secret")
     try:
         line = f"kill -9 1 {os.getpid()}; cat {secret} /proc/1/environ; ls /proc | grep -c '^[0-9]'; ls /run /tmp; true"
-        done = played(scenario(tmp_path, {"h0": line, "h1": "ping -c 3 -i 0.3 h0; true"}))
+        done = play(scenario(tmp_path, {"h0": line, "h1": "ping -c 3 -i 0.3 h0; true"}))
     finally:
         secret.unlink()
-    assert int(printed(done, "h0").split()[0]) <= 5  # processes: the first one, and its own
-    assert printed(done, "h1").count("bytes from h0") >= 2  # its machine answers, whatever its program does
+    assert int(output_of(done, "h0").split()[0]) <= 5  # processes: the first one, and its own
+    assert output_of(done, "h1").count("bytes from h0") >= 2  # its machine answers, whatever its program does
 
 
 def test_no_packet_leaves(tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def test_no_packet_leaves(tmp_path: Path) -> None:
                 "except OSError: print('refused')\n"
             )
             (tmp_path / "reach.py").write_text(code)
-            done = played(scenario(tmp_path, {"h0": [sys.executable, "reach.py"]}))
+            done = play(scenario(tmp_path, {"h0": [sys.executable, "reach.py"]}))
         finally:
             other.unlink(missing_ok=True)
-    assert printed(done, "h0").split() == ["refused"] * 3
+    assert output_of(done, "h0").split() == ["refused"] * 3
 
 
 @pytest.mark.parametrize(
@@ -135,39 +135,37 @@ def test_no_packet_leaves(tmp_path: Path) -> None:
 def test_limits_hold(command: object, limits: dict[str, int], expected: str, tmp_path: Path) -> None:
     need()
     with pytest.raises(PluginError, match=expected):
-        played(scenario(tmp_path, {"h0": command}, protocol={"limits": limits}))
+        play(scenario(tmp_path, {"h0": command}, protocol={"limits": limits}))
 
 
 def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     need()
     with pytest.raises(ScenarioError, match=r"protocol.folders: /nowhere is not a folder of this machine"):
-        played(scenario(tmp_path, {}, protocol={"folders": ["/nowhere"]}))
+        play(scenario(tmp_path, {}, protocol={"folders": ["/nowhere"]}))
 
 
 def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
     need()
     children = "for i in range(6): os.fork() or (time.sleep(1), os.write(1, b'%d\\n' % len(shared)), os._exit(0))"
     lines = f"import os, time\nshared = bytearray(30 << 20)\n{children}\ntime.sleep(1.5)"
-    done = played(scenario(tmp_path, {"h0": [sys.executable, "-c", lines]}, protocol={"limits": {"memory_mb": 100}}))
-    assert printed(done, "h0").split() == [str(30 << 20)] * 6
+    done = play(scenario(tmp_path, {"h0": [sys.executable, "-c", lines]}, protocol={"limits": {"memory_mb": 100}}))
+    assert output_of(done, "h0").split() == [str(30 << 20)] * 6
 
 
 def test_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
     need("ping")
     commands = {"h0": "yes | head -c 100000000; true", "h1": "ping -c 3 -i 0.3 h0; true"}
-    done = played(scenario(tmp_path, commands, protocol={"limits": {"output_mb": 1}}))
+    done = play(scenario(tmp_path, commands, protocol={"limits": {"output_mb": 1}}))
     assert (done.path / "h0.stdout.txt").stat().st_size == 1 << 20
     assert done.manifest["real_time"]["outputs_cut"] == ["h0"]
-    assert printed(done, "h1").count("bytes from h0") >= 2
+    assert output_of(done, "h1").count("bytes from h0") >= 2
 
 
 def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
     """Its last packets may have left its device when it fails, without having entered the network."""
     need("ping")
     with pytest.raises(PluginError, match="ended with exit code 3"):
-        played(
-            scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": ["sleep", "60"]})
-        )
+        play(scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": ["sleep", "60"]}))
     verdicts = verify_run(tmp_path / "run")
     assert "violated" not in {verdict.answer for verdict in verdicts.values()}
 

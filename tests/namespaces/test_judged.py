@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import Run
-from mobilenet.rundir.pcap import FILE_HEADER, RECORD, Captured, packets_in
+from mobilenet.rundir.pcap import FILE_HEADER, RECORD, CapturedPacket, packets_in
 from mobilenet.verify import verify_run
-from tests.namespaces.own import need, played, scenario
+from tests.namespaces.own import need, play, scenario
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +23,10 @@ def download(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("download")
     (folder / "file").write_bytes(bytes(range(256)) * 100)
     commands = {"h0": ["python3", "-m", "http.server", "80"], "h1": "sleep 0.7; curl -s http://h0/file | wc -c"}
-    return played(scenario(folder, commands))
+    return play(scenario(folder, commands))
 
 
-def rewritten(run: Run, copy: Path, node: str, change: Callable[[list[Captured]], list[Captured]]) -> str:
+def rewritten(run: Run, copy: Path, node: str, change: Callable[[list[CapturedPacket]], list[CapturedPacket]]) -> str:
     """The problem that the verifier finds where the capture of a node was changed; empty: none."""
     shutil.copytree(run.path, copy)
     path = copy / "packets" / f"{node}.pcap"
@@ -37,22 +37,22 @@ def rewritten(run: Run, copy: Path, node: str, change: Callable[[list[Captured]]
     return verdict.explanation if verdict.answer == "violated" else ""
 
 
-def longest(packets: list[Captured]) -> int:
+def longest(packets: list[CapturedPacket]) -> int:
     return max(range(len(packets)), key=lambda place: len(packets[place].packet))
 
 
-def with_byte_changed(packets: list[Captured]) -> list[Captured]:
+def with_byte_changed(packets: list[CapturedPacket]) -> list[CapturedPacket]:
     place = longest(packets)
     at_ns, data = packets[place]
-    return [*packets[:place], Captured(at_ns, data[:-1] + bytes((data[-1] ^ 1,))), *packets[place + 1 :]]
+    return [*packets[:place], CapturedPacket(at_ns, data[:-1] + bytes((data[-1] ^ 1,))), *packets[place + 1 :]]
 
 
-def with_two_exchanged(packets: list[Captured]) -> list[Captured]:
+def with_two_exchanged(packets: list[CapturedPacket]) -> list[CapturedPacket]:
     place = longest(packets)
     other = next(i for i, each in enumerate(packets) if i > place and each.packet != packets[place].packet)
     exchanged = list(packets)
-    exchanged[place] = Captured(packets[place].at_ns, packets[other].packet)
-    exchanged[other] = Captured(packets[other].at_ns, packets[place].packet)
+    exchanged[place] = CapturedPacket(packets[place].at_ns, packets[other].packet)
+    exchanged[other] = CapturedPacket(packets[other].at_ns, packets[place].packet)
     return exchanged
 
 
@@ -69,8 +69,8 @@ def with_two_exchanged(packets: list[Captured]) -> list[Captured]:
     ],
 )
 def test_a_changed_capture_is_found(
-    change: Callable[[list[Captured]], list[Captured]], expected: str, download: Run, tmp_path: Path
+    change: Callable[[list[CapturedPacket]], list[CapturedPacket]], expected: str, download: Run, tmp_path: Path
 ) -> None:
     assert download.verdict == "valid"
-    found = rewritten(download, tmp_path / "copy", "h1", change)
-    assert expected in found and bool(expected) == bool(found)
+    problem = rewritten(download, tmp_path / "copy", "h1", change)
+    assert expected in problem and bool(expected) == bool(problem)

@@ -16,13 +16,13 @@ import mobilenet
 from mobilenet.packets.connections import connections_of
 from mobilenet.packets.device import Device
 from mobilenet.packets.labels import label_of, only_acknowledges
-from mobilenet.packets.passed import passed
+from mobilenet.packets.passed import packets_of
 from mobilenet.rundir.pcap import read_captures
 from mobilenet.rundir.reader import read_events
-from tests.browser import Page, chromium, required
+from tests.browser import Page, chromium, is_required
 from tests.interactive.conftest import Server
 from tests.interactive.test_window import APP, LIVE, Window
-from tests.namespaces.own import APART, need, played, scenario
+from tests.namespaces.own import APART, need, play, scenario
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 PAGE = b"real software\n" * 9000
@@ -40,14 +40,14 @@ def status_of(url: str) -> int:
 
 def shark(capture: Path, *fields: str) -> set[str]:
     words = [word for field in fields for word in ("-e", field)]
-    found = subprocess.run(
+    process = subprocess.run(
         ["tshark", "-r", capture, "-T", "fields", *words], capture_output=True, text=True, check=True
     )
-    return set(found.stdout.splitlines())
+    return set(process.stdout.splitlines())
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(chromium() is None and not required(), reason="no browser")
+@pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")
 def test_the_page_shows_packets_and_connections(tmp_path: Path) -> None:
     need("curl", "ping", "tshark")
     (tmp_path / "page").write_bytes(PAGE)
@@ -93,7 +93,7 @@ def test_the_page_shows_packets_and_connections(tmp_path: Path) -> None:
 def test_a_device_knows_of_its_connections_what_the_record_has(tmp_path: Path) -> None:
     need("curl", "ping")
     (tmp_path / "page").write_bytes(PAGE)
-    done = played(
+    done = play(
         scenario(
             tmp_path, {**COMMANDS, "h0": "curl -s http://s0/page", "h1": "ping -c 4 -i 0.3 h0"}, wireless={"loss": 0.3}
         )
@@ -104,7 +104,7 @@ def test_a_device_knows_of_its_connections_what_the_record_has(tmp_path: Path) -
     for one in captures["s0"]:
         device.add(one.packet, one.at_ns)
     (flow,) = (flow for flow in device.flows.values() if flow.key.protocol == 6)
-    (connection,) = connections_of(passed(read_events(done.path), captures))
+    (connection,) = connections_of(packets_of(read_events(done.path), captures))
     (sending,) = (one for one in connection.sendings if one.node == "s0")
     assert flow.sending is not None and flow.key.port == 80
     assert flow.sending.sent_bytes == sending.sent_bytes and flow.sending.round_trips == sending.round_trips

@@ -23,16 +23,16 @@ MARK = "MOBILENET_TEST_MARK"
 STUBBORN = "trap '' INT TERM HUP; (setsid sleep 600 &) ; nohup sleep 600 & while true; do sleep 600; done"
 
 
-def marked(mark: str) -> list[int]:
+def processes_with(mark: str) -> list[int]:
     """Processes with this mark in their environment."""
-    found = []
+    process_ids = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and f"{MARK}={mark}".encode() in (entry / "environ").read_bytes():
-                found.append(int(entry.name))
+                process_ids.append(int(entry.name))
         except OSError:
             continue
-    return found
+    return process_ids
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def serving(folder: Path, commands: dict[str, object], mark: str, *options: str)
         [*command, *options], env={**os.environ, MARK: mark}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as emulator:
         deadline = time.monotonic() + 20
-        while len(marked(mark)) < 6 and time.monotonic() < deadline and emulator.poll() is None:
+        while len(processes_with(mark)) < 6 and time.monotonic() < deadline and emulator.poll() is None:
             time.sleep(0.05)
         yield emulator
 
@@ -58,9 +58,9 @@ def test_nothing_is_left(way: str, tmp_path: Path) -> None:
             emulator.send_signal(signal.SIGINT if way == "Ctrl-C" else signal.SIGKILL)
         emulator.wait(20)
     deadline = time.monotonic() + 5
-    while marked(mark) and time.monotonic() < deadline:
+    while processes_with(mark) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert marked(mark) == []
+    assert processes_with(mark) == []
     left = {path.name for path in tmp_path.iterdir()} - {"scenario.yaml"}
     assert left == (set() if way == "kill -9" else {"run"})
     assert not list((tmp_path / "run").glob("machines.json"))

@@ -17,8 +17,8 @@ from mobilenet.viz.style import Look
 
 from mobilenet.api import Run
 from mobilenet.viz import style
-from tests.browser import Page, chromium, required
-from tests.namespaces.own import APART, need, played, scenario
+from tests.browser import Page, chromium, is_required
+from tests.namespaces.own import APART, need, play, scenario
 from tests.viz.overlap import legends_on_curves, overlapping
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
@@ -31,7 +31,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     need("curl")
     folder = tmp_path_factory.mktemp("handoff")
     (folder / "page").write_bytes(bytes(300_000))
-    yield played(
+    yield play(
         scenario(
             folder,
             {
@@ -78,7 +78,7 @@ def test_figures(done: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(chromium() is None and not required(), reason="no browser")
+@pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")
 def test_the_map(done: Run, tmp_path: Path) -> None:
     draw(done.path, tmp_path / "map.html")
     (one,) = connections_in(done.path)

@@ -21,8 +21,8 @@ import pytest
 from mobilenet.parameters import ScenarioError
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
-from tests.namespaces.own import APART, need, played, scenario
-from tests.namespaces.test_nothing_is_left import MARK, marked
+from tests.namespaces.own import APART, need, play, scenario
+from tests.namespaces.test_nothing_is_left import MARK, processes_with
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 DURATION_S = 6.0
@@ -32,7 +32,7 @@ BROKER = "exec mosquitto -c broker.conf"
 WEB = "exec python3 -m http.server 80"
 
 
-def drawn(seed: int, folder: Path) -> Path:
+def draw(seed: int, folder: Path) -> Path:
     """A scenario in which each host runs one of the programs, and something happens every second."""
     stream = random.Random(seed)
     hosts, stations = stream.randint(2, 7), stream.randint(1, 3)
@@ -84,7 +84,7 @@ def _program(stream: random.Random, server: str, peer: str) -> str:
 
 def _interventions(stream: random.Random, hosts: int, stations: int) -> list[dict[str, Any]]:
     """Pairs that undo each other, and single ones."""
-    found: list[dict[str, Any]] = []
+    interventions: list[dict[str, Any]] = []
     for second in range(1, int(DURATION_S) - 1):
         at_s = second + stream.random() / 2
         host = f"h{stream.randrange(hosts)}"
@@ -103,10 +103,10 @@ def _interventions(stream: random.Random, hosts: int, stations: int) -> list[dic
             impaired = {"do": "impair_link", "link": link, "loss": 0.2, "delay_s": 0.05}
             pairs.append((impaired, {"do": "impair_link", "link": link}))
         first, second_one = stream.choice(pairs)
-        found.append({"at_s": at_s, **first})
+        interventions.append({"at_s": at_s, **first})
         if second_one is not None:
-            found.append({"at_s": at_s + 0.45, **second_one})
-    return found
+            interventions.append({"at_s": at_s + 0.45, **second_one})
+    return interventions
 
 
 def problems_of(seed: int, folder: Path) -> tuple[str, list[str]]:
@@ -115,13 +115,13 @@ def problems_of(seed: int, folder: Path) -> tuple[str, list[str]]:
     os.environ[MARK] = mark
     before = len(os.listdir("/proc/self/fd"))
     try:
-        played(drawn(seed, folder))
+        play(draw(seed, folder))
     except PluginError as error:  # a program that failed by itself ends the run, and it is judged as well
         print(error)
     time.sleep(0.2)
     verdicts = verify_run(folder / "run")
     problems = [f"{name}: {each.explanation}" for name, each in verdicts.items() if each.answer == "violated"]
-    if marked(mark):
+    if processes_with(mark):
         problems.append("processes are left")
     if len(os.listdir("/proc/self/fd")) > before:
         problems.append(f"{len(os.listdir('/proc/self/fd')) - before} descriptors are left")

@@ -15,7 +15,7 @@ import pytest
 
 from mobilenet.api import Run
 from mobilenet.rundir.pcap import packets_in
-from tests.namespaces.own import APART, need, played, printed, scenario
+from tests.namespaces.own import APART, need, output_of, play, scenario
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 ANSWER = b"real software\n" * 2000
@@ -30,11 +30,11 @@ def test_ping_and_a_web_server(tmp_path: Path) -> None:
         "h2": "sleep 0.5; curl -s http://s0/page | sha256sum",
         "s0": ["python3", "-m", "http.server", "80"],
     }
-    done = played(scenario(tmp_path, commands, count=3, duration_s=3.0))
-    ping = printed(done, "h0")
+    done = play(scenario(tmp_path, commands, count=3, duration_s=3.0))
+    ping = output_of(done, "h0")
     assert ping.split()[0] != "0"
     assert "5 packets transmitted" in ping
-    assert hashlib.sha256(ANSWER).hexdigest() in printed(done, "h2")
+    assert hashlib.sha256(ANSWER).hexdigest() in output_of(done, "h2")
     assert done.verdict == "valid"
     assert ping.count("bytes from h1") >= 4  # the first may be lost: its receiver has to be known first
 
@@ -55,11 +55,11 @@ def test_servers_of_four_kinds(tmp_path: Path) -> None:
         "h6": ["iperf3", "-s"],
         "h7": "sleep 2; iperf3 -c h6 -t 2 -J; sleep 0.2; iperf3 -c h6 -u -b 2M -t 2 -J",
     }
-    done = played(scenario(tmp_path, commands, count=8, duration_s=8.0))
-    assert printed(done, "h0").split() == ["item1", "item2", "item3"]
-    assert printed(done, "h3").split() == ["OK", "value"]
-    assert "192.0.2.7" in printed(done, "h5")
-    tcp, udp = (json.loads(text) for text in re.split(r"(?<=^})\n", printed(done, "h7"), maxsplit=1, flags=re.M))
+    done = play(scenario(tmp_path, commands, count=8, duration_s=8.0))
+    assert output_of(done, "h0").split() == ["item1", "item2", "item3"]
+    assert output_of(done, "h3").split() == ["OK", "value"]
+    assert "192.0.2.7" in output_of(done, "h5")
+    tcp, udp = (json.loads(text) for text in re.split(r"(?<=^})\n", output_of(done, "h7"), maxsplit=1, flags=re.M))
     assert tcp["end"]["sum_received"]["bits_per_second"] > 1e6
     assert udp["end"]["sum"]["lost_percent"] < 50
     assert done.verdict == "valid"
@@ -85,8 +85,8 @@ def test_multicast_and_broadcast(reach: str, others: int, tmp_path: Path) -> Non
     (tmp_path / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
     commands = {"h0": ask, "h1": listen, "h2": listen}
     path = scenario(tmp_path, commands, duration_s=6.0, protocol={"broadcast": reach}, **more)
-    done = played(path)
-    heard = [name for name in ("h1", "h2") if "many" in printed(done, name) and "every" in printed(done, name)]
+    done = play(path)
+    heard = [name for name in ("h1", "h2") if "many" in output_of(done, name) and "every" in output_of(done, name)]
     assert heard == ["h1", "h2"][:others]
     assert done.verdict == "valid"
 
@@ -112,19 +112,19 @@ def test_a_download_through_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> N
             {"at_s": 7, "do": "mend", "link": ["s0", "s1"]},
         ],
     )
-    done = played(path)
-    assert printed(done, "h0").count(hashlib.sha256(content).hexdigest()) >= 1
+    done = play(path)
+    assert output_of(done, "h0").count(hashlib.sha256(content).hexdigest()) >= 1
     assert done.metrics["handoffs"] >= 1  # type: ignore[operator]
     assert done.metrics["crashes"] == 1
     assert done.verdict == "valid"
     usual = Path("/proc/self/timerslack_ns").read_text()
-    assert printed(done, "h1") == 2 * usual  # the emulator sleeps with less, but its programs do not
+    assert output_of(done, "h1") == 2 * usual  # the emulator sleeps with less, but its programs do not
 
 
 def test_captures_are_what_was_sent(tmp_path: Path) -> None:
     """tshark reads them, and they have a packet for each event of the record."""
     need("ping", "tshark")
-    done = played(scenario(tmp_path, {"h0": ["ping", "-c", "4", "-i", "0.3", "h1"]}))
+    done = play(scenario(tmp_path, {"h0": ["ping", "-c", "4", "-i", "0.3", "h1"]}))
     capture = done.path / "packets" / "h0.pcap"
     read = subprocess.run(["tshark", "-r", str(capture)], capture_output=True, text=True, check=True).stdout
     assert "Echo (ping) request" in read and "Echo (ping) reply" in read

@@ -76,7 +76,7 @@ class Station(BaseStation):
         super().__init__(*parts)
         self.logs: dict[int, list[int]] = {}
 
-    def told(self, sender: int, number: int) -> Message:
+    def acknowledge(self, sender: int, number: int) -> Message:
         size = self.logs[sender][number]
         return Message("told", (sender, number, size), 16 + size, size)
 
@@ -85,14 +85,14 @@ class Station(BaseStation):
         if number != len(log):
             return False
         log.append(size)
-        self.port.broadcast(self.told(sender, number))
+        self.port.broadcast(self.acknowledge(sender, number))
         return True
 
     def on_receive(self, host: int, message: Message) -> None:
         if message.kind == "new":
             sender, number, size = message.rest
             if self.take(sender, number, size):
-                self.wired.broadcast(self.told(sender, number))
+                self.wired.broadcast(self.acknowledge(sender, number))
             self.port.send(host, Message("got", (host, len(self.logs.get(host, []))), 16))
             return
         left = AT_ONCE
@@ -100,7 +100,7 @@ class Station(BaseStation):
             missing = range(message.rest.get(sender, 0), len(self.logs[sender]))[:left]
             left -= len(missing)
             for number in missing:
-                self.port.send(host, self.told(sender, number))
+                self.port.send(host, self.acknowledge(sender, number))
 
     def on_wired(self, source: int, message: Message) -> None:
         self.take(*message.rest)

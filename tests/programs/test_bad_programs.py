@@ -185,8 +185,8 @@ def test_who_begins_anew_at_once_for_ever_ends_the_run(
     event: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(party, "MOST_AT_ONCE", 2000)
-    said = rf'h0: more than 2,000 events at the same moment, .* the last: {{"ev":"{event}",.*; expected'
-    with pytest.raises(PluginError, match=said):
+    pattern = rf'h0: more than 2,000 events at the same moment, .* the last: {{"ev":"{event}",.*; expected'
+    with pytest.raises(PluginError, match=pattern):
         ran(tmp_path, AT_ONCE[event])
     assert nobody_left(tmp_path)
 
@@ -231,8 +231,8 @@ WARNED = {
 def test_check_warns_of_programs_that_are_not_there(words: str, tmp_path: Path) -> None:
     path = scenario(tmp_path, ["python3", "silent.py", "--words", "of.py.its", "own.PY=3"], ["python3", "silent.py"])
     assert load_scenario(path).warnings() == []
-    (found,) = load_scenario(path, [f"protocol.command={words}"]).warnings()
-    assert found.startswith(WARNED[words])
+    (warning,) = load_scenario(path, [f"protocol.command={words}"]).warnings()
+    assert warning.startswith(WARNED[words])
     processes = tmp_path / "processes.yaml"
     processes.write_text("processes: 4\nprotocol: {command: [python3, nofile.py]}\n")
     assert load_scenario(processes).warnings() == ["protocol.command.1: file nofile.py not found next to the scenario"]
@@ -317,21 +317,21 @@ def test_a_program_that_talks_before_it_listens_blocks_nobody(tmp_path: Path) ->
     code = """print('{"do":"log","text":"' + 'x' * 900_000 + '"}') if e['ev'] == 'broadcast' else 0"""
     done = run(answering(tmp_path, code), overrides={"record.programs": True}, out=tmp_path / "run", allow_code=True)
     lines = done.lines
-    said = [json.loads(line) for line in lines["line"][lines["said"]]]
-    assert any(len(action.get("text", "")) == 900_000 for action in said)
+    actions = [json.loads(line) for line in lines["line"][lines["said"]]]
+    assert any(len(action.get("text", "")) == 900_000 for action in actions)
 
 
 def there(folder: Path) -> list[int]:
     """Processes that stand in this folder."""
-    found = []
+    process_ids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
                 if os.readlink(entry / "cwd") == str(folder.resolve()):
-                    found.append(int(entry.name))
+                    process_ids.append(int(entry.name))
             except OSError:
                 continue
-    return found
+    return process_ids
 
 
 def nobody_left(folder: Path) -> bool:
@@ -363,7 +363,7 @@ def test_the_number_of_a_program_that_ended_stays_its_own(words: str, tmp_path: 
     try:
         child = children.spawn("h0", [sys.executable, "-c", code])
         assert children.how_it_ended(child) == words
-        assert children.ended() == [child]
+        assert children.reap() == [child]
         os.kill(child.pid, 0)  # still there
         children.kill(child)
         with pytest.raises(ProcessLookupError):

@@ -33,15 +33,15 @@ def command(*words: object) -> tuple[int, str]:
 
 def test_a_clock_is_found_out(tmp_path: Path) -> None:
     code = """print('{"do":"log","text":"%d"}' % time.time_ns()) if e['ev'] == 'broadcast' else 0"""
-    status, said = command("run", answering(tmp_path, code), "--allow-code", "--twice", "--out", tmp_path / "run")
+    status, output = command("run", answering(tmp_path, code), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert status == 2
-    assert "two runs differ in line " in said and '{"do":"log","text":"' in said
+    assert "two runs differ in line " in output and '{"do":"log","text":"' in output
 
 
 def test_who_depends_on_nothing_else_is_the_same_twice(tmp_path: Path) -> None:
-    status, said = command("run", answering(tmp_path, REFUSING), "--allow-code", "--twice", "--out", tmp_path / "run")
+    status, output = command("run", answering(tmp_path, REFUSING), "--allow-code", "--twice", "--out", tmp_path / "run")
     assert (
-        status == 4 and "both runs have the same events, and every program wrote the same lines" in said
+        status == 4 and "both runs have the same events, and every program wrote the same lines" in output
     )  # nothing delivered
 
 
@@ -63,8 +63,8 @@ def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:
     once, then = lines_of(one.path)[0], lines_of(two.path)[0]
     assert once != then and one.manifest["fingerprint"] == two.manifest["fingerprint"]
     assert first_difference(once, then) is None
-    status, said = command("replay", one.path, "--node", "h1", "--allow-code")
-    assert status == 0 and "all as recorded" in said
+    status, output = command("replay", one.path, "--node", "h1", "--allow-code")
+    assert status == 0 and "all as recorded" in output
     last = next(line for line in once if line.said and line.line.startswith('{"do": "send"'))
     other = [last._replace(line=last.line.replace('"d": 2', '"d": 2.0'))]
     assert first_difference([last], other) is not None
@@ -74,27 +74,27 @@ def test_replay(tmp_path: Path) -> None:
     file = answering(tmp_path, """print('{"do":"log","text":"a"}') if e['ev'] == 'broadcast' else 0""")
     path = run(file, out=tmp_path / "run", allow_code=True).path
     assert command("replay", path, "--node", "h1")[0] == 2  # it would run the programs
-    status, said = command("replay", path, "--node", "h1", "--allow-code")
-    assert status == 0 and "the fingerprint is the same" in said and "all as recorded" in said
+    status, output = command("replay", path, "--node", "h1", "--allow-code")
+    assert status == 0 and "the fingerprint is the same" in output and "all as recorded" in output
     other = tmp_path / "other.py"
     other.write_text((tmp_path / "host.py").read_text().replace('"a"', '"b"'))
-    status, said = command("replay", path, "--node", "h1", "--allow-code", "--", sys.executable, other)
-    assert status == 1 and '"text":"a"' in said and '"text":"b"' in said and '"ev":"broadcast"' in said
-    status, said = command("replay", path, "--node", "h9", "--allow-code")
-    assert status == 2 and "no program h9; expected one of h0, h1, s0, s1" in said
-    status, said = command("replay", path, "--node", "h1", "--allow-code", "-o", tmp_path / "told.jsonl")
-    told = [json.loads(line)["ev"] for line in (tmp_path / "told.jsonl").read_text().splitlines()]
-    assert status == 0 and told[0] == "start" and "broadcast" in told
+    status, output = command("replay", path, "--node", "h1", "--allow-code", "--", sys.executable, other)
+    assert status == 1 and '"text":"a"' in output and '"text":"b"' in output and '"ev":"broadcast"' in output
+    status, output = command("replay", path, "--node", "h9", "--allow-code")
+    assert status == 2 and "no program h9; expected one of h0, h1, s0, s1" in output
+    status, output = command("replay", path, "--node", "h1", "--allow-code", "-o", tmp_path / "told.jsonl")
+    event_names = [json.loads(line)["ev"] for line in (tmp_path / "told.jsonl").read_text().splitlines()]
+    assert status == 0 and event_names[0] == "start" and "broadcast" in event_names
 
 
 def test_replay_waits_no_longer_than_the_run_did(tmp_path: Path) -> None:
     path = run(answering(tmp_path, REFUSING), out=tmp_path / "run", allow_code=True).path
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
     words = ("replay", path, "--allow-code", "--within-s", 0.5, "--", sys.executable, tmp_path / "slow.py")
-    status, said = command(*words)
-    assert status == 3 and "h0: no answer within 0.5 s" in said
-    status, said = command("replay", path, "--allow-code", "-o", tmp_path / "nowhere" / "told.jsonl")
-    assert status == 2 and "told.jsonl: cannot be written: No such file or directory" in said
+    status, output = command(*words)
+    assert status == 3 and "h0: no answer within 0.5 s" in output
+    status, output = command("replay", path, "--allow-code", "-o", tmp_path / "nowhere" / "told.jsonl")
+    assert status == 2 and "told.jsonl: cannot be written: No such file or directory" in output
 
 
 STRANGE = {
@@ -109,11 +109,11 @@ def test_lines_that_no_run_records(column: str, tmp_path: Path) -> None:
     done = run(answering(tmp_path, REFUSING), overrides=changes, out=tmp_path / "run", allow_code=True)
     value, complaint = STRANGE[column]
     table = done.lines
-    table[column] = [value if said else was for said, was in zip(table["said"], table[column], strict=True)]
+    table[column] = [value if output else was for output, was in zip(table["said"], table[column], strict=True)]
     columns = {name: table[name].tolist() for name in table.columns}
     write_table(done.path / "lines.parquet", columns)
-    status, said = command("replay", done.path, "--allow-code")
-    assert status == 2 and complaint in said
+    status, output = command("replay", done.path, "--allow-code")
+    assert status == 2 and complaint in output
 
 
 @pytest.mark.parametrize("culprits", [{3}, {2, 9}, {0, 5, 11}, set()])
@@ -126,14 +126,14 @@ def test_shrink_a_program(tmp_path: Path) -> None:
     bug = {"protocol.command": ["python3", "flood.py", "--bug"]}
     done = run(SCENARIOS / "programs" / "flood.yaml", overrides=bug, out=tmp_path / "run", allow_code=True)
     assert done.verdicts["fifo_order"].answer == "violated"
-    status, said = command("shrink", done.path, "--allow-code", "--trials", 60)
-    assert status == 0 and "fifo_order is still violated with" in said
+    status, output = command("shrink", done.path, "--allow-code", "--trials", 60)
+    assert status == 0 and "fifo_order is still violated with" in output
     small = Run(tmp_path / "run-small")
     assert small.verdicts["fifo_order"].answer == "violated"
     assert (small.events["event"] == "broadcast").sum() <= 6
-    words = said.split("Next: mobilenet ")[-1].split()
-    status, said = command(*words, "--out", tmp_path / "picture.svg")
-    assert status == 0 and " 0 messages" not in said
+    words = output.split("Next: mobilenet ")[-1].split()
+    status, output = command(*words, "--out", tmp_path / "picture.svg")
+    assert status == 0 and " 0 messages" not in output
 
 
 @pytest.mark.long
@@ -206,8 +206,8 @@ class Rare:
         count = changes["hosts.count"]
         self.asked.append((count, seeds, first))
         if count == 2 and first + seeds > 20:
-            told = [f"{key}={inline(_plain(value))}" for key, value in changes.items()]
-            self.scenario = self.scenario.changed(told)
+            overrides = [f"{key}={inline(_plain(value))}" for key, value in changes.items()]
+            self.scenario = self.scenario.with_changes(overrides)
             return True
         return False
 

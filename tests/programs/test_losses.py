@@ -60,14 +60,14 @@ def scenario(folder: Path, code: str, **network: Any) -> Path:
     return path
 
 
-def played(folder: Path, code: str, **network: Any) -> Run:
+def play(folder: Path, code: str, **network: Any) -> Run:
     path = scenario(folder, code, **network)
     return run(path, out=path.parent / "run", allow_code=True)
 
 
 @pytest.mark.parametrize("jitter", (0, 0.5))
 def test_a_delivery_that_the_network_lost_is_no_violation(jitter: float, tmp_path: Path) -> None:
-    done = played(tmp_path, ONCE, loss=0.2, jitter=jitter)
+    done = play(tmp_path, ONCE, loss=0.2, jitter=jitter)
     lost = done.counters["messages"]["lost"]
     assert 4 <= lost <= 24 and done.metrics["deliveries"] == 4 * 4 * 5 - lost
     answers = {name: verdict.answer for name, verdict in done.verdicts.items()}
@@ -75,20 +75,20 @@ def test_a_delivery_that_the_network_lost_is_no_violation(jitter: float, tmp_pat
     assert f"the network lost {lost} messages" in done.verdicts["agreement"].explanation
     assert verify_run(done.path) == done.verdicts
     (tmp_path / "again").mkdir()
-    again = played(tmp_path / "again", ONCE, loss=0.2, jitter=jitter)
+    again = play(tmp_path / "again", ONCE, loss=0.2, jitter=jitter)
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
 
 
 def test_programs_that_send_again_deliver_everything(tmp_path: Path) -> None:
     apart = {"since": 2, "until": 15, "apart": ["p0"]}
-    done = played(tmp_path, AGAIN, loss=0.3, partitions=[apart])
+    done = play(tmp_path, AGAIN, loss=0.3, partitions=[apart])
     assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5, done.verdicts
     sent = done.lines[(done.lines.node == "p0") & (done.lines.time_ns >= 4 * 10**9) & (done.lines.time_ns < 15 * 10**9)]
     assert not sent.line.str.contains('"ev":"receive"').any()  # what was sent before has arrived, and nothing since
 
 
 def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
-    done = played(tmp_path, ONCE, partitions=[{"since": 0, "until": 400, "apart": ["p0", "p1"]}])
+    done = play(tmp_path, ONCE, partitions=[{"since": 0, "until": 400, "apart": ["p0", "p1"]}])
     assert "40 of them lost" in _summary(done)
     assert "partition from 0 to 400 t.u.: p0, p1 separated from all others" in _summary(done)
     assert done.counters["messages"]["lost"] == 4 * 5 * 2 and done.metrics["deliveries"] == 4 * 5 * 2
@@ -96,12 +96,12 @@ def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
 
 
 def test_losses_excuse_no_invented_message(tmp_path: Path) -> None:
-    done = played(tmp_path, ONCE.replace('id=e["message"]', "id=[0, 77]"), loss=0.2)
+    done = play(tmp_path, ONCE.replace('id=e["message"]', "id=[0, 77]"), loss=0.2)
     assert done.verdicts["creation"].answer == "violated"
 
 
 def test_a_record_cannot_claim_losses(tmp_path: Path) -> None:
-    done = played(tmp_path, ONCE)
+    done = play(tmp_path, ONCE)
     assert done.verdict == "valid" and "lost" not in done.counters["messages"]
     path = done.path / "counters.json"
     counters = json.loads(path.read_text())
@@ -137,7 +137,7 @@ def test_protocols_of_papers_lose_nothing() -> None:
 def test_the_record_of_causes_keeps_nothing_of_what_never_arrives(loses: bool, tmp_path: Path) -> None:
     path = scenario(tmp_path, AGAIN if loses else ONCE, loss=0.3 if loses else 0)
     changes = ["record.causes=true", *([] if loses else ["faults=[{process: p1, at: 3}]"])]
-    experiment = Experiment(load_scenario(path).changed(changes), allow_code=True)
+    experiment = Experiment(load_scenario(path).with_changes(changes), allow_code=True)
     experiment.run()
     assert experiment.causes is not None
     travelling = experiment.causes._travelling

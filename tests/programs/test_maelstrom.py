@@ -11,7 +11,7 @@ from mobilenet.programs import cast
 from mobilenet.simulation.plugin_code import PluginError
 
 
-def played(samples: Path, out: Path, change: tuple[str, str] | None = None) -> Run:
+def play(samples: Path, out: Path, change: tuple[str, str] | None = None) -> Run:
     scenario = samples / "maelstrom.yaml"
     if change is not None:
         node = (samples / "maelstrom_node.py").read_text()
@@ -35,18 +35,18 @@ def test_everything_is_delivered_everywhere(topology: str, samples: Path, tmp_pa
 def test_mistakes_are_found(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cast, "LISTENS_S", 0.5)
     invented = ("values.append(body", "values.append(7_000_999); values.append(body")
-    assert played(samples, tmp_path / "invents", invented).verdicts["creation"].answer == "violated"
+    assert play(samples, tmp_path / "invents", invented).verdicts["creation"].answer == "violated"
     forgetful = ("for neighbour in neighbours:", "for neighbour in neighbours[:1]:")
-    assert played(samples, tmp_path / "forgets", forgetful).verdicts["agreement"].answer == "violated"
+    assert play(samples, tmp_path / "forgets", forgetful).verdicts["agreement"].answer == "violated"
 
 
 def test_a_node_that_fails_says_so(samples: Path, tmp_path: Path) -> None:
     expected = r"^p0: its program ended with exit code 1; .*the node has ended with exit code 5"
     with pytest.raises(PluginError, match=expected):
-        played(samples, tmp_path / "fails", ('answer["messages"] = values', "sys.exit(5)"))
+        play(samples, tmp_path / "fails", ('answer["messages"] = values', "sys.exit(5)"))
     error = ('answer["messages"] = values', 'answer["type"] = "error"')
     with pytest.raises(PluginError, match="the node answers read with an error"):
-        played(samples, tmp_path / "errs", error)
+        play(samples, tmp_path / "errs", error)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_malformed_message_is_one_line(
     name: str, change: tuple[str, str], complaint: str, samples: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(PluginError, match=complaint) as caught:
-        played(samples, tmp_path / name, change)
+        play(samples, tmp_path / name, change)
     assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
 
 
@@ -89,7 +89,7 @@ def test_what_is_wrong_with_a_node_is_one_line_with_its_command(
     change: tuple[str, str], complaint: str, samples: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(PluginError, match=rf"python3 bad\.py: .*{complaint}") as caught:
-        played(samples, tmp_path / "bad", change)
+        play(samples, tmp_path / "bad", change)
     assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
     left = [file for file in (tmp_path / "bad").glob("*.stderr.txt") if "Traceback" in file.read_text()]
     assert not left
@@ -165,7 +165,7 @@ for line in sys.stdin:
 """
 
 
-def counted(samples: Path, out: Path, old: str, new: str, messages: int = 5) -> Run:
+def count_with(samples: Path, out: Path, old: str, new: str, messages: int = 5) -> Run:
     assert old in COUNTER
     (samples / f"{out.name}.py").write_text(COUNTER.replace(old, new))
     changes: dict[str, Any] = {"processes": 4, "workload.sources": 4, "workload.messages": messages}
@@ -175,7 +175,7 @@ def counted(samples: Path, out: Path, old: str, new: str, messages: int = 5) -> 
 
 
 def test_a_counter_shows_which_messages_it_has_counted(samples: Path, tmp_path: Path) -> None:
-    done = counted(samples, tmp_path / "sound", "", "")
+    done = count_with(samples, tmp_path / "sound", "", "")
     assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5
 
 
@@ -191,11 +191,11 @@ def test_a_counter_that_counts_wrongly_is_found(
     name: str, old: str, new: str, check: str, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cast, "LISTENS_S", 0.5)
-    assert counted(samples, tmp_path / name, old, new).verdicts[check].answer == "violated"
+    assert count_with(samples, tmp_path / name, old, new).verdicts[check].answer == "violated"
 
 
 def test_a_counter_has_room_for_few_messages(samples: Path, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="a pn-counter shows at most 22 messages apart, expected fewer"):
-        counted(samples, tmp_path / "many", "", "", 6)
+        count_with(samples, tmp_path / "many", "", "", 6)
     with pytest.raises(PluginError, match="the node answers read with x, expected a whole number as value"):
-        counted(samples, tmp_path / "text", "sum(totals.values())", "'x'")
+        count_with(samples, tmp_path / "text", "sum(totals.values())", "'x'")

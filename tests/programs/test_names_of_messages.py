@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from mobilenet.viz.spacetime import draw, window_around
-from mobilenet.viz.spacetime.window import shown_messages
+from mobilenet.viz.spacetime.window import messages_to_show
 
 from mobilenet.api import run
 from tests.programs.own import AROUND, answering
@@ -32,10 +32,10 @@ PROCESS = """
 
 
 def test_a_name_of_ours_beside_messages_without_one(tmp_path: Path) -> None:
-    found = run(answering(tmp_path, HOST), out=tmp_path / "run", allow_code=True)
-    kinds = found.counters["by_message_type"]["host"]
+    recorded_run = run(answering(tmp_path, HOST), out=tmp_path / "run", allow_code=True)
+    kinds = recorded_run.counters["by_message_type"]["host"]
     assert kinds["Says"]["count"] == 3 * kinds["says"]["count"] > 0
-    assert found.verdicts["conservation"].answer == "valid"
+    assert recorded_run.verdicts["conservation"].answer == "valid"
 
 
 def test_names_of_processes_that_differ_in_case(tmp_path: Path) -> None:
@@ -47,9 +47,9 @@ def test_names_of_processes_that_differ_in_case(tmp_path: Path) -> None:
         "workload": {"sources": 1, "messages": 2},
     }
     (tmp_path / "scenario.yaml").write_text(json.dumps(values))
-    found = run(tmp_path / "scenario.yaml", out=tmp_path / "run", allow_code=True)
-    assert found.counters["messages"]["by_kind"] == {"a": 4}
-    assert found.verdicts["conservation"].answer == "valid"
+    recorded_run = run(tmp_path / "scenario.yaml", out=tmp_path / "run", allow_code=True)
+    assert recorded_run.counters["messages"]["by_kind"] == {"a": 4}
+    assert recorded_run.verdicts["conservation"].answer == "valid"
 
 
 NAMING = """
@@ -68,8 +68,10 @@ def test_a_diagram_names_the_messages_that_a_frame_carries(tmp_path: Path) -> No
     done = run(answering(tmp_path, NAMING), out=tmp_path / "run", allow_code=True, overrides=changes)
     events, messages = done.events, done.messages
     window = window_around(events, "message:h1:1")
-    shown = shown_messages(messages, events, window)
-    assert list(shown.kind) == ["told", "bundle"] and list(shown.carried) == [("h1:1",)] * 2  # h1:2 was not sent yet
+    selection = messages_to_show(messages, events, window)
+    assert (
+        list(selection.kind) == ["told", "bundle"] and list(selection.carried) == [("h1:1",)] * 2
+    )  # h1:2 was not sent yet
     draw(messages, events, window, tmp_path / "way.svg", "run")
     words = (tmp_path / "way.svg").read_text()
     assert "told h1:1" in words and "bundle h1:1" in words and "next" not in words
@@ -82,5 +84,7 @@ KINDS = {"SHOUT h0:1": "Says", "told": "told", "1st": "Says", "a" * 40: "a" * 40
 def test_a_word_that_is_no_name_is_not_counted_by_itself(kind: str, tmp_path: Path) -> None:
     """As the guide says it."""
     send = json.dumps({"do": "send", "to": 0, "message": {"kind": kind}, "bytes": 20})
-    found = run(answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"), out=tmp_path / "run", allow_code=True)
-    assert list(found.counters["by_message_type"]["host"]) == [KINDS[kind]]
+    recorded_run = run(
+        answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"), out=tmp_path / "run", allow_code=True
+    )
+    assert list(recorded_run.counters["by_message_type"]["host"]) == [KINDS[kind]]

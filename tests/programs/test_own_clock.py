@@ -59,14 +59,14 @@ for line in sys.stdin:
 """
 
 
-def gossiped(samples: Path, out: Path, node: str = GOSSIP) -> Run:
+def gossip(samples: Path, out: Path, node: str = GOSSIP) -> Run:
     (samples / f"{out.name}.py").write_text(node)
     overrides = [f"protocol.command=[{sys.executable}, maelstrom.py, {sys.executable}, {out.name}.py]", "processes=4"]
     return run(samples / "maelstrom.yaml", out=out, allow_code=True, overrides=[*overrides, "workload.sources=4"])
 
 
-def played(folder: Path, said: str, **more: Any) -> Run:
-    (folder / "node.py").write_text(CLOCKED.format(said=said))
+def play(folder: Path, line: str, **more: Any) -> Run:
+    (folder / "node.py").write_text(CLOCKED.format(said=line))
     protocol = {"command": [sys.executable, "node.py"], "order": "none", "delivers": "agreement"}
     values = {"processes": 3, "workload": {"sources": 3, "messages": 1}, "protocol": protocol, **more}
     path = folder / "scenario.yaml"
@@ -76,7 +76,7 @@ def played(folder: Path, said: str, **more: Any) -> Run:
 
 def test_a_node_that_gossips_by_its_clock_is_unknown_each_time(samples: Path, tmp_path: Path) -> None:
     for out in ("one", "two"):
-        done = gossiped(samples, tmp_path / out)
+        done = gossip(samples, tmp_path / out)
         assert done.verdict == "unknown"
         assert done.manifest["own_clock"]
         agreement = done.verdicts["agreement"]
@@ -91,46 +91,46 @@ def test_a_node_that_gossips_by_its_clock_is_unknown_each_time(samples: Path, tm
 def test_a_clock_excuses_no_invented_message(samples: Path, tmp_path: Path) -> None:
     invents = GOSSIP.replace('values.append(body["message"])', 'values.extend([body["message"], 7_000_999])')
     assert invents != GOSSIP
-    done = gossiped(samples, tmp_path / "invents", invents)
+    done = gossip(samples, tmp_path / "invents", invents)
     assert done.verdicts["creation"].answer == "violated" and done.verdicts["agreement"].answer == "unknown"
 
 
 def test_any_program_may_report_a_clock(tmp_path: Path) -> None:
     began = time.monotonic()
-    done = played(tmp_path, '{"do": "own_clock"}')
+    done = play(tmp_path, '{"do": "own_clock"}')
     assert time.monotonic() - began < cast.LISTENS_S  # the first report ends the wait
     assert done.verdicts["agreement"].answer == "unknown" and done.verdicts["validity"].answer == "valid"
     assert set(done.manifest["own_clock"]) <= {"p0", "p1", "p2"}
 
 
-@pytest.mark.parametrize("said", ["", "own_clock", '{"do":"own_clock","why":1}', '{"do":"done"}', "[" * 5000])
-def test_anything_else_reports_none(said: str, tmp_path: Path) -> None:
-    done = played(tmp_path, said)
+@pytest.mark.parametrize("line", ["", "own_clock", '{"do":"own_clock","why":1}', '{"do":"done"}', "[" * 5000])
+def test_anything_else_reports_none(line: str, tmp_path: Path) -> None:
+    done = play(tmp_path, line)
     assert done.verdicts["agreement"].answer == "violated" and "own_clock" not in done.manifest
 
 
 def test_nobody_is_asked_where_nothing_is_missing(tmp_path: Path) -> None:
-    done = played(tmp_path, '{"do":"own_clock"}', faults=[{"process": "p0", "at": 50}, {"process": "p1", "at": 50}])
+    done = play(tmp_path, '{"do":"own_clock"}', faults=[{"process": "p0", "at": 50}, {"process": "p1", "at": 50}])
     assert done.verdict == "valid" and "own_clock" not in done.manifest
-    claim = verify_run(claimed(done.path, ["p2"]))["record"]
+    claim = verify_run(claim_names(done.path, ["p2"]))["record"]
     assert claim.answer == "violated" and "no delivery is missing at rest" in claim.explanation
 
 
 def test_only_the_processes_of_a_scenario_with_programs_can_have_reported(tmp_path: Path) -> None:
-    done = played(tmp_path, "")
+    done = play(tmp_path, "")
     others = Path(mobilenet.__file__).parents[1] / "scenarios"
     plain = run(others / "first.yaml", out=tmp_path / "hosts", overrides=["duration_s=5"])
     vcube = run(others / "vcube" / "bundling.yaml", out=tmp_path / "vcube", overrides=["processes=8"])
     for path in (plain.path, vcube.path):
         with pytest.raises(RunError, match="own_clock is present, but the scenario has no processes that are programs"):
-            verify_run(claimed(path, ["p0"]))
+            verify_run(claim_names(path, ["p0"]))
     for names in (["p3"], ["h0"], [], "p0", [0], {"p0": 1}):
         with pytest.raises(RunError, match=r"damaged: own_clock is .*, expected a list of processes from p0 to p2"):
-            verify_run(claimed(done.path, names))
-    assert verify_run(claimed(done.path, ["p1"]))["agreement"].answer == "unknown"
+            verify_run(claim_names(done.path, names))
+    assert verify_run(claim_names(done.path, ["p1"]))["agreement"].answer == "unknown"
 
 
-def claimed(directory: Path, names: object) -> Path:
+def claim_names(directory: Path, names: object) -> Path:
     """The same run, whose manifest has these names."""
     path = directory / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"own_clock": names}))

@@ -40,7 +40,7 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 
 
-def played(folder: Path, world: str, code: str = FLOOD, **more: Any) -> Run:
+def play(folder: Path, world: str, code: str = FLOOD, **more: Any) -> Run:
     (folder / "flood.py").write_text(code)
     scenario = {
         "processes": 6,
@@ -54,20 +54,20 @@ def played(folder: Path, world: str, code: str = FLOOD, **more: Any) -> Run:
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_flooding_is_valid_everywhere(world: str, tmp_path: Path) -> None:
-    done = played(tmp_path, world)
+    done = play(tmp_path, world)
     assert done.verdict == "valid", done.verdicts
     crashed = 1 if "faults" in WORLDS[world] else 0
     assert (done.events["event"] == "deliver").sum() >= 5 * 5 * 2
-    told = {json.loads(line)["ev"] for line in done.lines["line"][~done.lines["said"]]}
-    assert told >= {"start", "broadcast", "receive"}
-    assert ("suspect" in told) == bool(crashed)
+    event_names = {json.loads(line)["ev"] for line in done.lines["line"][~done.lines["said"]]}
+    assert event_names >= {"start", "broadcast", "receive"}
+    assert ("suspect" in event_names) == bool(crashed)
     assert done.manifest["buffers"] == ["told"]
 
 
 def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
     lie = """do("buffer", name="told", size=0)
     if e["ev"] == "broadcast": do("complete", id=[me, 77])"""
-    done = played(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
+    done = play(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
     assert done.verdicts["completion"].answer == "violated"
     assert re.search(
         r"is notified that p\d:77 is complete, but no process has broadcast", done.verdicts["completion"].explanation
@@ -76,7 +76,7 @@ def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
 
 def test_who_fails_before_anything_happens_leaves_a_run(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="marked as ended early"):
-        played(tmp_path, "abstract", "import sys; sys.exit('no settings')")
+        play(tmp_path, "abstract", "import sys; sys.exit('no settings')")
     assert (tmp_path / "run" / "p0.stderr.txt").read_text() == "no settings\n"
     assert verify_run(tmp_path / "run")["record"].answer == "unknown"
     done = Run(tmp_path / "run")
@@ -85,4 +85,4 @@ def test_who_fails_before_anything_happens_leaves_a_run(tmp_path: Path) -> None:
 
 
 def test_order_is_judged(tmp_path: Path) -> None:
-    assert played(tmp_path, "packet", order="causal").verdict == "violated"
+    assert play(tmp_path, "packet", order="causal").verdict == "violated"

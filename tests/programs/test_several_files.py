@@ -39,7 +39,7 @@ protocol:
 """
 
 
-def written(folder: Path, samples: Path, words: str) -> Path:
+def write_program(folder: Path, samples: Path, words: str) -> Path:
     """A node in `bin`, its module in `lib`, its data in `data`, the adapter next to the scenario."""
     for name in ("bin", "lib/deep", "data"):
         (folder / name).mkdir(parents=True)
@@ -58,7 +58,7 @@ def written(folder: Path, samples: Path, words: str) -> Path:
 
 @pytest.mark.parametrize("words", ["python3, maelstrom.py, ./bin/node", "env, python3, ./maelstrom.py, bin/node"])
 def test_a_kept_run_repeats_from_elsewhere(words: str, samples: Path, tmp_path: Path) -> None:
-    done = mobilenet.run(written(tmp_path / "own", samples, words), out=tmp_path / "run", allow_code=True)
+    done = mobilenet.run(write_program(tmp_path / "own", samples, words), out=tmp_path / "run", allow_code=True)
     assert done.verdict == "valid" and done.metrics["deliveries"] > 8
     shutil.rmtree(tmp_path / "own")
     moved = Path(shutil.move(tmp_path / "run", tmp_path / "moved"))
@@ -69,7 +69,7 @@ def test_a_kept_run_repeats_from_elsewhere(words: str, samples: Path, tmp_path: 
 
 
 def test_a_study_of_them_repeats_from_elsewhere(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
     study = scenario.with_name("study.yaml")
     study.write_text("scenario: scenario.yaml\nfactors: {processes: [3, 4]}\nreplications: {min: 2}\n")
     handed_on(Study.load(study), tmp_path, monkeypatch)
@@ -86,7 +86,7 @@ def test_a_study_of_them_repeats_from_elsewhere(samples: Path, tmp_path: Path, m
     ],
 )
 def test_what_cannot_be_copied_is_one_line(files: str, complaint: str, samples: Path, tmp_path: Path) -> None:
-    scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
     (tmp_path / "own" / "events.parquet").write_text("")
     with pytest.raises(ScenarioError) as caught:
         mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
@@ -95,7 +95,7 @@ def test_what_cannot_be_copied_is_one_line(files: str, complaint: str, samples: 
 
 @pytest.mark.parametrize("files", ['[lib, "data/*.txt", "*.json", "*.parq*", "*.txt"]', '[lib, data, "*"]', '["**/*"]'])
 def test_patterns_match_nothing_of_a_kept_run(files: str, samples: Path, tmp_path: Path) -> None:
-    scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
     (tmp_path / "own" / "words.json").write_text("[]")
     (tmp_path / "own" / "p0.parquets").write_text("")
     (tmp_path / "own" / "p1.stderr.txt").write_text("of another run")
@@ -118,7 +118,7 @@ def test_patterns_match_nothing_of_a_kept_run(files: str, samples: Path, tmp_pat
 def test_a_study_with_a_pattern_repeats_from_elsewhere(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
     scenario.write_text(scenario.read_text().replace("files: [lib,", 'files: [lib, "*.json", "*.yaml",'))
     (tmp_path / "own" / "words.json").write_text("[]")
     study = scenario.with_name("study.yml")
@@ -147,13 +147,13 @@ def test_a_run_with_a_pattern_shrinks(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_a_pattern_leaves_out_is_told(samples: Path, tmp_path: Path) -> None:
-    scenario = load_scenario(written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node"))
-    told = [line for line in scenario.changed(['protocol.files=[lib, "*"]']).warnings() if "files" in line]
-    assert told == ["protocol.files.1: * leaves out 3 folders, such as bin; a pattern matches only files"]
+    scenario = load_scenario(write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node"))
+    warnings = [line for line in scenario.with_changes(['protocol.files=[lib, "*"]']).warnings() if "files" in line]
+    assert warnings == ["protocol.files.1: * leaves out 3 folders, such as bin; a pattern matches only files"]
 
 
 def test_too_many_files_are_one_line(samples: Path, tmp_path: Path) -> None:
-    scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
     for number in range(1001):
         (tmp_path / "own" / "data" / f"{number}.txt").touch()
     with pytest.raises(ScenarioError, match="matches 1002 files, expected at most 1000; name their folder instead"):
@@ -161,7 +161,7 @@ def test_too_many_files_are_one_line(samples: Path, tmp_path: Path) -> None:
 
 
 def test_a_kept_run_without_its_files_says_where_to_name_them(samples: Path, tmp_path: Path) -> None:
-    scenario = written(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
     done = mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=["protocol.files=[]"])
     hint = "; if the program loads other files, name them in protocol.files of the original scenario and run it again"
     with pytest.raises(ScenarioError) as caught:

@@ -47,9 +47,9 @@ def file(folder: Path, content: Any, in_plane: bool = True) -> Path:
 def refusal(folder: Path, content: Any, origin: Origin | None = None, in_plane: bool = True) -> str:
     with pytest.raises(ScenarioError) as caught:
         read_buildings(file(folder, content, in_plane), origin)
-    said = str(caught.value)
-    assert "\n" not in said and said.startswith(str(folder / "town.geojson"))
-    return said.removeprefix(str(folder / "town.geojson"))
+    complaint = str(caught.value)
+    assert "\n" not in complaint and complaint.startswith(str(folder / "town.geojson"))
+    return complaint.removeprefix(str(folder / "town.geojson"))
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,13 @@ def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
     ring: list[list[float]], more: dict[str, Any], tmp_path: Path
 ) -> None:
     content = collection(feature(polygon(ring), name="Mill"), **more)
-    said = refusal(tmp_path, content, in_plane=False)
-    assert said.startswith(
+    complaint = refusal(tmp_path, content, in_plane=False)
+    assert complaint.startswith(
         ": feature 1 ('Mill'): is read as longitudes and latitudes, because the file has no crs that mobilenet knows"
     )
-    assert said.endswith('expected origin: {lon, lat} or, if the coordinates are in metres, "crs": null in the file')
+    assert complaint.endswith(
+        'expected origin: {lon, lat} or, if the coordinates are in metres, "crs": null in the file'
+    )
     (building,) = read_buildings(file(tmp_path, {**content, "crs": None}))
     assert building[0][0] == (100 * ring[0][0], 100 * ring[0][1])
 
@@ -144,16 +146,16 @@ def test_crs_that_is_geographic(name: str, tmp_path: Path) -> None:
     )
 
 
-def stretched(by: float) -> list[list[float]]:
+def stretch(by: float) -> list[list[float]]:
     return [[13.4 + by * x / 10.0, 52.5 + by * y / 10.0] for x, y in SQUARE]
 
 
 @pytest.mark.parametrize("width", [0.001, 0.04, 0.06, 0.3, 0.9])
 def test_numbers_that_make_no_sense_in_metres(width: float, tmp_path: Path) -> None:
-    said = refusal(tmp_path, collection(feature(polygon(stretched(width)))))
-    assert said.startswith(": feature 1: contains longitudes and latitudes")
+    complaint = refusal(tmp_path, collection(feature(polygon(stretch(width)))))
+    assert complaint.startswith(": feature 1: contains longitudes and latitudes")
     unknown = {"crs": {"type": "name", "properties": {"name": "EPSG:9999"}}}
-    assert "longitudes and latitudes" in refusal(tmp_path, collection(feature(polygon(stretched(width))), **unknown))
+    assert "longitudes and latitudes" in refusal(tmp_path, collection(feature(polygon(stretch(width))), **unknown))
 
 
 def test_large_ground_in_degrees_is_known_by_its_decimals(tmp_path: Path) -> None:
@@ -195,7 +197,7 @@ for _ in range(40):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "complaint"),
     [
         ("", ":1:1: neither GeoJSON nor XML: Expecting value"),
         ("{\n  oops", ":2:3: neither GeoJSON nor XML"),
@@ -242,8 +244,8 @@ for _ in range(40):
         ('<additional>\n<poly id="m" type="building"/></additional>', ":2:1: poly 'm': has no area"),
     ],
 )  # fmt: skip
-def test_refusals(content: Any, said: str, tmp_path: Path) -> None:
-    assert said in refusal(tmp_path, content)
+def test_refusals(content: Any, complaint: str, tmp_path: Path) -> None:
+    assert complaint in refusal(tmp_path, content)
 
 
 def test_there_is_no_such_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from mobilenet.propagation.parameters import ONLY, PathLossParameters, Shadowing
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "complaint"),
     [
         ({"model": "umi", "exponent": 2.0}, "exponent: has no effect with model: umi, only with log_distance; leave"),
         ({"frequency_ghz": 5.0}, "frequency_ghz: has no effect with model: log_distance, only with free_space or umi"),
@@ -24,10 +24,10 @@ from mobilenet.propagation.parameters import ONLY, PathLossParameters, Shadowing
         ({"slope": 3.0}, "Extra inputs are not permitted"),
     ],
 )
-def test_refusals(keys: dict[str, Any], said: str) -> None:
+def test_refusals(keys: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValidationError) as caught:
         PathLossParameters(**keys)
-    assert said in str(caught.value)
+    assert complaint in str(caught.value)
 
 
 def test_only_what_means_something_is_told() -> None:

@@ -30,9 +30,9 @@ def test_the_same_there_and_back(a: tuple[int, int], b: tuple[int, int]) -> None
 def test_one_and_many_are_the_same(links: list[tuple[tuple[int, int], tuple[int, int]]], d: float) -> None:
     field = ShadowField(7, "shadows", d)
     a, b = np.array(links).swapaxes(0, 1)
-    found = field.between_many(a, b)
-    assert found.tolist() == [field.between(*one, *other) for one, other in links]
-    assert (np.abs(found) <= CLIP).all()
+    shadows = field.between_many(a, b)
+    assert shadows.tolist() == [field.between(*one, *other) for one, other in links]
+    assert (np.abs(shadows) <= CLIP).all()
 
 
 def by_random(count: int) -> np.ndarray:
@@ -89,7 +89,7 @@ def correlation(one: np.ndarray, other: np.ndarray) -> float:
     return float((one * other).mean() / np.sqrt((one * one).mean() * (other * other).mean()))
 
 
-def expected(moved: dict[str, np.ndarray], after: str) -> float:
+def expectation(moved: dict[str, np.ndarray], after: str) -> float:
     """Of two links, the way back counted: it matters where both ends are close."""
     a, b, c, d = moved["a"], moved["b"], moved[after[0]], moved[after[1]]
     there = np.exp(-(metres(a, c) + metres(b, d)) / D_M) + np.exp(-(metres(a, d) + metres(b, c)) / D_M)
@@ -99,10 +99,10 @@ def expected(moved: dict[str, np.ndarray], after: str) -> float:
 
 @pytest.mark.parametrize(("after", "alone"), [("cb", np.exp(-1)), ("ad", np.exp(-1)), ("cd", np.exp(-2))])
 def test_correlation(moved: dict[str, np.ndarray], after: str, alone: float) -> None:
-    found = correlation(moved["ab"], moved[after])
-    assert found == pytest.approx(expected(moved, after), abs=0.03)
+    measurement = correlation(moved["ab"], moved[after])
+    assert measurement == pytest.approx(expectation(moved, after), abs=0.03)
     if moved["metres"] > 5 * D_M:
-        assert found == pytest.approx(alone, abs=0.03)
+        assert measurement == pytest.approx(alone, abs=0.03)
 
 
 def test_one_world_is_nearly_as_correlated_as_all_together() -> None:
@@ -114,6 +114,6 @@ def test_one_world_is_nearly_as_correlated_as_all_together() -> None:
     assert all(one.std() == pytest.approx(1, abs=0.05) for one in values)
     for lag in (4, 26, 52):
         after = [field.between_many(here + np.array([lag, 0]), station) / ONE for field in fields]
-        found = np.array([correlation(one, other) for one, other in zip(values, after, strict=True)])
-        off = found - np.exp(-lag * GRID_M / D_M)
+        correlations = np.array([correlation(one, other) for one, other in zip(values, after, strict=True)])
+        off = correlations - np.exp(-lag * GRID_M / D_M)
         assert abs(off.mean()) < 0.03 and off.std() < 0.08

@@ -32,12 +32,12 @@ def test_as_shapely_has_it(seed: int, buildings: int, side_cm: int, lines: list[
     corners = {corner for building in made for ring in building for corner in ring}
     for line in lines:
         ax, ay, bx, by = (round(share * side_cm) for share in line)
-        found, inside_cm = walls.cut(ax, ay, bx, by)
-        assert walls.cut(bx, by, ax, ay) == (found, inside_cm)
+        wall_count, inside_cm = walls.cut(ax, ay, bx, by)
+        assert walls.cut(bx, by, ax, ay) == (wall_count, inside_cm)
         if not any((bx - ax) * (y - ay) == (by - ay) * (x - ax) for x, y in corners):
             wanted, wanted_cm = by_shapely(made, ax, ay, bx, by)
             assert inside_cm == pytest.approx(wanted_cm, abs=1)
-            assert found == wanted
+            assert wall_count == wanted
 
 
 @given(seed=st.integers(0, 10_000), ends=st.tuples(*[st.integers(-3, 13)] * 4))
@@ -51,11 +51,11 @@ def test_a_shift_that_nobody_sees_decides_about_corners(seed: int, ends: tuple[i
     ax, ay, bx, by = (100 * end for end in ends)
     if (ax, ay) == (bx, by):
         return
-    found, inside_cm = Walls(made).cut(ax, ay, bx, by)
+    wall_count, inside_cm = Walls(made).cut(ax, ay, bx, by)
     scale = 10**6
     finer = [[[(scale * x - 1000, scale * y - 1) for x, y in ring] for ring in building] for building in made]
     wanted, wanted_cm = by_shapely(finer, scale * ax, scale * ay, scale * bx, scale * by)
-    assert (found, inside_cm) == (wanted, pytest.approx(wanted_cm / scale, abs=1))
+    assert (wall_count, inside_cm) == (wanted, pytest.approx(wanted_cm / scale, abs=1))
 
 
 @pytest.mark.parametrize(

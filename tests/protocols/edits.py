@@ -36,7 +36,7 @@ class Edit(NamedTuple):
     within: str | None = None  # the function that has the old lines; None: only one place of the module has them
 
 
-def edited(source: str, edit: Edit) -> str:
+def apply_edit(source: str, edit: Edit) -> str:
     """The source with the old lines replaced, at the indentation at which they stand."""
     lines = source.splitlines()
     first, last = place(source, edit)
@@ -62,14 +62,14 @@ def place(source: str, edit: Edit) -> tuple[int, int]:
         for at in (at for at, word in enumerate(words) if word == wanted[0])
         if words[at : at + len(wanted)] == wanted
     )
-    found = [
+    matches = [
         (lines[first + 1], lines[last])
         for first, last in ends
         if lines[first] != lines[first + 1] and lines[last] != lines[last + 1]  # whole lines
     ]
-    if len(found) != 1:
-        raise EditError(f"{edit.module}: this code stands there {len(found)} times, not once:\n{edit.old}")
-    return found[0]
+    if len(matches) != 1:
+        raise EditError(f"{edit.module}: this code stands there {len(matches)} times, not once:\n{edit.old}")
+    return matches[0]
 
 
 def _span(source: str, edit: Edit) -> tuple[int, int]:
@@ -85,7 +85,7 @@ def _code(lines: list[str]) -> list[tuple[str, int]]:
     return [(word, number) for number, line in enumerate(lines) for word in WORD.findall(COMMENT.sub("", line))]
 
 
-def broken(package: str, name: str, edits: Iterable[Edit], shared: Collection[str] = ()) -> ModuleType:
+def mutate(package: str, name: str, edits: Iterable[Edit], shared: Collection[str] = ()) -> ModuleType:
     """The package anew with these edits, beside the original (so that its relative imports mean the same)."""
     original = import_module(package)
     folder = Path(str(original.__file__)).parent
@@ -101,7 +101,7 @@ def broken(package: str, name: str, edits: Iterable[Edit], shared: Collection[st
         raise EditError(f"{name}: no module {sorted(missing)}")
     for module, its_edits in by_module.items():
         for edit in its_edits:
-            sources[module] = edited(sources[module], edit)
+            sources[module] = apply_edit(sources[module], edit)
     copy = f"{package}__{name}"
     for loaded in [key for key in sys.modules if key == copy or key.startswith(copy + ".")]:
         del sys.modules[loaded]

@@ -28,7 +28,7 @@ CLASSES = [
 ]
 
 
-def encoded(value: Any, hint: Any, around: Any) -> bytes:
+def encode(value: Any, hint: Any, around: Any) -> bytes:
     """The value as its type says; `around` is the message that it is in."""
     if get_origin(hint) is Annotated:
         plain, *marks = get_args(hint)
@@ -42,40 +42,40 @@ def encoded(value: Any, hint: Any, around: Any) -> bytes:
                 return bits.to_bytes((bits.bit_length() + 7) // 8, "big")
             if not isinstance(mark, Listed):
                 return int(value).to_bytes(mark.count, "big", signed=mark.count == 8)
-        return encoded(value, plain, around)
+        return encode(value, plain, around)
     if get_origin(hint) in (Union, UnionType):
         inside = next(each for each in get_args(hint) if each is not NoneType)
-        return b"\0" if value is None else b"\1" + encoded(value, inside, around)
+        return b"\0" if value is None else b"\1" + encode(value, inside, around)
     if get_origin(hint) is Mapping:
         return b"".join(
-            encoded(x, h, around) for pair in value.items() for x, h in zip(pair, get_args(hint), strict=True)
+            encode(x, h, around) for pair in value.items() for x, h in zip(pair, get_args(hint), strict=True)
         )
     if get_origin(hint) is tuple and get_args(hint)[1:] == (...,):
-        return b"".join(encoded(item, get_args(hint)[0], around) for item in value)
+        return b"".join(encode(item, get_args(hint)[0], around) for item in value)
     if get_origin(hint) is tuple:
-        return b"".join(encoded(item, each, around) for item, each in zip(value, get_args(hint), strict=True))
+        return b"".join(encode(item, each, around) for item, each in zip(value, get_args(hint), strict=True))
     hints = get_type_hints(hint, include_extras=True)
-    return b"".join(encoded(getattr(value, name), each, value) for name, each in hints.items())
+    return b"".join(encode(getattr(value, name), each, value) for name, each in hints.items())
 
 
-def drawn(hint: Any, cls: type) -> st.SearchStrategy[Any]:
+def values_of(hint: Any, cls: type) -> st.SearchStrategy[Any]:
     if get_origin(hint) is Annotated:
         plain, *marks = get_args(hint)
         if any(isinstance(mark, BitsFrom) for mark in marks):
             return st.sets(st.integers(1000, 1400)).map(lambda numbers: tuple(sorted(numbers)))
         if plain is int:
             return st.integers(0, 1000)
-        return st.booleans() if plain is bool else drawn(plain, cls)
+        return st.booleans() if plain is bool else values_of(plain, cls)
     if get_origin(hint) in (Union, UnionType):
-        return st.none() | drawn(next(each for each in get_args(hint) if each is not NoneType), cls)
+        return st.none() | values_of(next(each for each in get_args(hint) if each is not NoneType), cls)
     if get_origin(hint) is Mapping:
-        return st.dictionaries(*(drawn(each, cls) for each in get_args(hint)), max_size=20)
+        return st.dictionaries(*(values_of(each, cls) for each in get_args(hint)), max_size=20)
     if get_origin(hint) is tuple and get_args(hint)[1:] == (...,):
-        return st.lists(drawn(get_args(hint)[0], cls), max_size=9).map(tuple)
+        return st.lists(values_of(get_args(hint)[0], cls), max_size=9).map(tuple)
     if get_origin(hint) is tuple:
-        return st.tuples(*(drawn(each, cls) for each in get_args(hint)))
+        return st.tuples(*(values_of(each, cls) for each in get_args(hint)))
     hints = get_type_hints(hint, include_extras=True)
-    return st.builds(hint, **{name: drawn(each, hint) for name, each in hints.items()})
+    return st.builds(hint, **{name: values_of(each, hint) for name, each in hints.items()})
 
 
 def test_all_messages_are_looked_at() -> None:
@@ -85,9 +85,9 @@ def test_all_messages_are_looked_at() -> None:
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__.split('.')[-2]}.{cls.__name__}")
 @given(data=st.data())
 def test_a_message_has_the_size_of_its_encoding(cls: type, data: st.DataObject) -> None:
-    one = data.draw(drawn(cls, cls))
+    one = data.draw(values_of(cls, cls))
     head = 4 if cls in STATION else 1 if cls is flooding.Here else 0
-    assert one.size_bytes == head + len(encoded(one, cls, one))
+    assert one.size_bytes == head + len(encode(one, cls, one))
     fields = [getattr(one, name) for name in getattr(cls, "_fields", ())]
     listed = [len(field) for field in fields if isinstance(field, (tuple, dict)) and not hasattr(field, "_fields")]
     if cls in STATION or cls in (mobile.Rsp1, mobile.Req2, mobile.Rsp2):

@@ -17,7 +17,7 @@ from mobilenet.simulation.plugin_classes import (
     ON_THE_RADIO,
     ON_WIRES,
 )
-from tests.write_port_page import CLASSES, NOT_FOR_PLUG_INS, PAGE, rows, shown, written
+from tests.write_port_page import CLASSES, NOT_FOR_PLUG_INS, PAGE, classes_in, rows, with_tables
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
@@ -29,23 +29,23 @@ def calls(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def test_the_page_is_as_the_docstrings_have_it() -> None:
-    assert written(TEXT) == TEXT, "python -m tests.write_port_page"
+    assert with_tables(TEXT) == TEXT, "python -m tests.write_port_page"
 
 
 def test_the_page_shows_every_class() -> None:
-    assert sorted(shown(TEXT)) == sorted(set(CLASSES) - NOT_FOR_PLUG_INS)
+    assert sorted(classes_in(TEXT)) == sorted(set(CLASSES) - NOT_FOR_PLUG_INS)
 
 
 def test_every_call_is_described() -> None:
-    found = [(name, what, words) for name in shown(TEXT) for what, words in rows(name)]
-    assert [(name, what) for name, what, words in found if not words.endswith(".")] == []
+    descriptions = [(name, what, words) for name in classes_in(TEXT) for what, words in rows(name)]
+    assert [(name, what) for name, what, words in descriptions if not words.endswith(".")] == []
 
 
 def test_a_new_call_would_be_missed() -> None:
     """The comparison can fail: a row that is not in the docstrings, and one that is missing."""
     row = next(line for line in TEXT.splitlines() if line.startswith("| `on_associated("))
-    assert written(TEXT.replace(row, row + " More.")) == TEXT
-    assert written(TEXT.replace(row + "\n", "")) == TEXT
+    assert with_tables(TEXT.replace(row, row + " More.")) == TEXT
+    assert with_tables(TEXT.replace(row + "\n", "")) == TEXT
 
 
 def test_the_network_calls_what_the_page_says() -> None:
@@ -53,10 +53,10 @@ def test_the_network_calls_what_the_page_says() -> None:
     of_hosts = {**OF_BOTH, **ON_THE_RADIO, **OF_HOSTS, "on_end": ()}
     of_stations = {**OF_BOTH, **ON_THE_RADIO, **OF_STATIONS, **ON_WIRES, **OF_STATIONS_IF_THERE}
     assert calls("HostProtocol") == of_hosts
-    found = calls("StationProtocol")
-    assert {name: ("sender", "message") if name == "on_receive" else takes for name, takes in found.items()} == (
-        of_stations
-    )
+    parameters_of = calls("StationProtocol")
+    assert {
+        name: ("sender", "message") if name == "on_receive" else takes for name, takes in parameters_of.items()
+    } == (of_stations)
     assert tuple(OF_STATIONS_IF_THERE) == ASSOCIATION
 
 

@@ -16,7 +16,7 @@ from mobilenet.realtime.pace import RealTime
 from tests.realtime.own import scenario
 
 
-def talked(folder: Path, code: str, hosts: int = 3, **protocol: Any) -> Run:
+def talk(folder: Path, code: str, hosts: int = 3, **protocol: Any) -> Run:
     """A run in which these programs talk for two seconds."""
     path = scenario(folder, f"{code}\nwhile True: time.sleep(1)", hosts, 2.0, protocol=protocol)
     return run(path, out=folder / "run", allow_code=True, real_time=RealTime())
@@ -47,7 +47,7 @@ if me == 1:
 @pytest.mark.parametrize("flat", [False, True])
 def test_an_address_that_a_program_was_told_leads_there(flat: bool, tmp_path: Path) -> None:
     """The sender is who is bound to its own address, whatever pair the address belongs to."""
-    done = talked(tmp_path, GOSSIP, flat=flat)
+    done = talk(tmp_path, GOSSIP, flat=flat)
     assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"
     assert facts(done)["senders_renamed"] == ([] if flat else [["h2", "h0"]])
     assert ("programs that pass on addresses may need protocol.flat: true" in _summary(done)) is not flat
@@ -73,7 +73,7 @@ for round in range(3):  # a client, with another port for each question
 
 
 def test_clients_on_any_port_get_the_answers_of_a_server(tmp_path: Path) -> None:
-    done = talked(tmp_path, SERVER)
+    done = talk(tmp_path, SERVER)
     answers = sorted(file.read_text() for file in tmp_path.glob("answer-*"))
     assert answers == ["1-0", "1-1", "1-2", "2-0", "2-1", "2-2"]
     assert facts(done)["datagrams_not_taken"] == 0 and done.metrics["datagrams_received"] == 12
@@ -89,7 +89,7 @@ for _ in range(2): open(f"came-{me}-{_}", "wb").write(own.recv(10))
 
 
 def test_a_program_may_send_from_another_socket_than_it_listens_at(tmp_path: Path) -> None:
-    talked(tmp_path, TWO_SOCKETS)
+    talk(tmp_path, TWO_SOCKETS)
     assert len(list(tmp_path.glob("came-*"))) == 6
 
 
@@ -101,23 +101,23 @@ time.sleep(0.4)
 if me == 0:
     for number in range(5): own.sendto(b"x", peers[1]); time.sleep(0.05)
 """
-    done = talked(tmp_path, code)
+    done = talk(tmp_path, code)
     assert facts(done)["datagrams_not_taken"] == 5 and done.metrics["datagrams_received"] == 0
-    said = _summary(done).splitlines()
-    assert said[1].startswith("from 0 to 2 s: 5 datagrams, 0 received")
+    lines = _summary(done).splitlines()
+    assert lines[1].startswith("from 0 to 2 s: 5 datagrams, 0 received")
     why = "because no program had a socket open, or because the socket's buffer was full"
-    assert f"in the whole run: 5 datagrams not received {why}" in said
+    assert f"in the whole run: 5 datagrams not received {why}" in lines
 
 
 def test_from_a_socket_without_an_address_nobody_knows_whose_it_is(tmp_path: Path) -> None:
     code = """
 if me == 0: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", peers[1])
 """
-    done = talked(tmp_path, code, flat=True)
+    done = talk(tmp_path, code, flat=True)
     assert facts(done)["datagrams_unidentified"] == 1 and done.metrics["datagrams"] == 0
 
 
 @pytest.mark.long
 def test_a_run_without_datagrams_is_valid_of_nothing(tmp_path: Path) -> None:
-    done = talked(tmp_path, "")
+    done = talk(tmp_path, "")
     assert done.verdicts["conservation"].explanation == "no program sent a datagram" and done.verdict == "unknown"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mobilenet.programs.children import Child
-from mobilenet.realtime.applications import Applications, Sent, Told
+from mobilenet.realtime.applications import Applications, ProgramSettings, SentDatagram
 from mobilenet.realtime.lines import CHUNK_BYTES, Expressions
 from mobilenet.realtime.pace import RealTime
 from mobilenet.scenario.real_time import Lines
@@ -27,13 +27,13 @@ class LateWriter:
     def start(self, name: str) -> Child | None:
         return self._child
 
-    def take(self, ready: set[Any]) -> Iterator[Sent]:
+    def take(self, ready: set[Any]) -> Iterator[SentDatagram]:
         self._write()
-        yield Sent("h0", "h1", b"x")
+        yield SentDatagram("h0", "h1", b"x")
 
-    def entered(self, one: Sent) -> None: ...
+    def note_entry(self, one: SentDatagram) -> None: ...
 
-    def filled_in(self, word: str, host: int) -> str:
+    def fill_in(self, word: str, host: int) -> str:
         return word.replace("{me}", str(host))
 
     def failures(self) -> tuple[()]:
@@ -49,12 +49,12 @@ def test_a_line_comes_before_what_was_sent_after_it(way: str, words_before: int,
     back, out = os.pipe()
     if not is_log:
         text = text[-CHUNK_BYTES:]  # a pipe holds no more
-    told = Told("log{me}.txt" if is_log else None, Expressions(LINES, 2), tmp_path)
+    log_reader = ProgramSettings("log{me}.txt" if is_log else None, Expressions(LINES, 2), tmp_path)
     between: Any = LateWriter(
         lambda: (tmp_path / "log0.txt").write_bytes(text) if is_log else os.write(out, text), Child(0, out, back)
     )
     applications = Applications(
-        told, between, lambda now, node, event, *more: noted.append(event), lambda: 0, RealTime()
+        log_reader, between, lambda now, node, event, *more: noted.append(event), lambda: 0, RealTime()
     )
     applications.begin(SimpleNamespace(name="h0", port=SimpleNamespace(me=0), send=lambda to, data: 0))
     applications._take()

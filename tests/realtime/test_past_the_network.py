@@ -28,14 +28,14 @@ while True:
     if me == 1: own.sendto(data, peers[2])"""
 
 
-def served(path: Path) -> Run:
+def serve(path: Path) -> Run:
     return run(path, out=path.parent / "run", allow_code=True, real_time=RealTime())
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("sends", ("pass", "own.sendto(b'hello', peers[0]); time.sleep(0.3)"))
 def test_a_delivery_that_no_datagram_brought_is_unknown(sends: str, tmp_path: Path) -> None:
-    done = served(scenario(tmp_path, GUESSES.format(sends=sends), 2, 2.0, protocol={"promises": "fifo"}))
+    done = serve(scenario(tmp_path, GUESSES.format(sends=sends), 2, 2.0, protocol={"promises": "fifo"}))
     creation = done.verdicts["creation"]
     assert creation.answer == done.verdict == "unknown", done.verdicts
     assert (
@@ -47,6 +47,6 @@ def test_a_delivery_that_no_datagram_brought_is_unknown(sends: str, tmp_path: Pa
 
 @pytest.mark.long
 def test_a_delivery_that_came_through_another_host_is_valid(tmp_path: Path) -> None:
-    done = served(scenario(tmp_path, RELAYED, 3, 3.0, protocol={"promises": "fifo"}))
+    done = serve(scenario(tmp_path, RELAYED, 3, 3.0, protocol={"promises": "fifo"}))
     assert done.metrics["deliveries"] == 3
     assert done.verdicts["creation"].answer == "valid", done.verdicts

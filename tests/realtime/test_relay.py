@@ -115,10 +115,10 @@ def test_no_circles(visits: list[int], order: list[int], entry: int) -> None:
 
     def collect() -> None:
         for source, port in enumerate(ports):
-            for to, said in port.wired:
+            for to, message in port.wired:
                 for other in range(STATIONS) if to is None else (to,):
                     if other != source:
-                        wires.setdefault((source, other), deque()).append(said)
+                        wires.setdefault((source, other), deque()).append(message)
             port.wired.clear()
 
     def one_arrives(choice: int) -> Any:
@@ -126,10 +126,10 @@ def test_no_circles(visits: list[int], order: list[int], entry: int) -> None:
         if not full:
             return None
         source, to = full[choice % len(full)]
-        said = wires[source, to].popleft()
-        stations[to].on_wired(source, said)
+        message = wires[source, to].popleft()
+        stations[to].on_wired(source, message)
         collect()
-        return (to, said)
+        return (to, message)
 
     for visit, station in enumerate(visits, 1):
         stations[station].on_receive(7, Here(visit))
@@ -151,19 +151,21 @@ def test_no_circles(visits: list[int], order: list[int], entry: int) -> None:
     collect()
     while one_arrives(0) is not None:
         pass
-    assert [(port.me, to) for port in ports for to, said in port.sent if said is datagram] == [(visits[-1], 7)]
+    assert [(port.me, to) for port in ports for to, message in port.sent if message is datagram] == [(visits[-1], 7)]
     assert [station.serves(7) for station in stations] == [number == visits[-1] for number in range(STATIONS)]
     assert Moved(7, 1).size_bytes == 12
 
 
 def test_a_packet_that_is_forwarded_although_it_arrived_is_handed_over_once() -> None:
-    found: list[str] = []
+    packet_names: list[str] = []
     port: Any = Port(0)
-    host = PacketHost(port, PacketMemory(), lambda node, said: found.append(f"{said.source}:{said.number}"), True)
+    host = PacketHost(
+        port, PacketMemory(), lambda node, arrival: packet_names.append(f"{arrival.source}:{arrival.number}"), True
+    )
     for number in (0, 1, 0, 2, 1):
         host.on_receive(1, packet("s0", number, "h0", bytes(28)))
     host.on_receive(1, packet("h1", 0, "h0", bytes(28)))
-    assert found == ["s0:0", "s0:1", "s0:2", "h1:0"]
+    assert packet_names == ["s0:0", "s0:1", "s0:2", "h1:0"]
 
 
 @given(st.lists(st.tuples(st.sampled_from(("h0", "h1", "s0")), st.integers(0, 200))))

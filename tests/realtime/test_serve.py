@@ -25,7 +25,7 @@ from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.swarm.shrink import Shrinking
 from tests.programs.test_looking_closer import command
 from tests.realtime.own import scenario
-from tests.tools import edited
+from tests.tools import editing
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
 SAMPLE = Path(__file__).parents[2] / "scenarios" / "programs" / "udp.yaml"
@@ -49,14 +49,14 @@ else:
 """
 
 
-def served(path: Path, out: Path, limit_ms: float | None = None, **more: object) -> Run:
+def serve_run(path: Path, out: Path, limit_ms: float | None = None, **more: object) -> Run:
     overrides = [f"{key}={value}" for key, value in more.items()]
     return run(path, out=out, overrides=overrides, allow_code=True, real_time=RealTime(limit_ms))
 
 
-def talked(folder: Path, code: str, hosts: int = 2, duration_s: float = 1.0, **more: object) -> Run:
+def talk(folder: Path, code: str, hosts: int = 2, duration_s: float = 1.0, **more: object) -> Run:
     """A run in which these programs talk."""
-    return served(scenario(folder, code, hosts, duration_s, **more), folder / "run")
+    return serve_run(scenario(folder, code, hosts, duration_s, **more), folder / "run")
 
 
 def serve(path: Path, *more: str) -> list[str]:
@@ -70,14 +70,14 @@ def port_of(path: Path) -> int:
 
 @pytest.mark.long
 def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
-    done = talked(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
+    done = talk(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
     assert done.verdict == "valid"
     assert done.metrics["datagrams"] >= done.metrics["datagrams_received"] > 5  # type: ignore[operator]
     assert done.metrics["broadcasts"] == 5 and done.metrics["deliveries"] == 10
     assert done.metrics["delivery_ratio"] == 1
     assert 0.001 < done.metrics["datagram_delay_mean_s"] < 1.0  # type: ignore[operator]
-    told = done.manifest["real_time"]
-    assert told["lateness_ms"]["p50"] <= told["lateness_ms"]["p99"] <= told["lateness_ms"]["max"]
+    real_time = done.manifest["real_time"]
+    assert real_time["lateness_ms"]["p50"] <= real_time["lateness_ms"]["p99"] <= real_time["lateness_ms"]["max"]
     assert done.manifest["command"].startswith("mobilenet serve ")
     sent = done.events[(done.events.event == "datagram") & (done.events.node == "h0")]
     assert [json.loads(detail) for detail in sent.detail] == [{"bytes": 1, "to": "h1"}] * 5
@@ -85,7 +85,7 @@ def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_sample_keeps_its_promise(tmp_path: Path) -> None:
-    done = served(SAMPLE, tmp_path / "run", duration_s=3, **{"protocol.port": 17_400, "protocol.own_port": 17_401})
+    done = serve_run(SAMPLE, tmp_path / "run", duration_s=3, **{"protocol.port": 17_400, "protocol.own_port": 17_401})
     assert done.verdict != "violated"
     assert done.metrics["deliveries"] > done.metrics["broadcasts"] > 0  # type: ignore[operator]
 
@@ -99,7 +99,7 @@ LIES = {
 @pytest.mark.long
 @pytest.mark.parametrize("broken", ("creation", "duplication"))
 def test_who_lies_is_found_out(broken: str, tmp_path: Path) -> None:
-    done = talked(tmp_path, LIES[broken], 2, 3.0, protocol={"promises": "fifo"})
+    done = talk(tmp_path, LIES[broken], 2, 3.0, protocol={"promises": "fifo"})
     assert done.verdicts[broken].answer == "violated"
 
 
@@ -109,13 +109,13 @@ def test_a_wrong_order_is_found_out(tmp_path: Path) -> None:
         'say(f"deliver 0 {data.decode()}")', "held.append(data.decode())"
     )
     late += "\n    for each in held[::-1]: say(f'deliver 0 {each}')"
-    done = talked(tmp_path, late, 2, 3.0, protocol={"promises": "fifo"})
+    done = talk(tmp_path, late, 2, 3.0, protocol={"promises": "fifo"})
     assert done.verdicts["fifo_order"].answer == "violated"
 
 
 @pytest.mark.long
 def test_the_radio_stands_between_them(tmp_path: Path) -> None:
-    done = talked(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2})
+    done = talk(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2})
     assert done.metrics["datagrams"] > 2  # type: ignore[operator]
     assert done.metrics["datagrams_received"] == 0
 
@@ -123,7 +123,7 @@ def test_the_radio_stands_between_them(tmp_path: Path) -> None:
 def test_a_crash_kills_the_program_and_a_recovery_starts_another(tmp_path: Path) -> None:
     code = "open(f'life-{me}-{time.monotonic_ns()}', 'w').close()\nwhile True: time.sleep(1)"
     outage = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 0.3}]}
-    done = talked(tmp_path, code, duration_s=1.2, faults=outage)
+    done = talk(tmp_path, code, duration_s=1.2, faults=outage)
     assert done.metrics["crashes"] == 1 and done.verdicts["record"].answer == "valid"
     assert len(list(tmp_path.glob("life-0-*"))) == 2 and len(list(tmp_path.glob("life-1-*"))) == 1
     assert not _alive(str(tmp_path))
@@ -141,7 +141,7 @@ for number in range(3): log.write(f"broadcast {number}\\ndeliver {me} {number}\\
 while True: time.sleep(1)"""
     path = scenario(tmp_path, code, 2, 2.5, faults=OUTAGE, protocol={"promises": "fifo", "logs": "log{me}.txt"})
     for out in ("one", "two"):  # the second finds the logs of the first
-        done = served(path, tmp_path / out)
+        done = serve_run(path, tmp_path / out)
         assert done.verdict == "valid", done.verdicts
         of_h0 = done.events[(done.events.node == "h0") & done.events.event.isin(["broadcast", "deliver"])]
         assert of_h0.message.drop_duplicates().tolist() == [f"h0:{number}" for number in range(6)]
@@ -153,7 +153,7 @@ def test_a_crash_kills_who_has_closed_its_output_too(tmp_path: Path) -> None:
 os_close = __import__("os").close; os_close(1)
 beats = open(f"beats-{me}-{time.monotonic_ns()}", "w")
 while True: print(time.monotonic(), file=beats, flush=True); time.sleep(0.02)"""
-    talked(tmp_path, code, 2, 3.0, faults=OUTAGE)
+    talk(tmp_path, code, 2, 3.0, faults=OUTAGE)
     first, second = sorted(tmp_path.glob("beats-0-*"), key=lambda path: path.stat().st_mtime)
     assert float(first.read_text().split()[-1]) < float(second.read_text().split()[0])
 
@@ -169,16 +169,16 @@ NO_NUMBERS = {
 @pytest.mark.parametrize("code", NO_NUMBERS)
 def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
     path = scenario(tmp_path, f"{code}\nwhile True: time.sleep(1)")
-    with edited(path) as values:
+    with editing(path) as values:
         values["protocol"]["lines"] = NO_NUMBERS[code]
     with pytest.raises(PluginError, match=r"h\d: in its line .*, expected a whole number of at most 12 digits"):
-        served(path, tmp_path / "run")
+        serve_run(path, tmp_path / "run")
 
 
 @pytest.mark.parametrize("logs", [None, "log{me}.txt"])
 def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Path) -> None:
-    said = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # as programs write that count hosts from 1
-    write = f"say({said!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({said!r})"
+    lines = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # as programs write that count hosts from 1
+    write = f"say({lines!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({lines!r})"
     path = scenario(tmp_path, f"{write}\nwhile True: time.sleep(1)", protocol={"promises": "fifo", "logs": logs})
     command = serve(path, "--allow-code")
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -196,7 +196,7 @@ def test_no_sender_need_be_0(tmp_path: Path) -> None:
     code = """
 if me == 1: say("broadcast 7\\ndeliver 1 7")
 while True: time.sleep(1)"""
-    done = talked(tmp_path, code, protocol={"promises": "fifo"})
+    done = talk(tmp_path, code, protocol={"promises": "fifo"})
     assert done.verdicts["creation"].answer == "valid"
     assert done.events[done.events.event == "deliver"].message.tolist() == ["h1:0"]
 
@@ -211,8 +211,8 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
             time.sleep(0.05)
         time.sleep(0.5)
         serving.send_signal(signal.SIGINT)
-        said = serving.communicate(timeout=30)[1]
-    assert serving.returncode == 3 and "stopped by Ctrl-C at" in said and "marked as ended early" in said
+        complaint = serving.communicate(timeout=30)[1]
+    assert serving.returncode == 3 and "stopped by Ctrl-C at" in complaint and "marked as ended early" in complaint
     assert len(Run(tmp_path / "run").events) > 3 and not _alive(str(tmp_path))
 
 
@@ -283,7 +283,7 @@ if me == 0:
         say(asking.recv(100).decode())
     open("answer", "w").write("mobilenet carries UDP alone" )
 while True: time.sleep(1)"""
-    done = talked(tmp_path, code)
+    done = talk(tmp_path, code)
     assert done.manifest["real_time"]["asked_for_tcp"] == ["h0"] and (tmp_path / "answer").exists()
 
 
@@ -293,7 +293,7 @@ def test_without_leave_to_bind_to_the_interface_there_is_a_socket_for_each_addre
 ) -> None:
     monkeypatch.setattr(Gateway, "_on_the_loopback", lambda gateway, port: None)
     path = scenario(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
-    done = served(path, tmp_path / "run")
+    done = serve_run(path, tmp_path / "run")
     assert done.verdict == "valid" and done.metrics["deliveries"] == 10
 
 
@@ -301,7 +301,7 @@ def test_a_program_that_fails_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(
         PluginError, match=r"h0: its program ended with exit code 3; the end of its standard error: no luck"
     ):
-        talked(tmp_path, "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)")
+        talk(tmp_path, "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)")
     assert not _alive(str(tmp_path))
 
 
@@ -314,7 +314,7 @@ FAILS = {
 @pytest.mark.parametrize("when", FAILS)
 def test_a_failure_shows(when: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"h\d: its program ended with exit code 4"):
-        talked(tmp_path, FAILS[when], duration_s=6)
+        talk(tmp_path, FAILS[when], duration_s=6)
     assert not _alive(str(tmp_path))
 
 
@@ -323,19 +323,19 @@ def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pyte
     asked: list[object] = []  # how a program ended, for which one may wait
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
     code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
-    done = talked(tmp_path, code, duration_s=3)
+    done = talk(tmp_path, code, duration_s=3)
     assert done.verdicts["record"].answer == "valid"
     assert len(list(tmp_path.glob("closed-*"))) == 2 and asked == []
 
 
 def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
     path = scenario(tmp_path, "say('broadcast 7'); say('a' * 60)\nwhile True: time.sleep(1)")
-    with edited(path) as values:
+    with editing(path) as values:
         values["protocol"]["lines"] = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
     with pytest.raises(
         PluginError, match=r"h\d: searching its line a+ for protocol.lines.deliver takes longer than 1 s"
     ):
-        served(path, tmp_path / "run")
+        serve_run(path, tmp_path / "run")
     assert "broadcast" in set(Run(tmp_path / "run").events.event)  # what was said before it is kept
     assert not _alive(str(tmp_path))
 
@@ -348,7 +348,7 @@ for number in range(20):
     (own if number % 2 and me == 0 else another).sendto(b"me", peers[1 - me])
     time.sleep(0.05)
 while True: time.sleep(1)"""
-    done = talked(tmp_path, code, 2, 3.0, protocol={"own_port": None})
+    done = talk(tmp_path, code, 2, 3.0, protocol={"own_port": None})
     assert done.manifest["real_time"]["claimed_twice"] == ["h0"]
 
 
@@ -356,7 +356,7 @@ while True: time.sleep(1)"""
 def test_a_new_life_elsewhere_is_no_second_program(tmp_path: Path) -> None:
     code = "own.close(); own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
     code += "while True: own.sendto(b'me', peers[1 - me]); time.sleep(0.05)"
-    done = talked(tmp_path, code, 2, 2.0, protocol={"own_port": None}, faults=OUTAGE)
+    done = talk(tmp_path, code, 2, 2.0, protocol={"own_port": None}, faults=OUTAGE)
     assert done.metrics["crashes"] == 1 and done.manifest["real_time"]["claimed_twice"] == []
 
 
@@ -365,7 +365,7 @@ def test_who_kills_the_supervisor_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(
         PluginError, match="the process that supervises the programs was killed or stopped from outside"
     ) as caught:
-        talked(tmp_path, code, duration_s=5)
+        talk(tmp_path, code, duration_s=5)
     assert not caught.value.is_input
 
 
@@ -386,7 +386,7 @@ def test_a_second_ctrl_c_ends_the_command() -> None:
 
 
 def test_a_program_may_end(tmp_path: Path) -> None:
-    assert talked(tmp_path, "sys.exit(0)").verdicts["record"].answer == "valid"
+    assert talk(tmp_path, "sys.exit(0)").verdicts["record"].answer == "valid"
 
 
 @pytest.mark.long
@@ -428,23 +428,23 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with _datagram_socket() as taken:
         taken.bind(("127.0.0.1", port_of(path)))
         with pytest.raises(ScenarioError, match=r"protocol.port: cannot listen on port \d+ .*: Address already in use"):
-            served(path, tmp_path / "run")
+            serve_run(path, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.long
 def test_it_is_never_played_again(tmp_path: Path) -> None:
-    done = talked(tmp_path, "sys.exit(0)")
+    done = talk(tmp_path, "sys.exit(0)")
     with pytest.raises(
         RunError, match="cannot be repeated; expected a run that recorded its messages, with --set reco"
     ):
         protocol_messages(done.path, allow_code=True)
     with pytest.raises(RunError, match="no lines to send to its programs; expected a run of programs in virtual time"):
         lines_of(done.path, allow_code=True)
-    lied = served(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), tmp_path / "lied")
+    lied = serve_run(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), tmp_path / "lied")
     with pytest.raises(RunError, match=r"a run in real time, .* expected a run in virtual time"):
         Shrinking(lied.path, allow_code=True)
-    kept = served(scenario(tmp_path, TALK, 2, 2.0), tmp_path / "kept", **{"record.messages": "true"})
+    kept = serve_run(scenario(tmp_path, TALK, 2, 2.0), tmp_path / "kept", **{"record.messages": "true"})
     assert set(protocol_messages(kept.path)[0].kind) >= {"Here", "Known", "Moved", "Datagram"}
 
 
@@ -501,17 +501,20 @@ def _own_address() -> list[str]:
 
 def _alive(text: str) -> list[str]:
     """Processes that have it in their command line or as their folder."""
-    found = []
+    process_ids = []
     for process in Path("/proc").iterdir():
         if not process.name.isdigit() or int(process.name) == os.getpid():
             continue
         try:
-            told = (process / "cmdline").read_bytes().decode("utf-8", "replace"), os.readlink(process / "cwd")
+            command_and_folder = (
+                (process / "cmdline").read_bytes().decode("utf-8", "replace"),
+                os.readlink(process / "cwd"),
+            )
         except OSError:
             continue
-        if any(text in each for each in told):
-            found.append(process.name)
-    return found
+        if any(text in each for each in command_and_folder):
+            process_ids.append(process.name)
+    return process_ids
 
 
 COURSE = """import socket, sys, time
@@ -543,14 +546,14 @@ def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
     path = scenario(tmp_path, None, protocol={"promises": "fifo", "logs": "{me}.output"}, hosts=3)
     (tmp_path / "process.py").write_text(COURSE)
     words = ["--id", "{me}", "--hosts", "{hosts_file}", "--output", "{me}.output"]
-    with edited(path) as values:
+    with editing(path) as values:
         values["protocol"]["command"] = [sys.executable, "process.py", *words]
         values["protocol"]["lines"] = {
             "broadcast": "^b (?P<number>[0-9]+)",
             "deliver": "^d (?P<sender>[0-9]+) (?P<number>[0-9]+)",
             "first_number": 1,
         }
-    done = served(path, tmp_path / "run")
+    done = serve_run(path, tmp_path / "run")
     assert sorted(done.events[done.events.event == "broadcast"].message) == ["h0:0", "h1:0", "h2:0"]
     assert (done.events.event == "deliver").sum() == 9
     assert done.verdicts["fifo_order"].answer == done.verdicts["creation"].answer == "valid"
@@ -558,21 +561,21 @@ def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
 
 def test_a_file_of_hosts_names_the_port_of_each(tmp_path: Path) -> None:
     path = scenario(tmp_path, "", protocol={"own_port": None})
-    with edited(path) as values:
+    with editing(path) as values:
         values["protocol"]["command"] = ["./x", "{hosts_file}"]
     with pytest.raises(ScenarioError, match=r"own_port: missing; {hosts_file} names the port"):
-        served(path, tmp_path / "run")
+        serve_run(path, tmp_path / "run")
 
 
 def test_a_kept_run_is_served_again_with_its_logs_in_the_new_directory(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     code = "open(f'log{me}.txt', 'a').write('broadcast 0\\n' if me == 1 else '')\nwhile True: time.sleep(1)"
     path = scenario(tmp_path / "own", code, protocol={"promises": "fifo", "logs": "log{me}.txt"})
-    status, said = command("serve", path, "--allow-code", "--out", tmp_path / "one")
-    assert status == 4, said  # nothing was delivered
+    status, output = command("serve", path, "--allow-code", "--out", tmp_path / "one")
+    assert status == 4, output  # nothing was delivered
     before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
-    status, said = command("serve", tmp_path / "one" / "scenario.yaml", "--allow-code", "--out", tmp_path / "two")
-    assert status == 4, said  # nothing was delivered
+    status, output = command("serve", tmp_path / "one" / "scenario.yaml", "--allow-code", "--out", tmp_path / "two")
+    assert status == 4, output  # nothing was delivered
     assert {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()} == before
     assert (tmp_path / "two" / "log1.txt").read_text() == "broadcast 0\n" and "log0.txt" not in before
     assert (Run(tmp_path / "two").events["event"] == "broadcast").sum() == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[2] / "scenarios"
 
 
-def edited(folder: Path, example: str, old: str, new: str) -> Path:
+def edit(folder: Path, example: str, old: str, new: str) -> Path:
     """The scenario of an example, such as `own_protocol/ring`, copied into that folder with its edited code."""
     source = FOLDER / example
     text = source.with_suffix(".py").read_text(encoding="utf-8")

@@ -28,16 +28,16 @@ SIZES = (*range(300), 1499, 1500, 2304, 65_535, 1_000_001)
 @pytest.mark.parametrize(("mode", "rate_mbps"), [(mode, rate) for mode in MODES for rate in MODES[mode].rates_mbps])
 def test_air_times_of_dcf(mode: str, rate_mbps: float) -> None:
     wireless = WirelessParameters(mode=mode, broadcast_rate_mbps=rate_mbps, unicast_rate_mbps=rate_mbps)
-    found = airtime(wireless, rate_mbps)
-    assert [found.of(size) for size in SIZES] == [MODES[mode].airtime_ns(size, rate_mbps) for size in SIZES]
+    air_time = airtime(wireless, rate_mbps)
+    assert [air_time.of(size) for size in SIZES] == [MODES[mode].airtime_ns(size, rate_mbps) for size in SIZES]
 
 
 @pytest.mark.parametrize("bitrate_mbps", [0.01, 0.05, 0.7, 12.0, 1 / 3, 9_999.0])
 def test_air_times_of_acking(bitrate_mbps: float) -> None:
     wireless = WirelessParameters(mac="acking", bitrate_mbps=bitrate_mbps)
-    framing, found = Framing(wireless), airtime(wireless, bitrate_mbps)
+    framing, air_time = Framing(wireless), airtime(wireless, bitrate_mbps)
     around = framing.datagram(0)[0]
-    assert [found.of(size + around) for size in SIZES] == [framing.datagram(size)[1] for size in SIZES]
+    assert [air_time.of(size + around) for size in SIZES] == [framing.datagram(size)[1] for size in SIZES]
 
 
 @pytest.mark.parametrize("fading", [None, {}])

@@ -25,15 +25,15 @@ NOBODY_THERE = [{"at_s": 0, "do": "crash", "host": f"h{host}"} for host in range
 AT_THE_BEGINNING = [{"host": f"h{number % 3}", "at_s": 0.01 * number} for number in range(30)]
 
 
-def told(**changes: Any) -> list[str]:
+def doubts_of(**changes: Any) -> list[str]:
     loaded = given_scenario(PLAIN | changes)
     assert isinstance(loaded, Scenario)
     return list(doubts(loaded))
 
 
 def test_a_plain_scenario_leaves_no_doubt() -> None:
-    assert told() == []
-    assert told(interventions=NOBODY_THERE[:1]) == []
+    assert doubts_of() == []
+    assert doubts_of(interventions=NOBODY_THERE[:1]) == []
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_a_plain_scenario_leaves_no_doubt() -> None:
     ],
 )
 def test_broadcasts_of_hosts_that_are_no_members_are_not_expected(changes: dict[str, Any]) -> None:
-    assert any("number of broadcasts from members" in line for line in told(**changes))
+    assert any("number of broadcasts from members" in line for line in doubts_of(**changes))
 
 
 def test_hosts_that_cross_cells_faster_than_they_join_may_deliver_nothing() -> None:
     fast = {"count": 3, "mobility": {"model": "random_waypoint", "speed_mps": 20}}
     slow_wires = {"layout": {"shape": "points", "points_m": [[0, 0], [110, 0]]}, "backbone": {"delay_ms": 3000}}
-    assert any("s to join, but may cross half a cell" in line for line in told(hosts=fast, stations=slow_wires))
-    assert not any("may cross half a cell" in line for line in told(hosts=fast))
+    assert any("s to join, but may cross half a cell" in line for line in doubts_of(hosts=fast, stations=slow_wires))
+    assert not any("may cross half a cell" in line for line in doubts_of(hosts=fast))
 
 
 @pytest.mark.parametrize("loss", [1, 0.999999999, 0.5])
@@ -70,8 +70,8 @@ def test_hosts_that_misjudge_their_place_may_never_join() -> None:
     stations = {"layout": {"shape": "points", "points_m": [[0, 0], [110, 0]]}, "backbone": {"delay_ms": 400}}
     for error_m, is_named in ((0, False), (100, True)):
         attachment = {"error_m": error_m, "hysteresis_m": 0, "tick_ms": 10}
-        found = told(stations=stations, hosts=PLAIN["hosts"] | {"attachment": attachment})
-        assert any("misjudge their position" in line for line in found) == is_named
+        lines = doubts_of(stations=stations, hosts=PLAIN["hosts"] | {"attachment": attachment})
+        assert any("misjudge their position" in line for line in lines) == is_named
 
 
 TWO_STATIONS = {"shape": "points", "points_m": [[0, 0], [200, 0]]}
@@ -79,7 +79,7 @@ CUT = {"at_s": 0, "do": "cut", "link": ["s0", "s1"]}
 
 
 def of_two_stations(backbone: dict[str, Any], **changes: Any) -> list[str]:
-    return told(stations={"layout": TWO_STATIONS, "backbone": backbone}, **changes)
+    return doubts_of(stations={"layout": TWO_STATIONS, "backbone": backbone}, **changes)
 
 
 @pytest.mark.parametrize(

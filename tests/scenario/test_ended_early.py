@@ -20,7 +20,7 @@ from mobilenet.studies.task import Batch, Job, perform
 from mobilenet.verify import verify
 from tests.cli.command import mobilenet as command
 
-from .examples import edited
+from .examples import edit
 
 SMALL = ("duration_s=10", "hosts.count=8")
 GOSSIP, COURIER, RING = "own_protocol/gossip", "own_protocol/courier", "own_protocol/ring"
@@ -29,7 +29,7 @@ LATER = "self.port.now > 3 * 10**9"
 FAILS_LATER = f"if {LATER}: raise RuntimeError('enough')\n        "
 
 
-def ended(scenario: Path, changes: tuple[str, ...] = SMALL) -> PluginError:
+def run_to_error(scenario: Path, changes: tuple[str, ...] = SMALL) -> PluginError:
     with pytest.raises(PluginError) as caught:
         mobilenet.run(scenario, out=scenario.with_name("run"), overrides=changes, allow_code=True)
     assert "\n" not in str(caught.value)
@@ -54,30 +54,28 @@ def ended(scenario: Path, changes: tuple[str, ...] = SMALL) -> PluginError:
     ],
 )  # fmt: skip
 def test_the_error_says_when_where_and_at_what(example: str, old: str, new: str, where: str, tmp_path: Path) -> None:
-    error = ended(edited(tmp_path, example, old, new))
+    error = run_to_error(edit(tmp_path, example, old, new))
     name = Path(example).name
     assert re.match(rf"{tmp_path}/{name}.py:\d+: RuntimeError: enough \({where}; ", str(error)), error
     assert isinstance(error.__cause__, RuntimeError) and error.directory == tmp_path / "run"
 
 
 def test_processes_and_walkers_too(tmp_path: Path) -> None:
-    ring = edited(
-        tmp_path, RING, "if hop.id.source", f"if hop.id.ts: raise KeyError(hop)\n        {'if hop.id.source'}"
-    )
-    assert re.search(r"at \d+\.\d{6} s at p\d+, handling Hop from p\d+", str(ended(ring, ())))
+    ring = edit(tmp_path, RING, "if hop.id.source", f"if hop.id.ts: raise KeyError(hop)\n        {'if hop.id.source'}")
+    assert re.search(r"at \d+\.\d{6} s at p\d+, handling Hop from p\d+", str(run_to_error(ring, ())))
     verdicts, _ = judge_anew(tmp_path / "run")
     assert verdicts["record"].answer == "unknown" and {v.answer for v in verdicts.values()} == {"unknown"}
     (tmp_path / "walk").mkdir()
-    walk = edited(tmp_path / "walk", "own_mobility/patrol", "while True:", "for _ in range(1):")
+    walk = edit(tmp_path / "walk", "own_mobility/patrol", "while True:", "for _ in range(1):")
     text = walk.with_name("patrol.py").read_text(encoding="utf-8")
     walk.with_name("patrol.py").write_text(text.rstrip() + "\n        raise RuntimeError('lost')\n")
     assert re.search(
-        r"at \d+\.\d{6} s at h\d, handling its next leg", str(ended(walk, ("duration_s=200", "hosts.count=2")))
+        r"at \d+\.\d{6} s at h\d, handling its next leg", str(run_to_error(walk, ("duration_s=200", "hosts.count=2")))
     )
 
 
 def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
-    scenario = edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
+    scenario = edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
     options = [option for change in SMALL for option in ("--set", change)]
     done = command("run", scenario, "--allow-code", "--out", "run", *options, place=tmp_path)
     assert done.returncode == 2 and "Traceback" not in done.stderr
@@ -99,19 +97,19 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
         ("spacetime", "run", "--allow-code"),
         ("export", "run", "--csv"),
     ):
-        shown = command(*words, place=tmp_path)
-        assert shown.returncode == 0, f"{words}: {shown.stderr}"
+        process = command(*words, place=tmp_path)
+        assert process.returncode == 0, f"{words}: {process.stderr}"
     assert list((tmp_path / "run").glob(f"spacetime-h*-{moment}.svg")), "the error is what to look at"
 
 
 def test_what_had_been_violated_until_then_is(tmp_path: Path) -> None:
     twice = HEARD.replace("rumour.id not in", "True or rumour.id not in")
-    ended(edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + twice))
+    run_to_error(edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + twice))
     assert mobilenet.load(tmp_path / "run").verdicts["duplication"].answer == "violated"
 
 
 def test_damage_of_such_a_record_is_seen(tmp_path: Path) -> None:
-    ended(edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD))
+    run_to_error(edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD))
     run = tmp_path / "run"
     tables = [read_columns(run, table) for table in ("events", "samples", "positions")]
     tables[0]["node"][3] = "h99"
@@ -120,14 +118,14 @@ def test_damage_of_such_a_record_is_seen(tmp_path: Path) -> None:
 
 
 def test_nothing_is_kept_of_what_never_began(tmp_path: Path) -> None:
-    scenario = edited(tmp_path, GOSSIP, "self.heard: set[MessageId] = set()", "raise RuntimeError('no')")
+    scenario = edit(tmp_path, GOSSIP, "self.heard: set[MessageId] = set()", "raise RuntimeError('no')")
     with pytest.raises(ScenarioError, match=r"gossip.py:\d+: RuntimeError: no"):
         mobilenet.run(scenario, out=tmp_path / "run", overrides=SMALL, allow_code=True)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_study_counts_it_as_failed(tmp_path: Path) -> None:
-    scenario = edited(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
+    scenario = edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
     (tmp_path / "study.yaml").write_text(f"scenario: {scenario.name}\nreplications: {{min: 2}}\n")
     store = create(Study.load(tmp_path / "study.yaml"), tmp_path / "study", allow_code=True)
     perform(Batch(str(store.path), "terminating", (Job("c000-r0001", 0, 1, 1),)))

@@ -47,8 +47,8 @@ def test_the_run_is_kept_and_says_what_failed(body: str, complaint: str, tmp_pat
     assert list(run.failed_metrics) == ["wrong"] and run.failed_metrics["wrong"].startswith(complaint)
     assert "wrong" in run._repr_html_()
     for kind in ("terminating", "steady_state"):
-        found = measure(run.path, kind, own_metrics_of(run.path, allow_code=True)).metrics
-        assert "wrong" not in found and found["right"] > 0
+        metrics = measure(run.path, kind, own_metrics_of(run.path, allow_code=True)).metrics
+        assert "wrong" not in metrics and metrics["right"] > 0
 
 
 def test_the_command_says_so_and_ends_with_bad_input(tmp_path: Path) -> None:
@@ -57,8 +57,8 @@ def test_the_command_says_so_and_ends_with_bad_input(tmp_path: Path) -> None:
     done = command("run", scenario, "--allow-code", "--out", "run", *options, place=tmp_path)
     complaint = "metric wrong has no value: own.py:6: ZeroDivisionError: division by zero"
     assert done.returncode == 2 and complaint in done.stdout and "Traceback" not in done.stderr
-    shown = command("show", "run", place=tmp_path)
-    assert shown.returncode == 0 and complaint in shown.stdout
+    process = command("show", "run", place=tmp_path)
+    assert process.returncode == 0 and complaint in process.stdout
     judged = command("verify", "run", place=tmp_path)
     assert judged.returncode == 0, judged.stdout
     assert command("report", "run", place=tmp_path).returncode == 0

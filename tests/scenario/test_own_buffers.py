@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mobilenet.viz.figures import run_figures
-from mobilenet.viz.figures.studies import _buffers_shown
+from mobilenet.viz.figures.studies import _buffers_to_show
 from mobilenet.viz.map.data import document
 from mobilenet.viz.report import run_page
 
@@ -22,7 +22,7 @@ from mobilenet.studies.measure import measure
 from mobilenet.studies.study import require_metric
 from mobilenet.verify import verify, verify_run
 
-from .test_plug_in_classes import FOLDER, refused
+from .test_plug_in_classes import FOLDER, refusal
 
 SETTINGS = ("duration_s=6", "warmup_s=2", "hosts.count=6", "workload.interval_s=1")
 OWN = """
@@ -48,7 +48,7 @@ class Own(Gossip):
 """
 
 
-def written(folder: Path, more: str = "") -> Path:
+def write_scenario(folder: Path, more: str = "") -> Path:
     (folder / "own.py").write_text((FOLDER / "gossip.py").read_text("utf-8") + OWN + more, "utf-8")
     text = (FOLDER / "gossip.yaml").read_text("utf-8").replace("gossip.py:Gossip", "own.py:Own")
     (folder / "own.yaml").write_text(text, "utf-8")
@@ -58,7 +58,7 @@ def written(folder: Path, more: str = "") -> Path:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> mobilenet.Run:
     folder = tmp_path_factory.mktemp("own")
-    return mobilenet.run(written(folder), out=folder / "run", overrides=SETTINGS, allow_code=True)
+    return mobilenet.run(write_scenario(folder), out=folder / "run", overrides=SETTINGS, allow_code=True)
 
 
 def test_its_buffers_have_metrics_of_their_name(run: mobilenet.Run) -> None:
@@ -78,24 +78,24 @@ def test_its_buffers_have_metrics_of_their_name(run: mobilenet.Run) -> None:
 
 def test_who_measures_nothing_has_no_buffers(tmp_path: Path) -> None:
     for change in ("protocol={name: beacon}", "protocol={class: 'gossip.py:Gossip'}"):
-        found = mobilenet.run(
+        other_run = mobilenet.run(
             FOLDER / "gossip.yaml", out=tmp_path / str(len(change)), overrides=(*SETTINGS, change), allow_code=True
         )
-        assert found.manifest["buffers"] == []
-        assert not [name for name in found.metrics if name.startswith(("host_", "station_"))]
-        assert "backlog_slope" not in measure(found.path, "terminating").metrics
+        assert other_run.manifest["buffers"] == []
+        assert not [name for name in other_run.metrics if name.startswith(("host_", "station_"))]
+        assert "backlog_slope" not in measure(other_run.path, "terminating").metrics
 
 
 def test_studies_have_them_over_time(run: mobilenet.Run) -> None:
-    found = measure(run.path, "terminating")
-    assert list(found.buffers) == ["station_waiting", "station_known", "host_waiting"]
-    assert np.nansum(np.array(found.buffers["host_waiting"], dtype=float)) > 0
-    assert "backlog_slope" in found.metrics and "host_rbuffer_mean" not in found.metrics
+    measurements = measure(run.path, "terminating")
+    assert list(measurements.buffers) == ["station_waiting", "station_known", "host_waiting"]
+    assert np.nansum(np.array(measurements.buffers["host_waiting"], dtype=float)) > 0
+    assert "backlog_slope" in measurements.metrics and "host_rbuffer_mean" not in measurements.metrics
 
 
 def test_studies_draw_each_under_its_name() -> None:
     table = pd.DataFrame({"buffer": ["station_sbuffer", "host_rbuffer", "host_sbuffer", "station_a/b", "host_waiting"]})
-    assert _buffers_shown(table)[2:] == [
+    assert _buffers_to_show(table)[2:] == [
         ("host_waiting", "host_waiting_buffer", "What hosts keep (waiting)"),
         ("station_a/b", "station_a_b_buffer", "What stations keep (a/b)"),
     ]
@@ -105,7 +105,7 @@ def test_a_study_may_ask_for_them(tmp_path: Path) -> None:
     """Its names are known when it has run; of a protocol of ours they are known before."""
     text = "scenario: {}\nreplications: {{min: 2}}\nfactors: {{seed: [1, 2]}}\n"
     file = tmp_path / "study.yaml"
-    file.write_text(text.format(written(tmp_path)), "utf-8")
+    file.write_text(text.format(write_scenario(tmp_path)), "utf-8")
     require_metric(Study.load(file), "host_waiting_mean")
     with pytest.raises(StudyError, match="unknown metric 'host_waited'"):
         require_metric(Study.load(file), "host_waited")
@@ -113,8 +113,8 @@ def test_a_study_may_ask_for_them(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_pictures_show_them(run: mobilenet.Run, tmp_path: Path) -> None:
-    shown = document(run.path)["buffers"]
-    assert shown["hosts"]["names"] == ["waiting"] and shown["stations"]["names"] == ["waiting", "known"]
+    buffers = document(run.path)["buffers"]
+    assert buffers["hosts"]["names"] == ["waiting"] and buffers["stations"]["names"] == ["waiting", "known"]
     drawn = {each.path.stem for each in run_figures(run.path, tmp_path)}
     assert {"station_buffers", "host_buffers"} <= drawn
     svg = (tmp_path / "host_buffers.svg").read_text("utf-8")
@@ -133,8 +133,8 @@ def test_at_rest_they_are_empty(run: mobilenet.Run) -> None:
         if pair == ("h2", "waiting")
     )
     tables["samples"]["value"][last] = 3.0
-    found = verify(read_events(run.path), tables["samples"], tables["positions"], counters, manifest)
-    assert found["drained"].explanation == "h2 still holds 3 messages in its waiting after quiescence"
+    verdicts = verify(read_events(run.path), tables["samples"], tables["positions"], counters, manifest)
+    assert verdicts["drained"].explanation == "h2 still holds 3 messages in its waiting after quiescence"
 
 
 def test_they_are_sampled_to_the_end(run: mobilenet.Run) -> None:
@@ -148,28 +148,28 @@ def test_they_are_sampled_to_the_end(run: mobilenet.Run) -> None:
     counters["rows"]["samples"] = len(kept)
     fewer = {name: [column[row] for row in kept] for name, column in samples.items()}
     positions = read_columns(run.path, "positions")
-    found = verify(read_events(run.path), fewer, positions, counters, read_manifest(run.path))
-    assert "no sample of known at s1" in found["record"].explanation
+    verdicts = verify(read_events(run.path), fewer, positions, counters, read_manifest(run.path))
+    assert "no sample of known at s1" in verdicts["record"].explanation
 
 
 def test_the_manifest_says_what_the_scenario_says(run: mobilenet.Run, tmp_path: Path) -> None:
     """A run repeats itself from the scenario that it keeps, which names them."""
     again = mobilenet.run(run.path / "scenario.yaml", out=tmp_path / "again", allow_code=True)
     assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
-    told = run.manifest | {"buffers": []}
+    manifest = run.manifest | {"buffers": []}
     copied = tmp_path / "copied"
     copied.mkdir()
     for file in run.path.iterdir():
         (copied / file.name).write_bytes(file.read_bytes())
-    (copied / "manifest.json").write_text(json.dumps(told), "utf-8")
+    (copied / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     with pytest.raises(RunError, match="damaged: buffers"):
         verify_run(copied)
 
 
 def test_what_it_declares_is_what_it_measures(tmp_path: Path) -> None:
     declared = '    buffers = ("waiting",)\n'
-    complaint = refused(written(tmp_path, declared))
+    complaint = refusal(write_scenario(tmp_path, declared))
     assert "buffers is ('waiting',), but its host and station name ('known', 'waiting') in BUFFERS" in complaint
-    assert "protocol.buffers: the parties of own.py:Own have the buffers" in refused(
-        written(tmp_path), "protocol.buffers={hosts: [other], stations: []}"
+    assert "protocol.buffers: the parties of own.py:Own have the buffers" in refusal(
+        write_scenario(tmp_path), "protocol.buffers={hosts: [other], stations: []}"
     )

@@ -23,7 +23,7 @@ def gossip(tmp_path: Path) -> Path:
     return Path(shutil.copytree(FOLDER, tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__")) / "gossip.yaml")
 
 
-def edited(scenario: Path, old: str, new: str) -> None:
+def edit(scenario: Path, old: str, new: str) -> None:
     file = scenario.with_name("gossip.py")
     text = file.read_text()
     assert old in text
@@ -40,7 +40,7 @@ def test_it_is_short() -> None:
 
 
 def test_code_runs_only_when_allowed(gossip: Path, tmp_path: Path) -> None:
-    edited(gossip, "class Gossip:", f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Gossip:")
+    edit(gossip, "class Gossip:", f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Gossip:")
     with pytest.raises(ScenarioError, match="--allow-code"):
         mobilenet.run(gossip, out=tmp_path / "run")
     done = run(gossip)
@@ -70,7 +70,7 @@ def test_it_is_judged_by_what_it_promises(gossip: Path, tmp_path: Path) -> None:
 
 
 def test_best_effort_still_forbids_delivering_twice(gossip: Path, tmp_path: Path) -> None:
-    edited(gossip, "rumour.id not in self.stable.heard", "True")
+    edit(gossip, "rumour.id not in self.stable.heard", "True")
     done = run(gossip)
     assert done.verdicts["duplication"].answer == "violated"
 
@@ -172,14 +172,14 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
 def test_faults_in_its_code_are_told_with_their_line(
     gossip: Path, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
-    edited(gossip, old, new)
+    edit(gossip, old, new)
     with pytest.raises(ScenarioError, match=message):
         run(gossip)
     assert not (tmp_path / "run").exists() or mobilenet.load(tmp_path / "run").verdict == "unknown"
 
 
 def test_more_events_than_meant_end_a_run(gossip: Path, tmp_path: Path) -> None:
-    edited(gossip, "self.port.send(self.cell, rumour)", "self.later(1e-9, lambda: self.tell(rumour))")
+    edit(gossip, "self.port.send(self.cell, rumour)", "self.later(1e-9, lambda: self.tell(rumour))")
     with pytest.raises(ScenarioError, match=r"limits.max_events: 900,001 events at .* s, more than 900,000"):
         mobilenet.run(gossip, out=tmp_path / "run", overrides=[*SMALL, "limits.max_events=900000"], allow_code=True)
     sets = [word for change in (*SMALL, "limits.max_events=900000") for word in ("--set", change)]

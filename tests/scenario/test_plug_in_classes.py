@@ -16,7 +16,7 @@ from tests.conftest import SCENARIOS
 FOLDER = SCENARIOS / "own_protocol"
 
 
-def edited(folder: Path, name: str, old: str, new: str) -> Path:
+def edit(folder: Path, name: str, old: str, new: str) -> Path:
     """A shipped example with another class."""
     source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     assert old in source
@@ -26,7 +26,7 @@ def edited(folder: Path, name: str, old: str, new: str) -> Path:
     return scenario
 
 
-def refused(scenario: Path, *changes: str) -> str:
+def refusal(scenario: Path, *changes: str) -> str:
     with pytest.raises(ScenarioError) as caught:
         mobilenet.run(scenario, out=scenario.with_name("run"), overrides=changes, allow_code=True)
     assert not scenario.with_name("run").exists() and "\n" not in str(caught.value)
@@ -43,7 +43,7 @@ SIZES = "    def buffer_sizes(self) -> tuple[int, ...]:\n        return (len(sel
 )
 @pytest.mark.parametrize("keeps_sizes", [True, False])
 def test_a_broadcast_without_buffers_is_valid(old: str, new: str, keeps_sizes: bool, tmp_path: Path) -> None:
-    scenario = edited(tmp_path, "ring", old, new)
+    scenario = edit(tmp_path, "ring", old, new)
     source = (tmp_path / "ring.py").read_text(encoding="utf-8")
     assert SIZES in source
     (tmp_path / "ring.py").write_text(
@@ -67,8 +67,8 @@ def test_buffers_that_a_broadcast_names_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> None:
-    scenario = edited(tmp_path, "ring", BUFFERS, "BUFFERS = ()")
-    assert "protocol.buffers: ring.py:Ring has the buffers []" in refused(scenario, "protocol.buffers=[pending]")
+    scenario = edit(tmp_path, "ring", BUFFERS, "BUFFERS = ()")
+    assert "protocol.buffers: ring.py:Ring has the buffers []" in refusal(scenario, "protocol.buffers=[pending]")
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,7 @@ def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> Non
     ],
 )
 def test_a_broadcast_that_cannot_work_is_refused(old: str, new: str, complaint: str, tmp_path: Path) -> None:
-    assert re.match(
-        rf"protocol.class: {tmp_path}/ring.py:\d+: {complaint}", refused(edited(tmp_path, "ring", old, new))
-    )
+    assert re.match(rf"protocol.class: {tmp_path}/ring.py:\d+: {complaint}", refusal(edit(tmp_path, "ring", old, new)))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +113,7 @@ def test_a_broadcast_that_cannot_work_is_refused(old: str, new: str, complaint: 
     ],
 )
 def test_what_a_broadcast_hands_over_is_looked_at(old: str, new: str, complaint: str, tmp_path: Path) -> None:
-    scenario = edited(tmp_path, "ring", old, new)
+    scenario = edit(tmp_path, "ring", old, new)
     with pytest.raises(ScenarioError, match=rf"ring.py:\d+: ValueError: {complaint}"):
         mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
 
@@ -139,5 +137,5 @@ HOST = "class Host(BaseHost):"
 )
 def test_parties_that_cannot_work_are_refused(old: str, new: str, complaint: str, tmp_path: Path) -> None:
     assert re.match(
-        rf"protocol.class: {tmp_path}/gossip.py:\d+: {complaint}", refused(edited(tmp_path, "gossip", old, new))
+        rf"protocol.class: {tmp_path}/gossip.py:\d+: {complaint}", refusal(edit(tmp_path, "gossip", old, new))
     )

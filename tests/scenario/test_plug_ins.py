@@ -14,7 +14,7 @@ from mobilenet.studies.declaration import Study
 from mobilenet.studies.measure import measure
 from mobilenet.studies.study import require_metric
 
-from .examples import FOLDER, edited
+from .examples import FOLDER, edit
 
 SHORT = ["duration_s=8", "hosts.count=6"]
 EXAMPLES = ("own_protocol/gossip", "own_protocol/courier", "own_mobility/patrol", "own_metric/fairness")
@@ -160,14 +160,14 @@ def test_a_broadcast_of_ones_own_runs_among_processes(tmp_path: Path) -> None:
 def test_nonsense_of_a_broadcast_is_told_in_one_line(
     old: str, new: str, changes: tuple[str, ...], complaint: str, tmp_path: Path
 ) -> None:
-    ring = edited(tmp_path, "own_protocol/ring", old, new)
+    ring = edit(tmp_path, "own_protocol/ring", old, new)
     with pytest.raises(ScenarioError) as caught:
         mobilenet.run(ring, out=tmp_path / "run", overrides=changes, allow_code=True)
     assert complaint in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_ring_that_loses_its_last_hop_is_found_out(tmp_path: Path) -> None:
-    lazy = edited(tmp_path, "own_protocol/ring", "if hop.id.source != self.port.me:", "if hop.id.source != self.next:")
+    lazy = edit(tmp_path, "own_protocol/ring", "if hop.id.source != self.port.me:", "if hop.id.source != self.next:")
     assert mobilenet.run(lazy, out=tmp_path / "run", allow_code=True).verdict == "violated"
 
 

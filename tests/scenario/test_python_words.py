@@ -29,12 +29,12 @@ STUDY: dict[str, Any] = {"scenario": str(FIRST), "factors": {"hosts.count": [1, 
 COUT = "hosts.cout: unknown key; did you mean 'count'?"
 
 
-def refused(action: Callable[..., Any], *arguments: Any, **named: Any) -> str:
+def refusal(action: Callable[..., Any], *arguments: Any, **named: Any) -> str:
     with pytest.raises((ScenarioError, RecordError)) as caught:
         action(*arguments, **named)
-    found = str(caught.value)
-    assert "--" not in found and "\n" not in found
-    return found
+    message = str(caught.value)
+    assert "--" not in message and "\n" not in message
+    return message
 
 
 @pytest.mark.parametrize("action", [mobilenet.run, mobilenet.live])
@@ -54,19 +54,19 @@ def refused(action: Callable[..., Any], *arguments: Any, **named: Any) -> str:
     ],
 )
 def test_arguments_are_named(action: Any, named: dict[str, Any], expected: str) -> None:
-    assert refused(action, FIRST, **named).startswith(expected)
-    assert refused(action, KEYS, **named).startswith(expected)
-    assert refused(action, mobilenet.Scenario.load(FIRST), **named).startswith(expected)
+    assert refusal(action, FIRST, **named).startswith(expected)
+    assert refusal(action, KEYS, **named).startswith(expected)
+    assert refusal(action, mobilenet.Scenario.load(FIRST), **named).startswith(expected)
 
 
 def test_keys_of_a_dictionary_have_no_lines() -> None:
-    assert refused(mobilenet.run, KEYS | {"hosts": {**KEYS["hosts"], "cout": 3}}) == f"scenario: {COUT}"
-    assert refused(mobilenet.run, KEYS | {"hosts": {"count": {3}}}).startswith("scenario['hosts']['count']: got {3} ")
-    assert refused(mobilenet.run, 3).startswith("scenario: got 3 (int), expected the name of a file, a dictionary or")
+    assert refusal(mobilenet.run, KEYS | {"hosts": {**KEYS["hosts"], "cout": 3}}) == f"scenario: {COUT}"
+    assert refusal(mobilenet.run, KEYS | {"hosts": {"count": {3}}}).startswith("scenario['hosts']['count']: got {3} ")
+    assert refusal(mobilenet.run, 3).startswith("scenario: got 3 (int), expected the name of a file, a dictionary or")
 
 
 def test_a_scenario_that_is_read_in_python() -> None:
-    assert refused(mobilenet.Scenario.load, FIRST, ["hosts.cout=3"]) == f"overrides: hosts.cout=3: {COUT}"
+    assert refusal(mobilenet.Scenario.load, FIRST, ["hosts.cout=3"]) == f"overrides: hosts.cout=3: {COUT}"
 
 
 def test_lines_of_a_file_are_still_told(tmp_path: Path) -> None:
@@ -89,27 +89,27 @@ def test_lines_of_a_file_are_still_told(tmp_path: Path) -> None:
 )
 def test_studies_are_named(changes: dict[str, Any], expected: str, tmp_path: Path) -> None:
     changed = {**STUDY, **changes}
-    assert refused(mobilenet.study, changed, out=tmp_path / "out").startswith(expected)
+    assert refusal(mobilenet.study, changed, out=tmp_path / "out").startswith(expected)
 
 
 def test_a_study_needs_a_directory() -> None:
-    assert refused(mobilenet.study, STUDY) == "out: missing; a study that is given as a dictionary needs a directory"
+    assert refusal(mobilenet.study, STUDY) == "out: missing; a study that is given as a dictionary needs a directory"
 
 
 def test_a_directory_that_exists(tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = mobilenet.run(KEYS, out=out)
-    assert refused(mobilenet.run, KEYS, out=out) == (
+    assert refusal(mobilenet.run, KEYS, out=out) == (
         f"{out}: already exists; pass another `out`, or replace=True to replace this run"
     )
     again = mobilenet.run(KEYS, out=out, seed=7, replace=True)
     assert again.manifest["fingerprint"] != first.manifest["fingerprint"]
     (tmp_path / "other").mkdir()
-    assert refused(mobilenet.run, KEYS, out=tmp_path / "other").endswith("other: already exists; pass another `out`")
-    assert refused(mobilenet.run, KEYS, out=tmp_path / "other", replace=True).endswith(
+    assert refusal(mobilenet.run, KEYS, out=tmp_path / "other").endswith("other: already exists; pass another `out`")
+    assert refusal(mobilenet.run, KEYS, out=tmp_path / "other", replace=True).endswith(
         "only run directories can be replaced"
     )
-    assert refused(mobilenet.study, STUDY, out=out) == (
+    assert refusal(mobilenet.study, STUDY, out=out) == (
         f"{out}: exists and is not a study; choose another directory for out"
     )
 

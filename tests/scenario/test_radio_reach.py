@@ -128,9 +128,9 @@ def test_a_run_in_which_nobody_hears_anybody_runs() -> None:
 def test_power_too_high_is_refused_by_the_key_at_fault(radio: list[str], key: str, advice: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         scene(*radio)
-    said = str(refused.value)
-    assert f": wireless.{key}: preambles are detected" in said and advice in said and "\n" not in said
-    assert re.search(r"detected up to [0-9.]+ km away", said)
+    complaint = str(refused.value)
+    assert f": wireless.{key}: preambles are detected" in complaint and advice in complaint and "\n" not in complaint
+    assert re.search(r"detected up to [0-9.]+ km away", complaint)
 
 
 @pytest.mark.parametrize(

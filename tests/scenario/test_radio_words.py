@@ -75,8 +75,8 @@ def test_show_and_report_say_it(tmp_path: Path) -> None:
         SCENARIOS / "town.yaml", out=tmp_path / "run", overrides=["duration_s=8", "warmup_s=0", "drain_s=1"]
     ).path
     assert radio_of_run(run) == TOWN
-    shown = CliRunner().invoke(app, ["show", str(run)])
-    assert shown.exit_code == 0 and f"radio: {TOWN}\n" in shown.output
+    result = CliRunner().invoke(app, ["show", str(run)])
+    assert result.exit_code == 0 and f"radio: {TOWN}\n" in result.output
     draw_report(run, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"Radio: {TOWN}." in page and "power, noise and interference determine" in page and "unit disk." not in page
@@ -117,8 +117,8 @@ POWER = "model: sinr, mode: g, broadcast_rate_mbps: 6"
 def test_of_a_study(radios: list[str], varying: str | None, tmp_path: Path) -> None:
     first = Scenario.from_text((SCENARIOS / "first.yaml").read_text(encoding="utf-8"), [f"wireless={radios[0]}"])
     words = radio_words(first.wireless, tmp_path)
-    said = f"; this is the radio of the first configuration, and {varying}" if varying else ""
-    assert radio_of_study(study_of(tmp_path, *radios)) == words + said
+    suffix = f"; this is the radio of the first configuration, and {varying}" if varying else ""
+    assert radio_of_study(study_of(tmp_path, *radios)) == words + suffix
 
 
 def test_of_a_study_that_cannot_be_read(tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ def test_every_key_of_every_scenario_is_in_it(file: Path) -> None:
 
 @pytest.mark.parametrize("model", [Scenario, ProcessScenario, Study, Claims])
 def test_every_key_has_a_meaning_and_a_source(model: type[Parameters]) -> None:
-    found = list(keys(model))
-    assert len(found) > 20
-    for key in found:
+    all_keys = list(keys(model))
+    assert len(all_keys) > 20
+    for key in all_keys:
         assert key.meaning and key.module and source_of(key.module), key
         assert len(key.meaning) <= 100 and not key.meaning.endswith(".") and key.meaning[:5] != "null:", key
         assert "null" not in key.kind or "none:" not in key.meaning, f"{key}: YAML calls it null"
@@ -66,32 +66,32 @@ def test_every_row_has_all_columns_and_a_source_that_is_listed() -> None:
 
 
 def test_ranges_of_elements_and_of_what_a_validator_holds() -> None:
-    found = {key.path: key.bounds for key in (*keys(Scenario), *keys(ProcessScenario))}
+    bounds_of = {key.path: key.bounds for key in (*keys(Scenario), *keys(ProcessScenario))}
     walk = "hosts.mobility{model: random_waypoint}."
-    assert found[walk + "speed_mps"] == "each ≥ 0.001, ≤ 1000, highest ≤ 1000 × lowest"
-    assert found[walk + "pause_s"] == "each ≥ 0, ≤ 1e+06"
+    assert bounds_of[walk + "speed_mps"] == "each ≥ 0.001, ≤ 1000, highest ≤ 1000 × lowest"
+    assert bounds_of[walk + "pause_s"] == "each ≥ 0, ≤ 1e+06"
     assert (
-        found["stations.layout{shape: points}.points_m"]
+        bounds_of["stations.layout{shape: points}.points_m"]
         == "at least 1 long, at most 10000 long; each ≥ -1e+06, ≤ 1e+06"
     )
-    assert found[walk + "area.hole_polygons_m"].endswith(
+    assert bounds_of[walk + "area.hole_polygons_m"].endswith(
         "each at least 3 long, at most 1000 long; in it each ≥ -1e+06, ≤ 1e+06"
     )
-    assert found["churn.changes[].host"] == "h0, h1, ..."
-    assert found["network{kind: abstract}.link"] == "0 or ≥ 1e-09, ≤ 1e+07"
+    assert bounds_of["churn.changes[].host"] == "h0, h1, ..."
+    assert bounds_of["network{kind: abstract}.link"] == "0 or ≥ 1e-09, ≤ 1e+07"
 
 
 def test_a_line() -> None:
-    found = {key.path: key for key in keys(Scenario)}
-    assert (found["wireless.loss"].default, found["wireless.loss"].bounds) == ("0", "≥ 0, ≤ 1")
-    assert found["stations.layout{shape: hexagon}.spacing_m"].unit == "m"
-    assert "protocol{name: own}.class" in found
-    assert found["protocol{name: mobile_causal}.window"].module == "mobilenet.protocols.mobile_causal.parameters"
-    assert found["stations.layout{shape: grid}.shape"].kind == "`grid`"
+    key_at = {key.path: key for key in keys(Scenario)}
+    assert (key_at["wireless.loss"].default, key_at["wireless.loss"].bounds) == ("0", "≥ 0, ≤ 1")
+    assert key_at["stations.layout{shape: hexagon}.spacing_m"].unit == "m"
+    assert "protocol{name: own}.class" in key_at
+    assert key_at["protocol{name: mobile_causal}.window"].module == "mobilenet.protocols.mobile_causal.parameters"
+    assert key_at["stations.layout{shape: grid}.shape"].kind == "`grid`"
     steps = {key.path: key for key in keys(ProcessScenario)}
     assert (steps["network{kind: abstract}.link"].unit, steps["network"].default) == ("t.u.", "kind: abstract")
     assert "factors.*.from" in {key.path for key in keys(Study)}
-    assert found["duration_s"].default == "must be given"
+    assert key_at["duration_s"].default == "must be given"
 
 
 def test_the_range_of_a_pair_is_held_as_before() -> None:
@@ -104,8 +104,8 @@ def test_the_range_of_a_pair_is_held_as_before() -> None:
 
 
 def test_the_list_has_the_keys_that_were_asked_for() -> None:
-    found = listing(["wireless.loss"])
-    assert found.startswith("wireless.loss\n    number, ≥ 0, ≤ 1, default 0\n") and found.count("\n") == 2
+    text = listing(["wireless.loss"])
+    assert text.startswith("wireless.loss\n    number, ≥ 0, ≤ 1, default 0\n") and text.count("\n") == 2
     inside = listing(["fading"])
     assert "wireless.fading.model" in inside and "wireless.loss" not in inside
     assert "delivery_delay_mean_s\n    metric, s\n" in listing(search="mean delay")

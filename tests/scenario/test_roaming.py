@@ -14,7 +14,7 @@ from mobilenet.rundir.reader import read_events
 from mobilenet.simulation.plugin_code import load_named
 from mobilenet.swarm.campaign import judge_seed
 from tests.conftest import SCENARIOS
-from tests.scenario.examples import edited
+from tests.scenario.examples import edit
 
 FOLDER = SCENARIOS / "own_protocol"
 CRASHES = "faults={schedule: random, rate_per_host_per_min: 4, mean_duration_s: 2}"
@@ -44,7 +44,7 @@ def test_it_is_short() -> None:
 
 def test_without_what_it_keeps_hosts_get_fewer_messages(tmp_path: Path) -> None:
     """What a host missed reaches it only in a handoff; the promise of order holds all the same."""
-    found = {}
+    ratios = {}
     for keep in (30, 0):
         run = mobilenet.run(
             FOLDER / "roaming.yaml",
@@ -52,9 +52,9 @@ def test_without_what_it_keeps_hosts_get_fewer_messages(tmp_path: Path) -> None:
             overrides=[f"protocol.settings={{keep: {keep}}}"],
             allow_code=True,
         )
-        found[keep] = run.metrics["delivery_ratio"]
+        ratios[keep] = run.metrics["delivery_ratio"]
         assert run.verdict == "valid" and (run.metrics["handoffs_with_recovered"] > 0) == (keep > 0)
-    assert found[30] > found[0] + 0.01
+    assert ratios[30] > ratios[0] + 0.01
 
 
 def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> 
         network.join(host)
     first = network.broadcast(0)
     network.flush()
-    assert network.delivered(1) == [first]
+    assert network.deliveries(1) == [first]
     assert network.packets(sender="s1") == []  # no host is there
     network.move(1, 1)
     network.deliver(network.packet("Hello", sender="h1"))
@@ -73,10 +73,10 @@ def test_a_station_radios_only_for_hosts_that_are_associated(tmp_path: Path) -> 
     network.move(1, None)
     second = network.broadcast(0)
     network.settle()
-    assert network.delivered(1) == [first]
+    assert network.deliveries(1) == [first]
     network.move(1, 1)
     network.settle()
-    assert network.delivered(1) == [first, second]
+    assert network.deliveries(1) == [first, second]
     handoffs = [(event.name, *event.arguments) for event in network.events if event.name.startswith("session")]
     assert handoffs[-2:] == [("session_opened", 3, 1, "cell"), ("session_confirmed", 3, 1, {"recovered": 1})]
 
@@ -89,6 +89,6 @@ def test_schedules_that_do_their_worst_find_nothing() -> None:
 
 
 def test_a_mistake_in_it_is_found(tmp_path: Path) -> None:
-    path = edited(tmp_path, "own_protocol/roaming", "self.stable.expected[news.id.host] = news.id.seq + 1", "pass")
+    path = edit(tmp_path, "own_protocol/roaming", "self.stable.expected[news.id.host] = news.id.seq + 1", "pass")
     run = mobilenet.run(path, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "violated" and "h29:0 twice" in run.verdicts["duplication"].explanation

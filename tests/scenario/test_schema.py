@@ -254,7 +254,7 @@ def test_the_effective_scenario_names_the_keys_of_its_mac_alone(text: str, mac: 
     assert not any(f"\n  {key}: " in named for key in ONLY[other])
     left_out = set(WirelessParameters.model_fields) - set(scenario.wireless.model_dump())
     assert left_out == {*ONLY[other], *OF_MODEL["sinr"], "group_retries"}
-    assert scenario.changed(["seed=5"]).changed(["seed=1"]) == scenario
+    assert scenario.with_changes(["seed=5"]).with_changes(["seed=1"]) == scenario
 
 
 def test_an_error_in_an_override_names_the_option() -> None:
@@ -279,7 +279,7 @@ def test_overrides() -> None:
     )
     assert (scenario.seed, scenario.wireless.range_m, scenario.hosts.mobility.model) == (7, 100, "static")
     assert scenario.churn is not None and scenario.churn.initial_fraction == 0.5 and scenario.record.frames
-    assert scenario.changed(["seed=8"]).seed == 8
+    assert scenario.with_changes(["seed=8"]).seed == 8
     listed = Scenario.from_text(
         TEXT, ["stations.layout={shape: points, points_m: [[0, 0], [9, 9]]}", "stations.layout.points_m.1.0=5"]
     )
@@ -391,9 +391,9 @@ def test_the_size_of_a_run_with_imported_tracks_is_checked_too() -> None:
 def test_the_rows_of_frames_and_messages_are_in_the_estimate(name: str, overrides: list[str]) -> None:
     """In the right order of magnitude, and rather too many: ten seconds of each are counted."""
     scenario = Scenario.load(SCENARIOS / f"{name}.yaml", ["warmup_s=0", "duration_s=10", "drain_s=10", *overrides])
-    recording = Simulation(scenario.changed(["record.frames=true", "record.messages=true"])).run().recording
+    recording = Simulation(scenario.with_changes(["record.frames=true", "record.messages=true"])).run().recording
     for table in ("frames", "messages"):
-        rows = scenario.changed([f"record.{table}=true"]).estimated_events() - scenario.estimated_events()
+        rows = scenario.with_changes([f"record.{table}=true"]).estimated_events() - scenario.estimated_events()
         assert 0.5 < rows / len(getattr(recording, table)) < 10, table
 
 

@@ -40,9 +40,9 @@ def test_the_files_are_what_the_script_makes(script: dict[str, Any]) -> None:
     assert (TOWN / "sites.csv").read_text() == script["sites_csv"](town)
     packed = (TOWN / "tracks.csv.gz").read_bytes()
     assert gzip.decompress(packed).decode() == script["tracks_csv"](script["tracks"](town))
-    told = re.findall(r"`(\S+)` \| .* \| `([0-9a-f]{64})`", (ROOT / "data" / "README.md").read_text())
+    digests = re.findall(r"`(\S+)` \| .* \| `([0-9a-f]{64})`", (ROOT / "data" / "README.md").read_text())
     for name in ("buildings.geojson", "tracks.csv.gz", "sites.csv"):
-        assert (name, hashlib.sha256((TOWN / name).read_bytes()).hexdigest()) in told
+        assert (name, hashlib.sha256((TOWN / name).read_bytes()).hexdigest()) in digests
 
 
 def test_nobody_goes_through_a_wall(script: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ def test_walls_take_what_the_street_leaves() -> None:
     scenario = Scenario.load(FILE, ["wireless.shadowing=null"])
     sites = station_positions(scenario.stations.layout, scenario.folder)
     serving = RadioWorld(scenario, sites).serving
-    open_air = RadioWorld(scenario.changed(["wireless.obstacles=null"]), sites).serving
+    open_air = RadioWorld(scenario.with_changes(["wireless.obstacles=null"]), sites).serving
     assert serving is not None and open_air is not None
     x, y = sites[4].tolist()  # the baker's: 80 m along the street, and as far across the court to the south-east
     assert serving.power(4, x - 80, y + 4) == open_air.power(4, x - 80, y + 4)

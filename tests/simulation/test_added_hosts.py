@@ -22,7 +22,7 @@ from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.broadcasts.asked import asked_problem
 from mobilenet.verify.record.judge import record_contradiction
 from tests.conftest import FIRST, SCENARIOS
-from tests.simulation.test_interventions import played, scenario
+from tests.simulation.test_interventions import play, scenario
 
 ADDED = [
     {"at_s": 5, "do": "add", "to_m": [100, 20]},
@@ -64,7 +64,7 @@ def test_they_walk_from_their_place_on(done: Run) -> None:
 
 
 def test_nobody_elses_draws_change() -> None:
-    with_it, without = played(ADDED[:1]), played([])
+    with_it, without = play(ADDED[:1]), play([])
     for what in ("broadcast", "refused"):
         columns = [outcome.recording.events.columns() for outcome in (with_it, without)]
         own = [
@@ -174,14 +174,14 @@ def test_pictures_and_pages_have_them(done: Run) -> None:
 
 
 def problem(outcome: Outcome, scenario: Scenario) -> str | None:
-    tables, found = outcome.recording.tables(), expectations_of(scenario)
+    tables, expectations = outcome.recording.tables(), expectations_of(scenario)
     columns = (tables[name] for name in ("events", "samples", "positions"))
-    wrong = record_contradiction(Evidence(*columns, {}, manifest_of(scenario, outcome, 1.0, ""), found))
-    return wrong or asked_problem(tables["events"], found)
+    wrong = record_contradiction(Evidence(*columns, {}, manifest_of(scenario, outcome, 1.0, ""), expectations))
+    return wrong or asked_problem(tables["events"], expectations)
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "complaint"),
     [
         ({"at_s": 6}, "it appears only at 6.000000 s"),
         ({"at_s": 4}, "neither broadcasts|broadcast, but its application|positions: h6 is not recorded at 5 s"),
@@ -189,18 +189,18 @@ def problem(outcome: Outcome, scenario: Scenario) -> str | None:
         (None, "h6 has the event in_coverage, although it appears only at 8.123457 s"),
     ],
 )
-def test_a_record_is_held_to_where_and_when(changed: dict[str, Any] | None, said: str) -> None:
-    outcome = played(ADDED[:2])
+def test_a_record_is_held_to_where_and_when(changed: dict[str, Any] | None, complaint: str) -> None:
+    outcome = play(ADDED[:2])
     assert problem(outcome, scenario(ADDED[:2])) is None
     other = ADDED[1:2] if changed is None else [ADDED[0] | changed, ADDED[1]]
-    found = problem(outcome, scenario(other))
-    assert found is not None
-    assert any(part in found for part in said.split("|")), found
+    contradiction = problem(outcome, scenario(other))
+    assert contradiction is not None
+    assert any(part in contradiction for part in complaint.split("|")), contradiction
 
 
 def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
     add = {"at_s": 5, "do": "add", "to_m": [0, 0]}
-    for wrong, said in (
+    for wrong, complaint in (
         (
             {"at_s": 5, "do": "crash", "host": "h6"},
             "interventions.1.host: h6 does not exist yet at 5 s; an intervention adds it at 5 s",
@@ -212,20 +212,20 @@ def test_names_are_known_from_the_beginning_of_the_host_on() -> None:
     ):
         with pytest.raises(ScenarioError) as caught:
             scenario([add, wrong])
-        assert said in str(caught.value)
+        assert complaint in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("world", "said"),
+    ("world", "complaint"),
     [
         ("programs/flood.yaml", "programs receive the number of hosts when they start, so no host can be added later"),
         ("programs/udp.yaml", "with datagrams, every host has its address from the beginning, so no host can be added"),
     ],
 )
-def test_programs_cannot_be_added_to(world: str, said: str) -> None:
+def test_programs_cannot_be_added_to(world: str, complaint: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         Scenario.load(SCENARIOS / world, ['interventions=[{"at_s": 1, "do": "add", "to_m": [0, 0]}]'])
-    assert str(caught.value).endswith(said)
+    assert str(caught.value).endswith(complaint)
 
 
 @pytest.mark.parametrize("world", ["own_protocol/gossip.yaml", "own_mobility/patrol.yaml"])

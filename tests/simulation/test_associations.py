@@ -63,32 +63,32 @@ def scenario(folder: Path, more: str = "", text: str = GOSSIP + NOTED) -> Path:
     return folder / "noted.yaml"
 
 
-def played(path: Path) -> tuple[Simulation, list[Entry]]:
+def play(path: Path) -> tuple[Simulation, list[Entry]]:
     simulation = Simulation(Scenario.load(path), allow_code=True)
     simulation.run()
     module: Any = sys.modules[type(simulation.stations[0].protocol).__module__]
     return simulation, module.LOG
 
 
-def expected(log: list[Entry]) -> list[Entry]:
+def expected_calls(log: list[Entry]) -> list[Entry]:
     """What stations have to hear, from what their hosts do."""
-    found: list[Entry] = []
+    calls: list[Entry] = []
     at: dict[int, int] = {}
     for now, hook, host, station in log:
         if hook == "on_cell":
             if host in at and at[host] != station:
-                found.append((now, "on_disassociated", host, at.pop(host)))
+                calls.append((now, "on_disassociated", host, at.pop(host)))
             if station is not None:
                 at[host] = station
-                found.append((now, "on_associated", host, station))
-    return found
+                calls.append((now, "on_associated", host, station))
+    return calls
 
 
 @pytest.mark.parametrize("more", [WALKS, CRASHES])
 def test_stations_hear_of_each_change_before_the_host(more: str, tmp_path: Path) -> None:
-    simulation, log = played(scenario(tmp_path, more))
+    simulation, log = play(scenario(tmp_path, more))
     heard = [entry for entry in log if "associated" in entry[1]]
-    assert heard == expected(log)
+    assert heard == expected_calls(log)
     kinds = [entry[1] for entry in heard]
     assert kinds.count("on_associated") > 20 and kinds.count("on_disassociated") > 10
     for place, (now, hook, host, station) in enumerate(log):  # the host comes right after its station
@@ -99,7 +99,7 @@ def test_stations_hear_of_each_change_before_the_host(more: str, tmp_path: Path)
 
 
 def test_a_crash_ends_no_association_and_a_recovery_begins_it_again(tmp_path: Path) -> None:
-    _, log = played(scenario(tmp_path, CRASHES))
+    _, log = play(scenario(tmp_path, CRASHES))
     recovered = [place for place, entry in enumerate(log) if entry[1] == "on_recover" and entry[3] is not None]
     assert len(recovered) > 5
     for place in recovered:
@@ -126,7 +126,7 @@ def test_hooks_change_nothing_that_is_recorded(tmp_path: Path) -> None:
     silent = NOTED.replace("on_associated", "on_anything").replace("on_disassociated", "on_more")
     fingerprints = []
     for text in (GOSSIP + NOTED, GOSSIP + silent):
-        simulation, log = played(scenario(tmp_path, CRASHES, text))
+        simulation, log = play(scenario(tmp_path, CRASHES, text))
         fingerprints.append(simulation.recording.events.fingerprint())
         assert any("associated" in entry[1] for entry in log) == (text == GOSSIP + NOTED)
         assert bool(simulation._context.associating) == (text == GOSSIP + NOTED)

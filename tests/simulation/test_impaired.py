@@ -14,7 +14,7 @@ from mobilenet.api import Run, run, simulate, write_scenario
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.expected.rest import rest, surely_heard_every_s
-from mobilenet.interactive.effect import said
+from mobilenet.interactive.effect import in_words
 from mobilenet.interactive.session import LiveSession
 from mobilenet.network.wired.link import Link
 from mobilenet.scenario import Scenario
@@ -97,8 +97,8 @@ def test_a_link_takes_longer(done: Run) -> None:
 def test_a_record_is_held_to_each(left_out: int, why: str, done: Run, tmp_path: Path) -> None:
     others = [one for place, one in enumerate(SOME) if place != left_out]
     others = [{**one, "loss": 0} if left_out == 0 and "loss" in one else one for one in others]
-    found = verdicts_after(done.path, tmp_path / "run", lambda copy: write_scenario(copy.path, scenario(others)))
-    assert any(why in (verdict.explanation or "") for verdict in found.values()), found
+    verdicts = verdicts_after(done.path, tmp_path / "run", lambda copy: write_scenario(copy.path, scenario(others)))
+    assert any(why in (verdict.explanation or "") for verdict in verdicts.values()), verdicts
 
 
 def test_it_repeats_and_is_the_same_live() -> None:
@@ -119,18 +119,18 @@ def test_one_that_is_none_changes_nothing() -> None:
 
 def test_tcp_sends_again_what_an_impaired_link_loses(tmp_path: Path) -> None:
     lossy = [{"at_s": 4, **LINK, "loss": 0.2, "delay_s": 0.05}]
-    found = run(scenario(lossy, "protocol={name: tcp_flooding}"), out=tmp_path / "run")
-    assert found.verdict == "valid", found.verdicts
-    wired = found.messages[found.messages.medium == "wired"]
-    fates, counted = Counter(wired.fate), found.counters["wired"]
+    recorded_run = run(scenario(lossy, "protocol={name: tcp_flooding}"), out=tmp_path / "run")
+    assert recorded_run.verdict == "valid", recorded_run.verdicts
+    wired = recorded_run.messages[recorded_run.messages.medium == "wired"]
+    fates, counted = Counter(wired.fate), recorded_run.counters["wired"]
     assert fates == {"received": counted["delivered"], "random": counted["lost"]} and counted["lost"] > 3
 
 
 def test_a_crash_empties_the_line_of_delayed_frames(tmp_path: Path) -> None:
     down = {"at_s": 6, "do": "crash", "host": "h1"}, {"at_s": 10, "do": "recover", "host": "h1"}
-    found = run(scenario([{"at_s": 3, **HOST, "delay_s": 2}, *down]), out=tmp_path / "run")
-    sent_s = found.frames[found.frames.sender == "h1"].start_ns / 1e9
-    assert found.verdict == "valid" and not ((sent_s > 6.001) & (sent_s < 12)).any()
+    recorded_run = run(scenario([{"at_s": 3, **HOST, "delay_s": 2}, *down]), out=tmp_path / "run")
+    sent_s = recorded_run.frames[recorded_run.frames.sender == "h1"].start_ns / 1e9
+    assert recorded_run.verdict == "valid" and not ((sent_s > 6.001) & (sent_s < 12)).any()
 
 
 def test_bounds_include_delays() -> None:
@@ -143,8 +143,9 @@ def test_bounds_include_delays() -> None:
 
 
 def test_words() -> None:
-    told = [said(one) for one in scenario(SOME).interventions]
+    sentences = [in_words(one) for one in scenario(SOME).interventions]
     assert (
-        told[0] == "loss of 30 % and delay of 0.4 s of h1 at 3 s" and told[5] == "end of the impairment of h2 at 12 s"
+        sentences[0] == "loss of 30 % and delay of 0.4 s of h1 at 3 s"
+        and sentences[5] == "end of the impairment of h2 at 12 s"
     )
-    assert told[1] == "delay of 0.5 s of s0–s1 at 4 s"
+    assert sentences[1] == "delay of 0.5 s of s0–s1 at 4 s"

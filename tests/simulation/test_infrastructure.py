@@ -37,10 +37,10 @@ def scenario(interventions: list[dict[str, Any]], *more: str) -> Scenario:
     return Scenario.load(FIRST, ["duration_s=20", "seed=3", f"interventions={json.dumps(interventions)}", *more])
 
 
-def played(interventions: list[dict[str, Any]], *more: str) -> Outcome:
-    found = simulate(scenario(interventions, *more))
-    assert isinstance(found, Outcome)
-    return found
+def play(interventions: list[dict[str, Any]], *more: str) -> Outcome:
+    outcome = simulate(scenario(interventions, *more))
+    assert isinstance(outcome, Outcome)
+    return outcome
 
 
 class Wire:
@@ -134,11 +134,11 @@ def test_tcp_sends_again_what_a_wire_loses(tmp_path: Path) -> None:
 
 def test_a_mended_link_of_no_cut_and_a_second_cut_do_nothing() -> None:
     twice = [HELD[0], {**LOST[0], "at_s": 6}, HELD[1], {**HELD[1], "at_s": 16}]
-    assert played(twice).recording.events.fingerprint() == played(HELD).recording.events.fingerprint()
+    assert play(twice).recording.events.fingerprint() == play(HELD).recording.events.fingerprint()
 
 
 def test_everything_works_again_when_the_active_part_is_over() -> None:
-    done = played([HELD[0], SILENT[0]])
+    done = play([HELD[0], SILENT[0]])
     rows = [row for row in rows_of(done) if row[1] in ("mend", "radio_on")]
     assert rows == [(20 * 10**9, "mend", "s0", "s1"), (20 * 10**9, "radio_on", "s1", None)]
     assert done.quiescent
@@ -209,7 +209,7 @@ def problem(columns: Columns, interventions: list[dict[str, Any]]) -> str | None
     return switched_problem(columns, expectations_of(scenario(interventions)))
 
 
-def edited(done: Outcome, **values: Any) -> dict[str, list[Any]]:
+def edit(done: Outcome, **values: Any) -> dict[str, list[Any]]:
     """The record with one row more."""
     table = done.recording.tables()["events"]
     columns = {name: list(table[name]) for name in table}
@@ -221,7 +221,7 @@ def edited(done: Outcome, **values: Any) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("planned", [HELD, LOST, SILENT])
 def test_a_record_is_held_to_its_scenario(planned: list[dict[str, Any]]) -> None:
-    done = played(planned)
+    done = play(planned)
     record = done.recording.tables()["events"]
     assert problem(record, planned) is None
     assert "which was not planned" in str(problem(record, planned[1:]))
@@ -231,11 +231,11 @@ def test_a_record_is_held_to_its_scenario(planned: list[dict[str, Any]]) -> None
 
 
 def test_that_a_cut_loses_stands_in_the_record() -> None:
-    assert "loses" in str(problem(played(LOST).recording.tables()["events"], HELD))
+    assert "loses" in str(problem(play(LOST).recording.tables()["events"], HELD))
 
 
 def test_nothing_comes_over_a_cut_link() -> None:
-    done = played(HELD)
+    done = play(HELD)
     rows = rows_of(done)
     at_s0 = next(node for _, event, node, station in rows if event == "join" and station == "s0")
     at_s1 = next(node for _, event, node, station in rows if event == "join" and station == "s1")
@@ -246,28 +246,32 @@ def test_nothing_comes_over_a_cut_link() -> None:
         if event == "broadcast" and node == at_s0 and 5e9 < time < 14e9
     ]
     time_ns, message = late[0]
-    forged = edited(done, time_ns=time_ns + 10**8, node=at_s1, event="deliver", message=message, station="s1")
+    forged = edit(done, time_ns=time_ns + 10**8, node=at_s1, event="deliver", message=message, station="s1")
     assert "but the link s0-s1 has been cut since 5.000000 s" in str(problem(forged, HELD))
 
 
 @pytest.mark.parametrize("event", ["deliver", "join", "handoff_end"])
 def test_nothing_comes_from_a_station_off_the_air(event: str) -> None:
-    forged = edited(played(SILENT), time_ns=8 * 10**9, node="h0", event=event, message="h0:0", station="s1")
+    forged = edit(play(SILENT), time_ns=8 * 10**9, node="h0", event=event, message="h0:0", station="s1")
     assert "with s1, whose radio has been off since 5.000000 s" in str(problem(forged, SILENT))
 
 
 def test_wires_lose_nothing_by_themselves() -> None:
-    done = played(LOST)
+    done = play(LOST)
     tables, counters = done.recording.tables(), done.recording.document()
     assert (
         conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(LOST)))
         is None
     )
-    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(HELD)))
-    assert found is not None and "no link was cut with `loses: true`" in found
+    explanation = conservation_problem(
+        counters, tables["samples"], done.quiescent, False, expectations_of(scenario(HELD))
+    )
+    assert explanation is not None and "no link was cut with `loses: true`" in explanation
     counters["wired"]["lost"] -= 1
-    found = conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(LOST)))
-    assert found is not None and "delivered, " in found
+    explanation = conservation_problem(
+        counters, tables["samples"], done.quiescent, False, expectations_of(scenario(LOST))
+    )
+    assert explanation is not None and "delivered, " in explanation
 
 
 # --- what is told of it
@@ -279,8 +283,8 @@ def test_warnings_are_told_wherever_the_verdict_is(tmp_path: Path) -> None:
     (warning,) = warnings_by(scenario(LOST))
     assert json.loads((out / "verdict.json").read_text())["warnings"] == [warning]
     for words in (["verify", str(out)], ["show", str(out)]):
-        told = CliRunner().invoke(app, words)
-        assert f"warning: {warning}" in " ".join(told.output.split()), words
+        result = CliRunner().invoke(app, words)
+        assert f"warning: {warning}" in " ".join(result.output.split()), words
     assert document(out)["about"]["warnings"] == [warning]
     assert f"Warning: {warning}." in run_page(out)
     (out / "verdict.json").unlink()
@@ -291,7 +295,7 @@ def test_warnings_are_told_wherever_the_verdict_is(tmp_path: Path) -> None:
 def test_most_runs_warn_of_nothing(tmp_path: Path) -> None:
     done = run(scenario([*HELD, *SILENT]), out=tmp_path / "run")
     assert done.warnings == [] and "warnings" not in json.loads((done.path / "verdict.json").read_text())
-    facts = manifest_of(scenario(HELD), played(HELD), 1.0, "")
+    facts = manifest_of(scenario(HELD), play(HELD), 1.0, "")
     assert facts["promises"]["rest_within_s"] is not None
-    facts = manifest_of(scenario(LOST), played(LOST), 1.0, "")
+    facts = manifest_of(scenario(LOST), play(LOST), 1.0, "")
     assert facts["promises"]["no_rest_because"] == "an intervention cuts a link, and messages on it are lost"

@@ -47,10 +47,10 @@ def scenario(interventions: list[dict[str, Any]], *more: str) -> Scenario:
     return Scenario.load(FIRST, ["duration_s=20", f"interventions={json.dumps(interventions)}", *more])
 
 
-def played(interventions: list[dict[str, Any]], *more: str) -> Outcome:
-    found = simulate(scenario(interventions, *more))
-    assert isinstance(found, Outcome)
-    return found
+def play(interventions: list[dict[str, Any]], *more: str) -> Outcome:
+    run_outcome = simulate(scenario(interventions, *more))
+    assert isinstance(run_outcome, Outcome)
+    return run_outcome
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return played(ALL)
+    return play(ALL)
 
 
 def test_they_happen_at_their_time(done: Run) -> None:
@@ -90,7 +90,7 @@ def test_it_is_the_same_run_from_the_directory(done: Run, tmp_path: Path) -> Non
 
 def test_an_empty_list_changes_nothing() -> None:
     assert (
-        played([]).recording.events.fingerprint()
+        play([]).recording.events.fingerprint()
         == simulate(Scenario.load(FIRST, ["duration_s=20"])).recording.events.fingerprint()
     )
 
@@ -113,10 +113,10 @@ def test_what_did_not_happen_is_missed(added: str, outcome: Outcome) -> None:
 
 
 def problem(done: Outcome, scenario: Scenario) -> str | None:
-    tables, found = done.recording.tables(), expectations_of(scenario)
+    tables, expectations = done.recording.tables(), expectations_of(scenario)
     columns = (tables[name] for name in ("events", "samples", "positions"))
-    wrong = record_contradiction(Evidence(*columns, {}, manifest_of(scenario, done, 1.0, ""), found))
-    return wrong or asked_problem(tables["events"], found)
+    wrong = record_contradiction(Evidence(*columns, {}, manifest_of(scenario, done, 1.0, ""), expectations))
+    return wrong or asked_problem(tables["events"], expectations)
 
 
 def whom(one: dict[str, Any]) -> str:
@@ -197,11 +197,11 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("one", "said"), WRONG)
-def test_wrong_ones_are_refused(one: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("one", "complaint"), WRONG)
+def test_wrong_ones_are_refused(one: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario([{"at_s": 5, "do": "crash", "host": "h3"}, one] if one["at_s"] == 5 else [one])
-    assert said in str(caught.value)
+    assert complaint in str(caught.value)
 
 
 def of(host: str, *what: tuple[str, float]) -> list[dict[str, Any]]:
@@ -219,13 +219,13 @@ NO_EFFECT = [
 ]
 
 
-@pytest.mark.parametrize(("interventions", "more", "place", "said"), NO_EFFECT)
+@pytest.mark.parametrize(("interventions", "more", "place", "complaint"), NO_EFFECT)
 def test_one_without_effect_is_refused(
-    interventions: list[dict[str, Any]], more: list[str], place: int, said: str
+    interventions: list[dict[str, Any]], more: list[str], place: int, complaint: str
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario(interventions, *more)
-    assert f"interventions.{place}.do: {said}" in str(caught.value) and "\n" not in str(caught.value)
+    assert f"interventions.{place}.do: {complaint}" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_one_without_effect_is_refused_with_its_line(tmp_path: Path) -> None:

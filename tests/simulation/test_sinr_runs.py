@@ -116,6 +116,6 @@ def test_a_run_is_judged_and_its_pairs_are_conserved(tmp_path: Path) -> None:
 def test_warnings(wireless: str, expected: list[str]) -> None:
     area = "hosts.mobility.area={box_m: [-100, -100, 100, 100]}"
     scenario = Scenario.load(ROOT / "scenarios" / "radio_check.yaml", [f"wireless={{{wireless}}}", area])
-    found = warnings(scenario)
-    assert len(found) == len(expected), found
-    assert all(words in line for words, line in zip(expected, found, strict=True)), found
+    lines = warnings(scenario)
+    assert len(lines) == len(expected), lines
+    assert all(words in line for words, line in zip(expected, lines, strict=True)), lines

@@ -16,7 +16,7 @@ from scipy import stats
 from mobilenet.engine.random_streams import generator
 from mobilenet.metrics.deliveries import delays_in
 from mobilenet.metrics.over_time import BUCKETS, integral_of
-from mobilenet.studies.measure import counted, delay_of_bin, measure, steady_from_s
+from mobilenet.studies.measure import delay_of_bin, histogram, measure, steady_from_s
 from mobilenet.studies.study import Result
 from tests.conftest import REPLICATIONS
 
@@ -43,11 +43,11 @@ def test_summary_is_the_t_interval_over_runs(finished: Result) -> None:
             if len(values) < 2:
                 continue
             half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-            found = own.loc[metric]
+            summary_row = own.loc[metric]
             assert (
-                found["n"] == len(values)
-                and close(found["mean"], values.mean())
-                and close(found["high"], values.mean() + half)
+                summary_row["n"] == len(values)
+                and close(summary_row["mean"], values.mean())
+                and close(summary_row["high"], values.mean() + half)
             )
 
 
@@ -90,8 +90,8 @@ def test_buffers_over_time(finished: Result) -> None:
                 if time:
                     per_run.setdefault((name, bucket), []).append(area / time)
     for (name, bucket), values in per_run.items():
-        found = own[(own["buffer"] == name) & np.isclose(own["from_s"], bucket * end_s / BUCKETS)]
-        assert len(found) == 1 and close(found["mean"].item(), np.mean(values)), (name, bucket)
+        bucket_rows = own[(own["buffer"] == name) & np.isclose(own["from_s"], bucket * end_s / BUCKETS)]
+        assert len(bucket_rows) == 1 and close(bucket_rows["mean"].item(), np.mean(values)), (name, bucket)
 
 
 def _area(steps: np.ndarray, begin: float, end: float) -> float:
@@ -109,18 +109,18 @@ def test_integral_is_the_sum_over_nodes(samples: list[tuple[int, str, int]]) -> 
         {"time_ns": "int64", "value": "float64"}
     )
     edges = np.array([0.0, 100.0, 250.0, 1000.0, 1500.0])
-    found = np.diff(integral_of(rows, edges))
+    integrals = np.diff(integral_of(rows, edges))
     for place, (begin, end) in enumerate(pairwise(edges)):
         expected = sum(_area(own.to_numpy(), begin, end) for _, own in rows.groupby("node")[["time_ns", "value"]])
-        assert found[place] == pytest.approx(expected)
+        assert integrals[place] == pytest.approx(expected)
 
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1))
 def test_a_bin_is_a_thousandth_wide(delays: list[float]) -> None:
     for delay in delays:
-        [number], [count] = counted(np.array([delay]))
+        [number], [count] = histogram(np.array([delay]))
         assert count == 1 and delay_of_bin(number) == pytest.approx(delay, rel=0.6e-3)
-    assert sum(counted(np.array(delays))[1]) == len(delays)
+    assert sum(histogram(np.array(delays))[1]) == len(delays)
 
 
 def test_steady_state_cuts_what_is_slow_at_first() -> None:
@@ -139,10 +139,10 @@ def test_steady_state_cuts_what_is_slow_at_first() -> None:
 
 def test_measure_counts_every_delivery_of_the_window(finished: Result) -> None:
     run = finished.store.runs / "c000-r0001"
-    found = measure(run, "terminating")
+    measurements = measure(run, "terminating")
     events = pd.read_parquet(run / "events.parquet")
     window = json.loads((run / "manifest.json").read_text())
     sent = events[events["event"] == "broadcast"].set_index("message")["time_ns"]
     at = events[events["event"] == "deliver"]["message"].map(sent) / 1e9
-    assert sum(found.counts) == ((at >= window["warmup_s"]) & (at < window["duration_s"])).sum()
-    assert Path(run).is_dir() and {"delivery_delay_survival_p95_s", "backlog_slope"} <= found.metrics.keys()
+    assert sum(measurements.counts) == ((at >= window["warmup_s"]) & (at < window["duration_s"])).sum()
+    assert Path(run).is_dir() and {"delivery_delay_survival_p95_s", "backlog_slope"} <= measurements.metrics.keys()

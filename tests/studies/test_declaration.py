@@ -9,7 +9,7 @@ import pytest
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse
 from mobilenet.studies import StudyError
-from mobilenet.studies.configurations import configurations, planned, seed_of
+from mobilenet.studies.configurations import configurations, plan_runs, seed_of
 from mobilenet.studies.declaration import Study, effective_study
 from mobilenet.studies.store import create
 from tests.conftest import SCENARIOS
@@ -33,10 +33,14 @@ def study(folder: Path, text: str) -> Study:
 
 
 def test_every_combination_of_levels_is_a_configuration(tmp_path: Path) -> None:
-    found = configurations(study(tmp_path, GOOD))
-    assert len(found) == 2 * 3 * 2 and [c.number for c in found] == list(range(12))
-    assert found[0].levels == {"workload.interval_s": 1, "hosts.count": 4, "load": {"duration_s": 20, "drain_s": 30}}
-    assert found[1].overrides == (
+    all_configurations = configurations(study(tmp_path, GOOD))
+    assert len(all_configurations) == 2 * 3 * 2 and [c.number for c in all_configurations] == list(range(12))
+    assert all_configurations[0].levels == {
+        "workload.interval_s": 1,
+        "hosts.count": 4,
+        "load": {"duration_s": 20, "drain_s": 30},
+    }
+    assert all_configurations[1].overrides == (
         "wireless.loss=0.1",
         "workload.interval_s=1",
         "hosts.count=4",
@@ -50,12 +54,12 @@ def test_the_seed_depends_on_study_and_replication_alone() -> None:
         return Study.of({"scenario": "first.yaml", "seed": seed, "first_seed": first}, FIRST.parent)
 
     seventh = with_seed(7)
-    runs = planned(seventh, [4, 4, 4])
+    runs = plan_runs(seventh, [4, 4, 4])
     assert [run.seed for run in runs if run.replication == 2] == [seed_of(seventh, 2)] * 3
     assert len({seed_of(with_seed(seed), r) for seed in range(5) for r in range(1, 200)}) == 5 * 199
     assert len({run.id for run in runs}) == 12
-    assert [run.id for run in planned(seventh, [1, 3])] == ["c000-r0001", "c001-r0001", "c001-r0002", "c001-r0003"]
-    assert [run.seed for run in planned(with_seed(7, 2000), [3, 3])] == [2000, 2000, 2001, 2001, 2002, 2002]
+    assert [run.id for run in plan_runs(seventh, [1, 3])] == ["c000-r0001", "c001-r0001", "c001-r0002", "c001-r0003"]
+    assert [run.seed for run in plan_runs(with_seed(7, 2000), [3, 3])] == [2000, 2000, 2001, 2001, 2002, 2002]
 
 
 def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:

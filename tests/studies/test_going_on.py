@@ -99,15 +99,15 @@ def test_a_planted_scenario_is_refused_and_its_code_not_run(spark: SparkContext,
 @pytest.mark.parametrize("left", [b"", b"seed: 5\nhosts: {count: [", b"\xff\xfe", b"no keys", None])
 def test_a_damaged_configuration_is_written_anew(left: bytes | None, tmp_path: Path) -> None:
     """Cut, empty or no YAML, it says nothing that its study does not. Runs stay: they are looked at by themselves."""
-    file, told = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), list[str]()
+    file, messages = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), list[str]()
     store = create(Study.load(file), tmp_path / "out")
     scenario = store.scenario_of(0)
     whole = scenario.read_bytes()
     (store.runs / "c000-r0001").mkdir()
     scenario.write_bytes(whole[: len(whole) // 2] if left is None else left)
-    create(Study.load(file), tmp_path / "out", say=told.append)
-    assert scenario.read_bytes() == whole and len(told) == 1 and (store.runs / "c000-r0001").is_dir()
-    assert told[0].startswith(f"{scenario}: was ") and told[0].endswith("; written again from the study")
+    create(Study.load(file), tmp_path / "out", say=messages.append)
+    assert scenario.read_bytes() == whole and len(messages) == 1 and (store.runs / "c000-r0001").is_dir()
+    assert messages[0].startswith(f"{scenario}: was ") and messages[0].endswith("; written again from the study")
     scenario.write_bytes(whole.replace(b"loss: 0", b"loss: 0.5"))
     assert scenario.read_bytes() != whole
     with pytest.raises(StudyError, match=r"belongs to another study: wireless.loss of the scenario was 0.5, and is"):
@@ -175,29 +175,33 @@ def test_precise_configurations_do_not_pay_for_others(spark: SparkContext, tmp_p
         f"scenario: {ROOT}/scenarios/first.yaml\nset: {{duration_s: 20}}\nfactors: {{wireless.loss: [0, 0.3]}}\n"
         "replications: {min: 3, max: 9, step: 3, until: {metric: delivery_delay_mean_s, relative_half_width: 0.2}}\n"
     )
-    told: list[Standing] = []
-    result = run_study(file, tmp_path / "out", local_master(2), told.append, context=spark)
+    standings: list[Standing] = []
+    result = run_study(file, tmp_path / "out", local_master(2), standings.append, context=spark)
     n = pd.read_csv(tmp_path / "out" / "tables" / "runs.csv").groupby("configuration").size()
     assert result.failed == [] and n.min() < n.max() <= 9
     whole = tables_of(tmp_path / "out")  # gone on with, its first rounds leave later parts out
     run_study(file, tmp_path / "out", local_master(2), nothing, context=spark)
     assert tables_of(tmp_path / "out") == whole
-    later = [standing for standing in told if standing.round == n.max() // 3]
-    said = f"least precise: loss {[0, 0.3][n.idxmax()]:g}: delivery_delay_mean_s ± "
-    assert later and all(standing.note.startswith(said) for standing in later)
-    assert max(standing.done for standing in told) <= n.sum()
+    later = [standing for standing in standings if standing.round == n.max() // 3]
+    note = f"least precise: loss {[0, 0.3][n.idxmax()]:g}: delivery_delay_mean_s ± "
+    assert later and all(standing.note.startswith(note) for standing in later)
+    assert max(standing.done for standing in standings) <= n.sum()
 
 
 def test_from_python(finished: Result, tmp_path: Path) -> None:
     scenario = parse((ROOT / "scenarios" / "first.yaml").read_bytes(), "first.yaml").plain()
-    found = mobilenet.study(
+    study_frames = mobilenet.study(
         {"scenario": scenario, "set": {"duration_s": 5}, "replications": {"min": 2}},
         out=tmp_path / "out",
         workers=1,
     )
-    assert found.unfinished is None and len(found.runs) == 2 and "delivery_delay_mean_s" in set(found.summary["metric"])
+    assert (
+        study_frames.unfinished is None
+        and len(study_frames.runs) == 2
+        and "delivery_delay_mean_s" in set(study_frames.summary["metric"])
+    )
     with pytest.raises(StudyError, match=r"out: no comparison, since the study has no `compare`"):
-        _ = found.comparison
+        _ = study_frames.comparison
     there = mobilenet.StudyFrames(finished.store.path)
     assert len(there.comparison) == 4 and set(there.planned["state"]) == {"done"} and "16 of 16 runs" in repr(there)
     with pytest.raises(StudyError, match="not a study directory"):
@@ -241,13 +245,13 @@ def test_a_worker_freezes_what_it_has_imported_once() -> None:
 
 def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> None:
     """A study extended by `--replications 3` is not shortened by its own file."""
-    file, out, told = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), tmp_path / "out", list[str]()
-    assert with_replications_so_far(Study.load(file), out, told.append).replications.min == 2
+    file, out, messages = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), tmp_path / "out", list[str]()
+    assert with_replications_so_far(Study.load(file), out, messages.append).replications.min == 2
     create(Study.load(file, replications=3), out)
-    assert with_replications_so_far(Study.load(file), out, told.append).replications.min == 3
-    said = "keeps its 3 replications, although the study file asks for 2; use --replications 2"
-    said += " to keep only the first 2"
-    assert told == [f"{out}: {said}"]
+    assert with_replications_so_far(Study.load(file), out, messages.append).replications.min == 3
+    sentence = "keeps its 3 replications, although the study file asks for 2; use --replications 2"
+    sentence += " to keep only the first 2"
+    assert messages == [f"{out}: {sentence}"]
     assert with_replications_so_far(Study.load(file, replications=2), out).replications.min == 2
     assert with_replications_so_far(Study.load(file, ["duration_s=6"]), out).replications.min == 2  # another study
 

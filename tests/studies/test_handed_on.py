@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.studies.configurations import planned
+from mobilenet.studies.configurations import plan_runs
 from mobilenet.studies.declaration import Replications, Study
 from mobilenet.studies.store import Store, create
 from mobilenet.studies.tables import write_tables
@@ -44,11 +44,11 @@ replications: {{min: 2}}
 """
 
 
-def made(study: Study, out: Path) -> Store:
+def make(study: Study, out: Path) -> Store:
     """What `mobilenet study` makes of it, without Spark."""
     store = create(study, out, allow_code=True)
     targets = [2] * len(store.configurations)
-    runs = planned(study, targets)
+    runs = plan_runs(study, targets)
     jobs = [Job(run.id, run.configuration, run.replication, run.seed) for run in runs]
     perform(Batch(str(out), study.kind, tuple(jobs)))
     assert not list(store.failed.iterdir()), [path.read_text() for path in store.failed.iterdir()]
@@ -57,26 +57,26 @@ def made(study: Study, out: Path) -> Store:
     return store
 
 
-def kept(store: Store) -> dict[str, bytes]:
+def files_of(store: Store) -> dict[str, bytes]:
     """The configurations and the tables, byte by byte, and what happened in each run."""
     files = [*(store.path / "configurations").rglob("*"), *store.tables.glob("*.csv"), store.path / "study.yaml"]
-    found = {
+    content_of = {
         str(path.relative_to(store.path)): path.read_bytes()
         for path in files
         if path.is_file() and path.suffix != ".pyc"
     }
     for manifest in store.runs.glob("*/manifest.json"):
-        found[manifest.parent.name] = json.loads(manifest.read_text())["fingerprint"].encode()
-    return found
+        content_of[manifest.parent.name] = json.loads(manifest.read_text())["fingerprint"].encode()
+    return content_of
 
 
 def handed_on(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = kept(made(study, tmp_path / "first" / "study"))
+    before = files_of(make(study, tmp_path / "first" / "study"))
     shutil.rmtree(tmp_path / "own", ignore_errors=True)
     moved = Path(shutil.move(tmp_path / "first", tmp_path / "elsewhere")) / "study"
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
-    after = kept(made(Study.load(moved / "study.yaml"), tmp_path / "empty" / "again"))
+    after = files_of(make(Study.load(moved / "study.yaml"), tmp_path / "empty" / "again"))
     assert {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} == set()
 
 

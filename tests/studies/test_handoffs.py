@@ -29,8 +29,8 @@ def test_each_handoff_has_a_row_and_the_percentiles_are_theirs(walked: mobilenet
 
 
 def test_what_a_study_gets_of_a_run_has_the_same_rows(walked: mobilenet.Run) -> None:
-    found = measure(walked.path, "terminating").handoffs
-    assert [row["begin_s"] for row in found] == list(walked.handoffs.begin_s)
+    handoffs = measure(walked.path, "terminating").handoffs
+    assert [row["begin_s"] for row in handoffs] == list(walked.handoffs.begin_s)
 
 
 def test_an_interruption_that_a_crash_explains_is_not_counted(tmp_path: Path) -> None:

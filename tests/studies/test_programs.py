@@ -51,8 +51,8 @@ def test_a_worker_without_the_program_is_named_before_anything_starts(tmp_path: 
 def test_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "there").touch()
     there, gone = str(tmp_path / "there"), str(tmp_path / "gone")
-    (told,) = missing(["python3", there, gone])
-    assert told.startswith(f"there is no {gone} on ")
+    (problem,) = missing(["python3", there, gone])
+    assert problem.startswith(f"there is no {gone} on ")
 
 
 def test_there_are_no_studies_in_real_time(tmp_path: Path) -> None:

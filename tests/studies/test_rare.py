@@ -15,7 +15,7 @@ from mobilenet.studies.statistics import look, skewed_bounds
 
 ERROR = Error(1e-3, 1e-3)
 runs = st.integers(3, 500)
-values = st.lists(st.floats(0, 1), min_size=3, max_size=60).map(lambda found: np.array(found))
+values = st.lists(st.floats(0, 1), min_size=3, max_size=60).map(lambda numbers: np.array(numbers))
 
 
 @given(runs, st.integers(0, ENOUGH))
@@ -39,17 +39,17 @@ def test_the_unseen_share_is_that_of_clopper_and_pearson(n: int, k: int) -> None
 
 @given(values, st.floats(0, 1), st.floats(1, 100))
 @example(np.array([0.0, 0.0, 5e-128]), 0.0, 1.0)  # the third power of this underflows
-def test_what_is_unseen_only_widens_bounds_and_they_mirror(found: np.ndarray, share: float, end: float) -> None:
-    plain, wide = (upper(found, end, Unseen(part), ERROR) for part in (0.0, share))
-    assert plain == skewed_bounds(found, ERROR.at_look).high
+def test_what_is_unseen_only_widens_bounds_and_they_mirror(sample: np.ndarray, share: float, end: float) -> None:
+    plain, wide = (upper(sample, end, Unseen(part), ERROR) for part in (0.0, share))
+    assert plain == skewed_bounds(sample, ERROR.at_look).high
     if share:
-        assert min(plain, end) <= wide + 1e-9 <= end + 2e-9 and wide >= np.mean(found) - 1e-9
-    assert lower(-found, -end, Unseen(share), ERROR) == -upper(found, end, Unseen(share), ERROR)
+        assert min(plain, end) <= wide + 1e-9 <= end + 2e-9 and wide >= np.mean(sample) - 1e-9
+    assert lower(-sample, -end, Unseen(share), ERROR) == -upper(sample, end, Unseen(share), ERROR)
 
 
 def test_without_a_known_end_nothing_is_bounded_until_enough_runs_have_shown_it() -> None:
-    found = np.linspace(0.4, 0.5, 40)
-    assert upper(found, math.inf, unseen(40, 0, ERROR), ERROR) == math.inf
+    sample = np.linspace(0.4, 0.5, 40)
+    assert upper(sample, math.inf, unseen(40, 0, ERROR), ERROR) == math.inf
     assert unseen(148, 0, ERROR).share > 0 and unseen(149, 0, ERROR) == Unseen()  # 0.95**149 < 1e-3 / 2
     assert unseen(28, 0, ERROR._replace(rare=0.3)).is_assumed
     assert unseen(40, ENOUGH, ERROR) == unseen(40, 0, ERROR)

@@ -17,7 +17,7 @@ from mobilenet.papers import mobile_series as series
 from mobilenet.papers.mobile import PRINTED, held_against, line, precision, ratio_of
 from mobilenet.papers.mobile_plan import ENGINEERING, EXPERIMENTS, FIRST_SEED, PRESETS
 from mobilenet.scenario import Scenario, load_scenario
-from mobilenet.studies.configurations import configurations, planned
+from mobilenet.studies.configurations import configurations, plan_runs
 from mobilenet.studies.spark import local_master
 from mobilenet.studies.statistics import t_interval
 from mobilenet.studies.study import known_metrics
@@ -49,7 +49,7 @@ def test_each_experiment_is_a_study_of_a_preset_on_seeds_that_were_not_searched(
     study = experiment.study()
     (configuration,) = configurations(study)
     assert study.scenario_path == PRESETS / f"{experiment.preset}.yaml"
-    runs_of_it = planned(study, [study.replications.most])
+    runs_of_it = plan_runs(study, [study.replications.most])
     assert [run.seed for run in runs_of_it[:3]] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2] and len(
         runs_of_it
     ) >= 10
@@ -95,7 +95,7 @@ def test_presets_differ_only_in_what_the_experiments_vary() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mean", "low", "high", "said"),
+    ("mean", "low", "high", "sentence"),
     [
         (0.2, 0.195, 0.205, "fits"),
         (0.1, 0.195, 0.205, "0.5 times"),
@@ -104,8 +104,8 @@ def test_presets_differ_only_in_what_the_experiments_vary() -> None:
         (1, 0, 0.5, "2 times"),
     ],
 )
-def test_fits_or_by_how_much_not(mean: float, low: float, high: float, said: str) -> None:
-    assert held_against(mean, low, high) == said
+def test_fits_or_by_how_much_not(mean: float, low: float, high: float, sentence: str) -> None:
+    assert held_against(mean, low, high) == sentence
 
 
 def test_a_wide_interval_says_why() -> None:
@@ -143,9 +143,9 @@ def test_buffers_over_time_have_the_mean_that_the_metrics_have(preset: Path) -> 
 
 
 def test_delays_by_length_end_with_those_of_the_metrics(preset: Path) -> None:
-    found = series.delays_by_length(preset, (30.0, 50.0))
-    assert found[50.0][1] == pytest.approx(api.Run(preset).metrics["delivery_delay_mean_s"], rel=1e-12)
-    for seen, everything in found.values():
+    delays = series.delays_by_length(preset, (30.0, 50.0))
+    assert delays[50.0][1] == pytest.approx(api.Run(preset).metrics["delivery_delay_mean_s"], rel=1e-12)
+    for seen, everything in delays.values():
         assert 0 < seen <= everything  # what takes longest is what has not arrived
 
 
@@ -202,6 +202,6 @@ def test_a_small_reproduction_from_runs_to_figures(tmp_path: Path, monkeypatch: 
     files = [path for path in (tmp_path / "out").iterdir() if path.is_file()]
     assert {path.suffix for path in files} == {".csv", ".parquet", ".md", ".png", ".svg"}
     for file in files:
-        said = invoke("explain", file)
-        assert said.exit_code == 0 and "from several studies of 16 runs" in said.output, (file, said.output)
-        assert said.output.endswith("Next: mobilenet reproduce mobile\n")
+        result = invoke("explain", file)
+        assert result.exit_code == 0 and "from several studies of 16 runs" in result.output, (file, result.output)
+        assert result.output.endswith("Next: mobilenet reproduce mobile\n")

@@ -48,7 +48,7 @@ TREES = [3, 0, 1, 0, 2, 0, 1, 0]  # that each sends without faults
 def row(
     latency: float, messages: float, trees: float = 0, delvs: float = 0, acks: float = 0, **more: float
 ) -> dict[str, Any]:
-    found = {
+    metrics = {
         "latency": latency,
         "messages": messages,
         "trees": trees,
@@ -57,7 +57,7 @@ def row(
         "deliveries": N,
         "complete": 1,
     }
-    return {**found, "never_left": 0, "not valid": 0, **more}
+    return {**metrics, "never_left": 0, "not valid": 0, **more}
 
 
 def counts(
@@ -84,7 +84,7 @@ def as_printed() -> Runs:
     }  # fmt: skip
     for at in (T0, T1):
         table |= {(other, protocol): dict(table[at, protocol]) for other in OTHERS[at] for protocol in (A, D)}
-    sizes = {(*key, N): found for key, found in table.items()}
+    sizes = {(*key, N): entry for key, entry in table.items()}
     for n, v, a, d in ((2, 2.2, 1.4, 2.3), (4, 2.6, 1.6, 2.4)):
         sizes |= {(FREE, V, n): row(v, 0), (FREE, A, n): row(a, 0), (FREE, D, n): row(d, 0)}
     free = counts({"tree": TREES, "ack": ONES}, {"tree": ONES})
@@ -100,7 +100,7 @@ def as_printed() -> Runs:
         (ALONE, V): counts({"tree": TREES, "delv": [1, *[0] * 7]}, {"tree": ONES}),
         (EVERYBODY, V): counts({"delv": [7, *[0] * 7]}, {"delv": ONES}),
     }  # fmt: skip
-    return Runs(sizes, {(*key, N): found for key, found in counted.items()})
+    return Runs(sizes, {(*key, N): entry for key, entry in counted.items()})
 
 
 Change = Callable[[Runs], None]
@@ -264,8 +264,8 @@ def test_sizes_that_were_not_run_are_not_checked() -> None:
     assert judge_statement(check, runs, [64, 128], [8, 16, 32]) == ("not checked", "not checked for n = 64, 128")
     assert judge_statement(check, runs, [16], [8, 16, 32]) == ("hold", "holds")
     assert judge_statement(check, runs, [16, 64], [8, 16]) == ("hold", "holds for n = 16; not checked for n = 64")
-    said = "fails for n = 8 (1, expected above 2), 32 (1, expected above 2); holds for n = 16; not checked for n = 64"
-    assert judge_statement(check, runs, [8, 16, 32, 64], [8, 16, 32]) == ("hold in part", said)
+    answer = "fails for n = 8 (1, expected above 2), 32 (1, expected above 2); holds for n = 16; not checked for n = 64"
+    assert judge_statement(check, runs, [8, 16, 32, 64], [8, 16, 32]) == ("hold in part", answer)
     alone = Runs({(FREE, A, 16): row(3.5, 30)}, {})  # nothing of 8 to compare with
     assert judge_statement(CHECKS["all_grows_by_copies"], alone, [16], [16]) == (
         "not checked",
@@ -282,11 +282,11 @@ def test_complete_before_the_detection_says_nothing_of_it() -> None:
 def test_the_sentence_on_large_systems_is_checked_at_both_instants() -> None:
     """Figure 4a and 4b: what holds at t0 need not at t1."""
     table = {(e, p, 256): row(at, 0) for e, p, at in ((T0, V, 24.3), (T0, A, 27.5), (T1, V, 57.2), (T1, A, 39.7))}
-    found = {
+    judgements = {
         name: judge_statement(CHECKS[name], Runs(table, {}), [256], [256])
         for name in ("all_higher_big_t0", "all_higher_big_t1")
     }
-    assert found == {
+    assert judgements == {
         "all_higher_big_t0": ("hold", "holds"),
         "all_higher_big_t1": ("fail", "fails for n = 256 (39.7, expected above 57.2)"),
     }
@@ -295,21 +295,21 @@ def test_the_sentence_on_large_systems_is_checked_at_both_instants() -> None:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]]:
     out = tmp_path_factory.mktemp("reliable")
-    rows, found = reliable.reproduce(out, 8, None, 2, lambda _: None)
-    return out, rows, {one["id"]: one for one in found}
+    rows, statements = reliable.reproduce(out, 8, None, 2, lambda _: None)
+    return out, rows, {one["id"]: one for one in statements}
 
 
 @pytest.mark.long
 def test_a_real_run(run: tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]]) -> None:
-    _, rows, found = run
+    _, rows, statements = run
     (free,) = (one for one in rows if (one["experiment"], one["protocol"]) == (FREE, V))
     assert (free["latency"], free["trees"], free["acks"]) == (6.5, 7, 7)
     assert all(one["not valid"] == 0 for one in rows)
-    assert found["all_higher_big_t1"]["answer"] == "not checked for n = 256, 512, 1024"
-    assert found["all_second_round"]["verdict"] == "not checked"
-    assert found["imbalance_vcube"]["answer"].startswith("fails for n = 8 (40, expected other than 40)")
-    assert found["dpath_unaffected_t0"]["answer"].startswith("fails for n = 8 (4.5, expected 4.6)")
-    assert found["everybody_delv"]["answer"].startswith("holds for n = 8; not checked for n = 16")
+    assert statements["all_higher_big_t1"]["answer"] == "not checked for n = 256, 512, 1024"
+    assert statements["all_second_round"]["verdict"] == "not checked"
+    assert statements["imbalance_vcube"]["answer"].startswith("fails for n = 8 (40, expected other than 40)")
+    assert statements["dpath_unaffected_t0"]["answer"].startswith("fails for n = 8 (4.5, expected 4.6)")
+    assert statements["everybody_delv"]["answer"].startswith("holds for n = 8; not checked for n = 16")
 
 
 def test_what_is_counted_is_what_the_metrics_count(
@@ -333,19 +333,19 @@ def test_what_is_counted_is_what_the_metrics_count(
 def test_what_is_there_is_not_run_again(
     run: tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, rows, found = run
+    out, rows, statements = run
     before = [(out / name).read_bytes() for name in ("reliable.csv", "statements.csv", "reliable.md")]
     monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
     again = reliable.reproduce(out, 8, None, 2, lambda _: None)
-    assert again == (rows, list(found.values()))
+    assert again == (rows, list(statements.values()))
     assert before == [(out / name).read_bytes() for name in ("reliable.csv", "statements.csv", "reliable.md")]
 
 
 def test_another_number_of_processes_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(reliable, "perform_all", lambda *_: pytest.fail("a run"))
     done = invoke("reproduce", "reliable", "--processes", "20", "--out", tmp_path / "out")
-    said = done.output.replace("\n", " ")
-    assert done.exit_code == 2 and "--processes 20" in said and "a power of two" in said and "--set" not in said
+    output = done.output.replace("\n", " ")
+    assert done.exit_code == 2 and "--processes 20" in output and "a power of two" in output and "--set" not in output
     assert not (tmp_path / "out").exists()
 
 

@@ -21,7 +21,7 @@ JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "complaint"),
     [
         (["bundling", "--processes", "8", "--out", "/proc/nobody"], "/proc/nobody: cannot be written"),
         (["bundling", "--processes", "8", "--out", __file__], "cannot be written: File exists"),
@@ -33,32 +33,34 @@ JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
     ],
 )
 def test_what_cannot_be_is_refused_at_once(
-    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    arguments: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(jobs, "results_of", lambda *_: pytest.fail("a run"))
     done = invoke("reproduce", *arguments)
-    assert done.exit_code == 2 and said in done.output.replace("\n", " ")
+    assert done.exit_code == 2 and complaint in done.output.replace("\n", " ")
 
 
 @pytest.mark.long
 def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
-    results, told = tmp_path / "r.jsonl", list[str]()
+    results, messages = tmp_path / "r.jsonl", list[str]()
     prepare(tmp_path, JOBS)
-    first = perform_all(JOBS, 1, told.append, results)
-    assert told == ["2 of 2 runs"] and len(results.read_text().splitlines()) == 2
-    told.clear()
-    assert perform_all(JOBS, 1, told.append, results) == first and told == [f"2 of 2 runs are complete: {results}"]
+    first = perform_all(JOBS, 1, messages.append, results)
+    assert messages == ["2 of 2 runs"] and len(results.read_text().splitlines()) == 2
+    messages.clear()
+    assert perform_all(JOBS, 1, messages.append, results) == first and messages == [
+        f"2 of 2 runs are complete: {results}"
+    ]
 
 
 @pytest.mark.long
 def test_a_torn_line_counts_for_nothing(tmp_path: Path) -> None:
-    results, told = tmp_path / "r.jsonl", list[str]()
-    first = perform_all(JOBS, 1, told.append, results)
+    results, messages = tmp_path / "r.jsonl", list[str]()
+    first = perform_all(JOBS, 1, messages.append, results)
     results.write_text(results.read_text()[:-20])
-    told.clear()
-    assert perform_all(JOBS, 1, told.append, results) == first
-    assert told == [f"1 of 2 runs are complete: {results}", "1 of 1 runs"]
+    messages.clear()
+    assert perform_all(JOBS, 1, messages.append, results) == first
+    assert messages == [f"1 of 2 runs are complete: {results}", "1 of 1 runs"]
     assert len(jobs.completed_results(results)) == 2
 
 
@@ -96,14 +98,14 @@ def test_a_reproduction_ends_with_how_much_agrees(paper: str, tmp_path: Path) ->
     out = tmp_path / "out"
     done = invoke("reproduce", paper, "--processes", "16", "--workers", "1", "--out", out)
     assert done.exit_code == 0, done.output
-    said = re.search(r"(\d+) published values: (.*); \S+ contains all (\d+) rows", done.output)
-    assert said is not None
+    match = re.search(r"(\d+) published values: (.*); \S+ contains all (\d+) rows", done.output)
+    assert match is not None
     table = pd.read_csv(out / f"{paper}.csv", keep_default_na=False, dtype=str)
     answers = [row for row in table["verdict"] if row]
-    assert len(table) == int(said[3]) and len(answers) == int(said[1]) == (table["printed"] != "").sum()
-    assert sum(map(int, re.findall(r"\d+", said[2]))) == len(answers) and f"{answers.count(AGREES)} agree" in said[2]
+    assert len(table) == int(match[3]) and len(answers) == int(match[1]) == (table["printed"] != "").sum()
+    assert sum(map(int, re.findall(r"\d+", match[2]))) == len(answers) and f"{answers.count(AGREES)} agree" in match[2]
     text = (out / f"{paper}.md").read_text()
-    assert text.startswith("# Rodrigues") and said[2] in text.splitlines()[2]
+    assert text.startswith("# Rodrigues") and match[2] in text.splitlines()[2]
     assert text.count("\n| ") > len(table)
 
 
@@ -120,7 +122,7 @@ def test_each_file_names_its_command_and_comes_out_the_same(paper: str, tmp_path
             assert file.read_bytes() == (tmp_path / "other" / file.name).read_bytes(), file
         done = invoke("explain", file, "--json")
         assert done.exit_code == 0, (file, done.output)
-        found = json.loads(done.output)
-        assert found["command"] == f"mobilenet reproduce {paper} --processes 8" and found["kind"] == "paper"
-        assert found["runs"] >= 8 and len(found["scenario_sha256"]) == 64
+        explanation = json.loads(done.output)
+        assert explanation["command"] == f"mobilenet reproduce {paper} --processes 8" and explanation["kind"] == "paper"
+        assert explanation["runs"] >= 8 and len(explanation["scenario_sha256"]) == 64
     assert invoke("explain", files[0]).output.endswith(f"Next: mobilenet reproduce {paper} --processes 8\n")

@@ -109,16 +109,16 @@ def test_verdicts() -> None:
     ]
     noise = generator(1, "test").normal(0, 0.01, (8, 10))
 
-    def replicated(mean: float, row: int) -> dict[int, float]:
+    def replicate(mean: float, row: int) -> dict[int, float]:
         return {r + 1: mean + float(noise[row, r]) for r in range(10)}
 
     values = {
-        (0, "m"): replicated(1, 0), (1, "m"): replicated(2, 1), (0, "n"): replicated(1, 2),
-        (1, "n"): replicated(1.001, 3),
-        (2, "m"): replicated(1, 4), (3, "m"): {1: 1.0},
+        (0, "m"): replicate(1, 0), (1, "m"): replicate(2, 1), (0, "n"): replicate(1, 2),
+        (1, "n"): replicate(1.001, 3),
+        (2, "m"): replicate(1, 4), (3, "m"): {1: 1.0},
     }  # fmt: skip
-    found = findings(wanted, all_of_them, values, set(), 0.95)
-    assert [(f.others, f.metric, f.verdict) for f in found] == [
+    all_findings = findings(wanted, all_of_them, values, set(), 0.95)
+    assert [(f.others, f.metric, f.verdict) for f in all_findings] == [
         ({"x": 1}, "m", "different"), ({"x": 1}, "n", "equivalent"), ({"x": 2}, "m", "no data"),
         ({"x": 2}, "n", "no data"),
     ]  # fmt: skip

@@ -22,18 +22,18 @@ KEPT = "finished runs are kept; run the same command again to resume the study\n
 
 def of_session(session: int) -> list[int]:
     """Processes of a session that are alive."""
-    found = []
+    process_ids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[3]) == session and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found
+            process_ids.append(int(stat.parent.name))
+    return process_ids
 
 
-def begun(place: Path) -> subprocess.Popen[str]:
+def begin(place: Path) -> subprocess.Popen[str]:
     def with_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -50,24 +50,26 @@ def begun(place: Path) -> subprocess.Popen[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(("number", "times"), [(signal.SIGTERM, 1), (signal.SIGINT, 3)])
 def test_a_signal_to_the_whole_group(number: signal.Signals, times: int, tmp_path: Path) -> None:
-    process = begun(tmp_path)
+    process = begin(tmp_path)
     for _ in range(times):
         os.killpg(process.pid, number)
         time.sleep(0.7)
-    said = process.communicate(timeout=60)
-    assert (process.returncode, *said) == (3, "", f"stopped; {KEPT}")
+    outputs = process.communicate(timeout=60)
+    assert (process.returncode, *outputs) == (3, "", f"stopped; {KEPT}")
     assert of_session(process.pid) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_java_that_is_killed(tmp_path: Path) -> None:
-    process = begun(tmp_path)
+    process = begin(tmp_path)
     for pid in of_session(process.pid):
         if b"org.apache.spark.deploy.SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
             os.kill(pid, signal.SIGKILL)
-    said = process.communicate(timeout=60)
-    assert process.returncode == 3 and said[0] == "" and said[1].endswith(KEPT) and said[1].count("\n") == 1, said
-    assert "Java has ended" in said[1] or "lost the job" in said[1]
+    outputs = process.communicate(timeout=60)
+    assert process.returncode == 3 and outputs[0] == "" and outputs[1].endswith(KEPT) and outputs[1].count("\n") == 1, (
+        outputs
+    )
+    assert "Java has ended" in outputs[1] or "lost the job" in outputs[1]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")

@@ -48,9 +48,9 @@ def test_a_finished_study(finished: Result) -> None:
     runs = pd.read_parquet(finished.store.path / "runs.parquet")
     assert list(runs["state"]) == ["done"] * 16
     assert runs.groupby("replication")["seed"].nunique().eq(1).all() and runs["seed"].nunique() == REPLICATIONS
-    found = json.loads((finished.store.path / "comparison.json").read_text())["findings"]
-    assert len(found) == 4
-    slower = [row for row in found if row["metric"] == "delivery_delay_mean_s" and row["workload.interval_s"] == 1]
+    rows = json.loads((finished.store.path / "comparison.json").read_text())["findings"]
+    assert len(rows) == 4
+    slower = [row for row in rows if row["metric"] == "delivery_delay_mean_s" and row["workload.interval_s"] == 1]
     assert slower[0]["verdict"] == "different" and slower[0]["difference"] > 0
 
 
@@ -223,8 +223,10 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
 
 
 def test_estimate(study_file: Path) -> None:
-    found = estimate(Study.load(study_file))
-    assert [e.runs for e in found] == [REPLICATIONS] * 4 and all(e.cpu_s > 0 and e.disk_bytes > 1000 for e in found)
+    estimates = estimate(Study.load(study_file))
+    assert [e.runs for e in estimates] == [REPLICATIONS] * 4 and all(
+        e.cpu_s > 0 and e.disk_bytes > 1000 for e in estimates
+    )
 
 
 def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
@@ -257,9 +259,9 @@ def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
         "sed",
         "grep",
     ):
-        found = shutil.which(tool)
-        if found:
-            (bare / tool).symlink_to(found)
+        path = shutil.which(tool)
+        if path:
+            (bare / tool).symlink_to(path)
     code = (
         "from mobilenet.studies.spark import *\n"
         "with spark_context('local[1]') as spark: print(java_home(), spark.parallelize(range(5)).count())"

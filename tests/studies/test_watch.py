@@ -13,7 +13,7 @@ from mobilenet.viz.figures.papers import FIGURES, paper_figures
 from mobilenet.clock import SECOND
 from mobilenet.papers import bundling, causal
 from mobilenet.papers.jobs import Job, perform
-from mobilenet.papers.watch import delayed, dependencies, latencies, pending
+from mobilenet.papers.watch import dependencies, latencies, pending, wait_count
 from mobilenet.protocols.vcube.port import MessageId
 
 
@@ -74,24 +74,24 @@ def test_delayed_and_latencies_by_hand() -> None:
     handed_up = {(0, one): 0, (1, two): SECOND, (1, one): 4 * SECOND, (2, one): 4 * SECOND, (2, two): 4 * SECOND}
     # the last comes back to its source
     came = {(1, one): 3 * SECOND, (2, one): 4 * SECOND, (2, two): 2 * SECOND, (0, one): SECOND}
-    assert delayed(came, handed_up) == 2
+    assert wait_count(came, handed_up) == 2
     assert latencies([(2, one), (2, two)], came, handed_up) == [2.5, 3.5]
 
 
 @pytest.mark.parametrize("mode", ["per_source", "single"])
 def test_what_is_delayed_makes_the_difference_of_the_means(mode: str) -> None:
     changes = ("processes=32", "workload.messages=2", "record.buffers=true", f"protocol.trees={mode}")
-    found = perform(Job((), "causal.yaml", changes, True))
-    assert found.watched is not None
-    held = found.metrics["delivery_latency_mean"] - found.metrics["reception_latency_mean"]
-    assert (held > 1e-9) is (found.watched["delayed"] > 0) and held > -1e-9
+    result = perform(Job((), "causal.yaml", changes, True))
+    assert result.watched is not None
+    held = result.metrics["delivery_latency_mean"] - result.metrics["reception_latency_mean"]
+    assert (held > 1e-9) is (result.watched["delayed"] > 0) and held > -1e-9
 
 
 def test_pairs_with_fixed_delays_are_delivered_at_the_same_instants() -> None:
     changes = ("processes=32", "workload.messages=3", "network.fixed_delays=true", "network.queue=0")
-    found = perform(Job((), "causal.yaml", changes, True, ("protocol.aggregate=false",)))
-    assert found.watched is not None
-    received, delivered, received_plain, delivered_plain = found.watched["pairs"]
+    result = perform(Job((), "causal.yaml", changes, True, ("protocol.aggregate=false",)))
+    assert result.watched is not None
+    received, delivered, received_plain, delivered_plain = result.watched["pairs"]
     assert received_plain < received <= delivered == pytest.approx(delivered_plain, rel=1e-12)
 
 
@@ -133,6 +133,6 @@ def test_counts_of_the_causal_figures(tmp_path: Path) -> None:
         10: (spread.figure == 10).sum(),
     }
     none = spread[(spread.figure == 6) & (spread.value == 0)]["count"].item()
-    (said,) = (row["ours"] for row in rows if row["quantity"] == "messages_of_0_dependencies_percent")
-    assert float(said.split()[0]) == pytest.approx(100 * none / 16, rel=1e-4)
+    (percentage,) = (row["ours"] for row in rows if row["quantity"] == "messages_of_0_dependencies_percent")
+    assert float(percentage.split()[0]) == pytest.approx(100 * none / 16, rel=1e-4)
     assert {path.stem for path in paper_figures("causal", tmp_path)} == {f"causal_{name}" for name in FIGURES["causal"]}

@@ -32,7 +32,7 @@ def test_schedules_are_valid(protocol: str) -> None:
 def test_a_schedule_is_a_scenario_that_can_be_written_and_read(protocol: str) -> None:
     for seed in range(20):
         scenario = draw(seed, protocol)
-        assert scenario.changed([]) == scenario == draw(seed, protocol)
+        assert scenario.with_changes([]) == scenario == draw(seed, protocol)
 
 
 @pytest.mark.parametrize("protocol", PARAMETERS)
@@ -64,26 +64,26 @@ def test_schedules_have_crashes_within_sends_mistakes_and_links_without_order(
     protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mobilenet.simulation.processes.steps.LaneWithoutOrder", Overtakings)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for seed in SAMPLE:
         experiment = Experiment(draw(seed, protocol))
         events = experiment.run().recording.events
-        found.update(events.event)
-        found["cut short"] += bool(experiment.recording.counters["messages"]["never_left"])
-        found["without order"] += getattr(experiment.lane, "count", 0) > 0
+        counts.update(events.event)
+        counts["cut short"] += bool(experiment.recording.counters["messages"]["never_left"])
+        counts["without order"] += getattr(experiment.lane, "count", 0) > 0
         crashed = {int(node[1:]) for node, event in zip(events.node, events.event, strict=True) if event == "crash"}
         wrong = [
             d["process"]
             for d, event in zip(events.columns()["detail"], events.event, strict=True)
             if event == "suspect" and isinstance(d, dict)
         ]
-        found["mistaken"] += any(int(name[1:]) not in crashed for name in wrong)
-    assert found["crash"] > 0.5 * len(SAMPLE) and found["deliver"] > 50 * len(SAMPLE)
-    assert found["cut short"] >= 5 and found["without order"] >= 15
+        counts["mistaken"] += any(int(name[1:]) not in crashed for name in wrong)
+    assert counts["crash"] > 0.5 * len(SAMPLE) and counts["deliver"] > 50 * len(SAMPLE)
+    assert counts["cut short"] >= 5 and counts["without order"] >= 15
     if PARAMETERS[protocol].tolerates_mistakes:
-        assert found["trust"] > 2 * len(SAMPLE)
+        assert counts["trust"] > 2 * len(SAMPLE)
     else:
-        assert found["trust"] == 0
+        assert counts["trust"] == 0
 
 
 def test_aggregation_is_split_and_held_back() -> None:
@@ -117,13 +117,13 @@ def test_the_command_takes_protocols_and_backbones() -> None:
         result = invoke("swarm", "--count", "3", "--seed", "1", "--workers", "1", *words)
         return result.exit_code, result.output
 
-    code, said = call("--protocol", "all_to_all")
-    assert code == 0 and "3 valid" in said and "Average for each schedule" in said
-    assert "Next: mobilenet swarm --count 3 --seed 4 --protocol all_to_all" in said
-    code, said = call("--protocol", "mobile_causal_selective")
-    assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --protocol mobile_causal_selective" in said
-    code, said = call("--backbone", "vcube_causal")
-    assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --backbone vcube_causal" in said
-    code, said = call("--protocol", "reliable", "--backbone", "tree")
-    assert code == 2 and "applies only to mobile_causal" in said
+    code, output = call("--protocol", "all_to_all")
+    assert code == 0 and "3 valid" in output and "Average for each schedule" in output
+    assert "Next: mobilenet swarm --count 3 --seed 4 --protocol all_to_all" in output
+    code, output = call("--protocol", "mobile_causal_selective")
+    assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --protocol mobile_causal_selective" in output
+    code, output = call("--backbone", "vcube_causal")
+    assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --backbone vcube_causal" in output
+    code, output = call("--protocol", "reliable", "--backbone", "tree")
+    assert code == 2 and "applies only to mobile_causal" in output
     assert call("--protocol", "gossip")[0] == 2

@@ -57,7 +57,7 @@ def test_neither_hash_seed_nor_folder_matters(hash_seed: str, tmp_path: Path) ->
 def test_scenes_are_valid_scenarios_that_can_be_written_and_read() -> None:
     for seed in range(1, 60, 2):
         scene = scenes.draw(seed)
-        assert scene.changed([]) == scene
+        assert scene.with_changes([]) == scene
 
 
 def test_scenes_have_content() -> None:
@@ -85,20 +85,20 @@ def test_a_kept_radio_run_is_a_scenario_that_repeats_it(tmp_path: Path) -> None:
 
 
 def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> str:
+    def fail(*_: object) -> str:
         raise AssertionError("h1 is owned at [0, 2]")
 
-    monkeypatch.setattr(campaign, "record_radio", broken)
+    monkeypatch.setattr(campaign, "record_radio", fail)
     result = judge_seed(5)
     assert result.answer == "violated" and "h1 is owned at [0, 2]" in result.explanation
 
 
 def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def found(seeds: range, workers: int, keep: Path | None) -> Iterator[Result]:
+    def violations(seeds: range, workers: int, keep: Path | None) -> Iterator[Result]:
         for seed in seeds:
             yield Result(seed, "radio", *FOUND) if seed == 7 else Result(seed, "radio", "valid", "")
 
-    monkeypatch.setattr(campaign, "run_campaign", found)
+    monkeypatch.setattr(campaign, "run_campaign", violations)
     result = invoke("swarm", "--count", 5, "--seed", 5, "--workers", 1)
     assert result.exit_code == 1
     assert "schedule 7 (radio) violated:" in result.output
@@ -127,7 +127,7 @@ def test_another_mac_replaces_the_wireless_part_of_a_scene_and_nothing_else() ->
             assert usual.wireless.mac == "dcf" and scene.wireless.mac == "acking"
             assert scene.model_copy(update={"wireless": usual.wireless}) == usual
             assert (scene.wireless.range_m, scene.wireless.loss) == (usual.wireless.range_m, usual.wireless.loss)
-            assert scene.changed([]) == scene
+            assert scene.with_changes([]) == scene
             assert scene.wireless == scenes.draw(seed, radio="acking").wireless
         wireless = scene.wireless
         assert 0.3 <= wireless.bitrate_mbps <= 24 and 5 <= wireless.link_ack_timeout_ms <= 200
@@ -144,7 +144,7 @@ def test_another_model_of_reception_reaches_as_far() -> None:
         assert cell_m(wireless) == pytest.approx(usual.wireless.range_m, abs=0.2)
         assert wireless.mode == usual.wireless.mode and wireless.loss == usual.wireless.loss
         assert scene.hosts.mobility == usual.hosts.mobility and scene.faults == usual.faults
-        assert scene.changed([]) == scene
+        assert scene.with_changes([]) == scene
         drawn.add((wireless.shadowing is None, wireless.fading is None))
     assert len(drawn) == 4
 
@@ -186,20 +186,22 @@ def test_what_is_not_valid_over_another_mac_is_kept_as_it_was(monkeypatch: pytes
 def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, str]] = []
 
-    def found(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
+    def violations(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
         asked.append(others)
         yield from (Result(seed, "radio", *FOUND) for seed in seeds)
 
-    monkeypatch.setattr(campaign, "run_campaign", found)
+    monkeypatch.setattr(campaign, "run_campaign", violations)
     options = ["swarm", "--count", "1", "--seed", "5", "--workers", "1", "--protocol", "tcp_flooding", "--mac"]
-    said = invoke(*options, "acking").output
-    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --mac acking --keep runs" in said
-    assert "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --mac acking" in said
-    said = invoke(*options, "dcf").output
-    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --keep runs" in said
-    assert said.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding"
-    said = invoke(*options, "dcf", "--keep", "a place").output
-    assert said.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --keep 'a place'"
+    output = invoke(*options, "acking").output
+    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --mac acking --keep runs" in output
+    assert "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --mac acking" in output
+    output = invoke(*options, "dcf").output
+    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --keep runs" in output
+    assert output.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding"
+    output = invoke(*options, "dcf", "--keep", "a place").output
+    assert (
+        output.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --keep 'a place'"
+    )
     assert [others.get("radio") for others in asked] == ["acking", None, None]
 
 

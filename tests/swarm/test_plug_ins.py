@@ -68,7 +68,7 @@ class Forgets(Own):
 """
 
 
-def edited(file: str, folder: Path, old: str, new: str) -> str:
+def edit(file: str, folder: Path, old: str, new: str) -> str:
     """A shipped plug-in with one thing changed."""
     path, _, name = file.rpartition(":")
     text = Path(path).read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def edited(file: str, folder: Path, old: str, new: str) -> str:
     return f"{folder / 'edited.py'}:{name}"
 
 
-def told(results: list[Result]) -> list[str]:
+def findings(results: list[Result]) -> list[str]:
     """What was found; ERROR before what ended by one."""
     ended = {"violated": "", "ended with an error": "ERROR "}
     return [ended[result.answer] + result.explanation for result in results if result.answer in ended]
@@ -102,9 +102,9 @@ def test_the_ring_survives_links_without_order() -> None:
     ],
 )
 def test_a_broken_ring_is_found_out(old: str, new: str, violated: str, tmp_path: Path) -> None:
-    results = list(run_campaign(range(20), 1, protocol=edited(RING, tmp_path, old, new)))
-    assert any(found.startswith(violated) for found in told(results)), told(results)
-    assert violated != "ERROR " or all("edited.py:" in found for found in told(results))
+    results = list(run_campaign(range(20), 1, protocol=edit(RING, tmp_path, old, new)))
+    assert any(finding.startswith(violated) for finding in findings(results)), findings(results)
+    assert violated != "ERROR " or all("edited.py:" in finding for finding in findings(results))
 
 
 @pytest.mark.parametrize("name", ["Causal", "Paths"])
@@ -118,7 +118,7 @@ def test_whoever_declares_it_gets_crashes_and_mistakes(name: str, tmp_path: Path
 
 
 def test_a_promise_to_survive_crashes_is_put_to_the_test(tmp_path: Path) -> None:
-    bold = edited(RING, tmp_path, "False", "True")
+    bold = edit(RING, tmp_path, "False", "True")
     results = list(run_campaign(range(20), 1, protocol=bold))
     assert any("crash" in result.happened for result in results)
     assert any(result.explanation.startswith("agreement") for result in results)
@@ -164,10 +164,10 @@ def test_hosts_play_on_the_adversary_s_network_and_on_the_radio() -> None:
 def test_broken_gossip_is_found_out_on_the_adversary_s_network(
     old: str, new: str, violated: str, tmp_path: Path
 ) -> None:
-    results = list(run_campaign(range(0, 20, 2), 1, protocol=edited(GOSSIP, tmp_path, old, new)))
-    assert any(found.startswith(violated) for found in told(results)), told(results)
+    results = list(run_campaign(range(0, 20, 2), 1, protocol=edit(GOSSIP, tmp_path, old, new)))
+    assert any(finding.startswith(violated) for finding in findings(results)), findings(results)
     if violated.startswith("ERROR"):
-        assert all("(edited.py:" in found for found in told(results))
+        assert all("(edited.py:" in finding for finding in findings(results))
 
 
 def test_a_causal_broadcast_of_ones_own_survives_the_adversary_unless_it_is_broken(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_kept_schedule_of_a_plug_in_is_judged_again_from_its_directory(tmp_pat
 
 
 def test_a_host_s_broadcast_reaches_its_station_and_perhaps_others(tmp_path: Path) -> None:
-    shouting = edited(GOSSIP, tmp_path, "self.port.send(self.cell, rumour)", "self.port.broadcast(rumour)")
+    shouting = edit(GOSSIP, tmp_path, "self.port.send(self.cell, rumour)", "self.port.broadcast(rumour)")
     results = list(run_campaign(range(0, 20, 2), 1, protocol=shouting))
     assert {result.answer for result in results} == {"valid"}
     assert sum(result.happened["deliver"] for result in results) > 500
@@ -204,14 +204,14 @@ def call(*words: str) -> tuple[int, str]:
 
 
 def test_the_command_asks_before_it_runs_code_and_says_what_is_wrong(tmp_path: Path) -> None:
-    code, said = call("--protocol", RING)
-    assert code == 2 and "--allow-code" in said
-    code, said = call("--protocol", RING, "--allow-code")
-    assert code == 0 and "2 valid" in said
-    code, said = call("--protocol", RING, "--allow-code", "--mac", "dcf")
-    assert code == 2 and "is a broadcast among processes, which have no radio" in said
-    code, said = call("--protocol", RING.replace(":Ring", ":Hop"), "--allow-code")
-    assert code == 2 and "ring.py:Hop is not a protocol" in said
+    code, output = call("--protocol", RING)
+    assert code == 2 and "--allow-code" in output
+    code, output = call("--protocol", RING, "--allow-code")
+    assert code == 0 and "2 valid" in output
+    code, output = call("--protocol", RING, "--allow-code", "--mac", "dcf")
+    assert code == 2 and "is a broadcast among processes, which have no radio" in output
+    code, output = call("--protocol", RING.replace(":Ring", ":Hop"), "--allow-code")
+    assert code == 2 and "ring.py:Hop is not a protocol" in output
 
 
 def test_where_each_kind_plays() -> None:
@@ -226,9 +226,9 @@ def test_a_plug_in_that_raises_ends_its_schedule_and_is_told_in_lines_of_a_bound
         (GOSSIP, "if self.cell is not None:", "if self.sell is not None:"),
         (RING, "self.pending.remove(first)", "raise KeyError('x' * 100_000)"),
     ):
-        code, said = call("--protocol", edited(protocol, tmp_path, old, new), "--allow-code", "--count", "4")
-        assert code == 2 and "ended with an error: " in said and "violated" not in said
-        assert " ended with an error\n" in said and max(map(len, said.splitlines())) < 1000
+        code, output = call("--protocol", edit(protocol, tmp_path, old, new), "--allow-code", "--count", "4")
+        assert code == 2 and "ended with an error: " in output and "violated" not in output
+        assert " ended with an error\n" in output and max(map(len, output.splitlines())) < 1000
 
 
 NEVER_SETTLES = """
@@ -251,7 +251,7 @@ def test_the_command_names_the_programs_that_have_not_settled(tmp_path: Path) ->
     (tmp_path / "node.py").write_text(NEVER_SETTLES)
     command = f"{sys.executable} {tmp_path / 'node.py'}"
     options = ("--command", command, "--promises", "best_effort", "--allow-code", "--count", "1", "--seed", "2")
-    code, said = call(*options, "--keep", str(tmp_path / "kept"))
+    code, output = call(*options, "--keep", str(tmp_path / "kept"))
     assert code == 1
-    assert "active part: s0 reports that it has not settled (promised within 60 s)" in " ".join(said.split())
+    assert "active part: s0 reports that it has not settled (promised within 60 s)" in " ".join(output.split())
     assert "s0 reports" in verify_run(tmp_path / "kept" / "swarm-s2")["drained"].explanation

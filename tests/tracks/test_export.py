@@ -88,29 +88,31 @@ def test_geojson_is_what_the_standard_says(run: Path, tmp_path: Path) -> None:
     opened = source(run)
     count = write_geojson(opened, tmp_path / "a.geojson")
     text = (tmp_path / "a.geojson").read_text()
-    found = json.loads(text)
-    assert found["type"] == "FeatureCollection" and len(found["features"]) == count == 3 + 8 + len(opened.handoffs)
-    assert "<" not in text and "crs" not in found
-    for feature in found["features"]:
+    document = json.loads(text)
+    assert document["type"] == "FeatureCollection" and len(document["features"]) == count == 3 + 8 + len(
+        opened.handoffs
+    )
+    assert "<" not in text and "crs" not in document
+    for feature in document["features"]:
         assert set(feature) == {"type", "geometry", "properties"}
         places = feature["geometry"]["coordinates"]
         for lon, lat in [places] if feature["geometry"]["type"] == "Point" else places:
             assert -30.001 < lon < -29.99 and 44.99 < lat < 45.01
-    assert [f["properties"]["name"] for f in found["features"] if f["properties"]["kind"] == "track"] == HOSTILE
+    assert [f["properties"]["name"] for f in document["features"] if f["properties"]["kind"] == "track"] == HOSTILE
     write_kepler(opened, tmp_path / "k.geojson", epoch_s=1000)
     trip = json.loads((tmp_path / "k.geojson").read_text())["features"][0]["geometry"]["coordinates"]
     assert all(len(place) == 4 for place in trip) and trip[0][2:] == [0, 1000] and trip[1][3] == 1001
     assert [place[3] for place in trip] == sorted(place[3] for place in trip)
 
 
-def parsed(path: Path) -> list[tuple[str, dict[str, int], str]]:
+def parse(path: Path) -> list[tuple[str, dict[str, int], str]]:
     """With the expression in the log's own first line, as ShiViz does."""
     head, empty, rest = path.read_text().split("\n", 2)
     assert head == HEADER and empty == ""
     pattern = re.compile(head.replace("(?<", "(?P<"))
-    found = [(m["host"], json.loads(m["clock"]), m["event"]) for m in pattern.finditer(rest)]
-    assert 2 * len(found) == len(rest.splitlines())
-    return found
+    entries = [(m["host"], json.loads(m["clock"]), m["event"]) for m in pattern.finditer(rest)]
+    assert 2 * len(entries) == len(rest.splitlines())
+    return entries
 
 
 @pytest.mark.parametrize("slice_s", [(0.0, None), (8.0, 11.0)])
@@ -132,12 +134,12 @@ def test_every_receipt_dominates_its_send(run: Path, slice_s: tuple[float, float
             receipts += 1
     assert receipts > 50
     count = write_shiviz(opened.messages, opened.events, tmp_path / "a.log", *slice_s)
-    found = parsed(tmp_path / "a.log")
-    assert count == len(found) == len(happened)
-    assert {host for host, _, _ in found} <= {f"h{i}" for i in range(8)} | {"s0", "s1", "s2"}
+    entries = parse(tmp_path / "a.log")
+    assert count == len(entries) == len(happened)
+    assert {host for host, _, _ in entries} <= {f"h{i}" for i in range(8)} | {"s0", "s1", "s2"}
     received = opened.messages[(opened.messages.fate == "received") & (opened.messages.receive_ns.notna())]
     if slice_s[1] is None:
-        assert sum(" receives " in text for _, _, text in found) == len(received)
+        assert sum(" receives " in text for _, _, text in entries) == len(received)
 
 
 def test_named_like_files_of_a_run(tmp_path: Path) -> None:
@@ -172,14 +174,14 @@ def test_without_an_origin(tmp_path: Path) -> None:
     done = mobilenet("export", "run", "--geojson", "--origin", "-30,45", "-o", "a.geojson", place=tmp_path)
     assert done.returncode == 0 and json.loads((tmp_path / "a.geojson").read_text())["features"], done
     assert source(tmp_path / "run", Origin(lon=1, lat=2)).origin == Origin(lon=1, lat=2)
-    for words, said in (
+    for words, complaint in (
         ((), "expected one of --csv, --geojson, --kepler, --shiviz or --pcap"),
         (("--csv", "--kepler"), "expected one of"),
         (("--csv", "-o", "run"), "run: already exists"),
         (("--shiviz", "-o", "a.xml"), "a.xml: expected a name that ends in .log or .txt"),
         (("--kepler", "--origin", "5,95"), "--origin '5,95': expected LON,LAT"),
     ):
-        assert one_line(mobilenet("export", "run", *words, place=tmp_path), 2).startswith(said)
+        assert one_line(mobilenet("export", "run", *words, place=tmp_path), 2).startswith(complaint)
     assert one_line(mobilenet("export", ".", "--csv", place=tmp_path), 2).startswith(
         ".: neither a run directory nor a study directory"
     )
@@ -214,7 +216,7 @@ def test_one_position_is_no_trip(run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "complaint"),
     [
         (("--from-s", "inf"), "--from-s inf: expected a finite number of seconds"),
         (("--to-s", "inf"), "--to-s inf: expected a finite number of seconds"),
@@ -222,8 +224,10 @@ def test_one_position_is_no_trip(run: Path, tmp_path: Path) -> None:
         (("--from-s", "20", "--to-s", "10"), "--from-s 20 is after --to-s 10"),
     ],
 )  # fmt: skip
-def test_slices_that_are_none(run: Path, words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    assert one_line(mobilenet("export", run, "--shiviz", "-o", "a.log", *words, place=tmp_path), 2).startswith(said)
+def test_slices_that_are_none(run: Path, words: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
+    assert one_line(mobilenet("export", run, "--shiviz", "-o", "a.log", *words, place=tmp_path), 2).startswith(
+        complaint
+    )
     assert not list(tmp_path.iterdir())
 
 

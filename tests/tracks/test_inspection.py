@@ -31,26 +31,26 @@ def test_known_numbers(tmp_path: Path) -> None:
         + ["151,b,100,900"]
     )
     (tmp_path / "a.csv").write_text("t,id,x,y\n" + "\n".join(lines) + "\n")
-    found = inspect(read_tracks(tmp_path / "a.csv"), np.array([(100.0, 0.0), (300.0, 0.0)]), 120)
-    assert found.cells is not None and found.extent_m == (0, 0, 400, 900)
-    assert found.gaps == [(253, "b", 51.0)] and found.jumps == [(304, "b", 100.0)]
-    assert found.host_s == 200 + 49 + 51 and found.speed_mps[3] == 100 and found.speed_mps[1] == 2
-    assert found.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by 2.5 m and more
+    inspection = inspect(read_tracks(tmp_path / "a.csv"), np.array([(100.0, 0.0), (300.0, 0.0)]), 120)
+    assert inspection.cells is not None and inspection.extent_m == (0, 0, 400, 900)
+    assert inspection.gaps == [(253, "b", 51.0)] and inspection.jumps == [(304, "b", 100.0)]
+    assert inspection.host_s == 200 + 49 + 51 and inspection.speed_mps[3] == 100 and inspection.speed_mps[1] == 2
+    assert inspection.cells.handoffs_m.tolist() == [[204, 0]]  # past the middle by 2.5 m and more
     assert (
-        found.cells.covered_share == pytest.approx(200 / (200 + 49 + 51))
-        and found.cells.busiest == 1
-        and found.cells.unused == 0
+        inspection.cells.covered_share == pytest.approx(200 / (200 + 49 + 51))
+        and inspection.cells.busiest == 1
+        and inspection.cells.unused == 0
     )
     assert inspect(read_tracks(tmp_path / "a.csv"), None, 120).handoffs_per_host_hour is None
 
 
 def test_a_run_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
     recorded, sites = read_tracks(DATA / "formats/town_lonlat.csv.gz"), read_sites(DATA / "formats/sites_lonlat.csv")
-    found = inspect(recorded.on_plane(sites.origin()), np.column_stack(sites.on_plane(sites.origin())), 120)
-    assert found.cells is not None
+    inspection = inspect(recorded.on_plane(sites.origin()), np.column_stack(sites.on_plane(sites.origin())), 120)
+    assert inspection.cells is not None
     events = api.run(Scenario.load(ROOT / "scenarios/own_tracks.yaml", ["warmup_s=0"]), out=tmp_path / "run").events
     changed = events[(events.event == "handoff_start") & events.detail.str.contains('"cell"', na=False)]
-    assert 0.8 * len(found.cells.handoffs_m) < len(changed) <= len(found.cells.handoffs_m)
+    assert 0.8 * len(inspection.cells.handoffs_m) < len(changed) <= len(inspection.cells.handoffs_m)
 
 
 @pytest.mark.long
@@ -77,7 +77,7 @@ def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "complaint"),
     [
         (
             ("--stations", "sites.csv"),
@@ -89,7 +89,7 @@ def test_a_run_by_power_has_nearly_as_many_handoffs(tmp_path: Path) -> None:
         ((), "--radio-of: "),
     ],
 )
-def test_beside_a_scenario_that_says_it(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_beside_a_scenario_that_says_it(words: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
     scenario = SCENARIOS / ("own_tracks.yaml" if words else "vcube/causal.yaml")
     tracks = DATA / "formats/town_lonlat.csv.gz"
     if words and words[0] == "--origin":
@@ -98,7 +98,7 @@ def test_beside_a_scenario_that_says_it(words: tuple[str, ...], said: str, tmp_p
         )
         scenario = tmp_path / "a.yaml"
     done = mobilenet("inspect-tracks", tracks, "--radio-of", scenario, *words, place=tmp_path)
-    assert one_line(done, 2).startswith(said)
+    assert one_line(done, 2).startswith(complaint)
 
 
 def test_the_disk_of_a_scenario_is_what_it_was_without(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "complaint"),
     [
         (("nowhere.csv",), "nowhere.csv: file not found"),
         (
@@ -171,14 +171,14 @@ def test_without_sites_cells_are_laid_over_the_tracks(name: str, tmp_path: Path)
         ((DATA / "formats/walk.csv", "-o", "a.txt"), "a.txt: expected a name that ends in .svg or .png or .pdf"),
     ],
 )
-def test_wrong_requests(words: tuple[str | Path, ...], said: str, tmp_path: Path) -> None:
+def test_wrong_requests(words: tuple[str | Path, ...], complaint: str, tmp_path: Path) -> None:
     done = mobilenet("inspect-tracks", *words, place=tmp_path)
-    assert done.returncode == 2 and done.stderr.startswith(said) and done.stderr.count("\n") == 1, done
+    assert done.returncode == 2 and done.stderr.startswith(complaint) and done.stderr.count("\n") == 1, done
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("layout", "tracks", "said"),
+    ("layout", "tracks", "complaint"),
     [
         (
             "{shape: csv, file: sites_lonlat.csv}",
@@ -200,7 +200,7 @@ def test_wrong_requests(words: tuple[str | Path, ...], said: str, tmp_path: Path
         ("{shape: hexagon, rings: 1}", "walk_lonlat.csv", ""),
     ],
 )
-def test_both_have_to_lie_in_one_world(layout: str, tracks: str, said: str, tmp_path: Path) -> None:
+def test_both_have_to_lie_in_one_world(layout: str, tracks: str, complaint: str, tmp_path: Path) -> None:
     text = (
         f"duration_s: 10\nstations: {{layout: {layout}}}\nhosts: {{mobility: {{model: tracks, file:"
         f" {tracks}}}}}\nprotocol: {{name: mobile_causal}}\nworkload: {{interval_s: 5, payload_bytes: 100}}\n"
@@ -209,8 +209,8 @@ def test_both_have_to_lie_in_one_world(layout: str, tracks: str, said: str, tmp_
         (tmp_path / name).write_bytes((DATA / "formats" / name).read_bytes())
     (tmp_path / "a.yaml").write_text(text)
     done = mobilenet("check", "a.yaml", place=tmp_path)
-    if said:
-        assert one_line(done, 2).startswith(said)
+    if complaint:
+        assert one_line(done, 2).startswith(complaint)
         (tmp_path / "a.yaml").write_text(text + "origin: {lon: -30, lat: 45}\n")
         done = mobilenet("check", "a.yaml", place=tmp_path)
     assert done.returncode == 0, done
@@ -224,15 +224,15 @@ def test_titles_that_people_use(tmp_path: Path) -> None:
         (tmp_path / f"{number}.csv").write_text("\n".join([titles, row.format(0), row.format(1)]) + "\n")
         assert read_tracks(tmp_path / f"{number}.csv").names == ["a"]
     (tmp_path / "a.csv").write_text("when,id,x,y\n0,a,1,2\n")
-    said = one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2)
-    assert said == "a.csv:1: no column 't' (or time, t_s, timestep_time, timestamp, time_s), only: when, id, x, y"
+    complaint = one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2)
+    assert complaint == "a.csv:1: no column 't' (or time, t_s, timestep_time, timestamp, time_s), only: when, id, x, y"
     words = mobilenet("inspect-tracks", "--help", place=tmp_path).stdout
     assert all(title in words for title in ("time_s", "timestamp", "host", "vehicle", "x_m", "lon"))
 
 
 def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> None:
     (tmp_path / "tracks.csv").write_text("t,id,x,y\n0,a,0,0\n30,a,40,0\n")
-    for sites, said in (
+    for sites, complaint in (
         ("name,x_m,y_m\na,0,0\na,50,0\n", "sites.csv:3:1: name: another station has the name 'a'; see line 2"),
         ("x,y\n1,2\n1,2\n", "sites.csv:3:1: x: another station has the same"),
     ):
@@ -240,7 +240,7 @@ def test_a_scenario_that_does_not_hold_is_not_left_behind(tmp_path: Path) -> Non
         for more in ((), ("--scenario", "own.yaml")):
             done = mobilenet("inspect-tracks", "tracks.csv", "--stations", "sites.csv", *more, place=tmp_path)
             assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-            assert said in done.stderr
+            assert complaint in done.stderr
         assert not (tmp_path / "own.yaml").exists()
 
 
@@ -276,15 +276,15 @@ def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
     """
     (tmp_path / "a.csv").write_text(GAP)
     for stations in (None, np.array([(0.0, 0.0)])):
-        found = inspect(read_tracks(tmp_path / "a.csv"), stations, 90)
+        inspection = inspect(read_tracks(tmp_path / "a.csv"), stations, 90)
         for edges in (np.array([0.0, 2, 100, 101]), np.linspace(0, 101, 2001), np.array([-3.0, 1.5, 50, 1000])):
-            assert found.present(edges) @ np.diff(edges) == pytest.approx(found.host_s) == 3
-        assert found.present(np.array([0.0, 2, 100, 101])).tolist() == [1, 0, 1]
-    assert found.cells is not None and found.cells.moments_s.tolist() == [0, 1, 2, 100, 101]
+            assert inspection.present(edges) @ np.diff(edges) == pytest.approx(inspection.host_s) == 3
+        assert inspection.present(np.array([0.0, 2, 100, 101])).tolist() == [1, 0, 1]
+    assert inspection.cells is not None and inspection.cells.moments_s.tolist() == [0, 1, 2, 100, 101]
     assert (
-        found.cells.looked_s.tolist() == [1, 1, 0, 1, 0]
-        and found.cells.covered_share == pytest.approx(2 / 3)
-        and found.cells.uncovered_host_s == 1
+        inspection.cells.looked_s.tolist() == [1, 1, 0, 1, 0]
+        and inspection.cells.covered_share == pytest.approx(2 / 3)
+        and inspection.cells.uncovered_host_s == 1
     )
     (tmp_path / "b.csv").write_text("t,id,x,y\n0.5,a,0,0\n")  # no look at it
     assert inspect(read_tracks(tmp_path / "b.csv"), stations, 90).cells.covered_share == 0  # type: ignore[union-attr]
@@ -293,7 +293,7 @@ def test_one_definition_of_who_is_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stations", [None, np.array([(0.0, 0.0)])])
 def test_the_picture_is_broken_within_gaps(stations: np.ndarray | None, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(GAP + "50,b,1,1\n")
-    where, _, when = drawn(inspect(read_tracks(tmp_path / "a.csv"), stations, 90), tmp_path)
+    where, _, when = axes_of(inspect(read_tracks(tmp_path / "a.csv"), stations, 90), tmp_path)
     lines = [
         path.vertices.tolist()
         for each in where.collections
@@ -305,12 +305,12 @@ def test_the_picture_is_broken_within_gaps(stations: np.ndarray | None, tmp_path
     assert _height(when.patches[-1], np.array([0.5, 1.5, 2.5, 30, 50, 99.5, 100.5])).tolist() == [1, 1, 0, 0, 0, 0, 1]
 
 
-def drawn(found: Inspection, folder: Path) -> list[Axes]:
+def axes_of(inspection: Inspection, folder: Path) -> list[Axes]:
     """The axes, as draw() leaves them."""
     kept: list[Axes] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tracks_figure, "save", lambda figure, target: kept.extend(figure.axes))
-        tracks_figure.draw(found, folder / "a.svg", "a.csv")
+        tracks_figure.draw(inspection, folder / "a.svg", "a.csv")
     return sorted(kept, key=lambda axes: ("Where", "How fast", "When").index(axes.get_title(loc="left")))
 
 
@@ -321,7 +321,7 @@ def _height(patch: StepPatch, moments: np.ndarray) -> np.ndarray:
 
 def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n0,a,0,0\n1,b,3,0\n")
-    where, speeds, when = drawn(inspect(read_tracks(tmp_path / "a.csv"), None, 120), tmp_path)
+    where, speeds, when = axes_of(inspect(read_tracks(tmp_path / "a.csv"), None, 120), tmp_path)
     assert where.lines[0].get_xydata().tolist() == [[0, 0], [3, 0]] and when.lines[0].get_xydata().tolist() == [
         [0, 0],
         [1, 0],
@@ -348,7 +348,7 @@ def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "reason"),
     [
         ("0,a,0,0\n5,a,1,0\n9,b,0,0\n", "no host is present for more than 5 s (the longest stay is 5 s)"),
         ("0,a,0,0\n2000000,a,1,0\n", "line 3: 'a' has no sample for 2000000 s, but at most 1000000 s can be bridged"),
@@ -356,11 +356,11 @@ def test_one_sample_each_is_drawn_and_no_scenario_written(tmp_path: Path) -> Non
         ("0,a,0,0\n6,b,0,0\n12,a,0,0\n", ""),
     ],
 )
-def test_a_scenario_is_written_where_a_run_is_possible(rows: str, said: str, tmp_path: Path) -> None:
+def test_a_scenario_is_written_where_a_run_is_possible(rows: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n" + rows)
     done = mobilenet("inspect-tracks", "a.csv", "--scenario", "own.yaml", place=tmp_path)
-    assert done.stderr == (f"own.yaml: not written: {said}\n" if said else ""), done
-    if not said:
+    assert done.stderr == (f"own.yaml: not written: {reason}\n" if reason else ""), done
+    if not reason:
         done = mobilenet("run", "own.yaml", "--out", "run", place=tmp_path)
         assert done.returncode in (0, 1, 4) and not done.stderr.startswith("a.csv"), done
 
@@ -390,9 +390,9 @@ def test_a_run_refuses_times_in_milliseconds_as_the_inspection_does(tmp_path: Pa
         "duration_s: 10\nstations: {layout: {shape: hexagon, rings: 1}}\nhosts: {mobility: {model: tracks, file:"
         " a.csv}}\nprotocol: {name: mobile_causal}\nworkload: {interval_s: 5, payload_bytes: 100}\n"
     )
-    said = "a.csv:2:1: t: 1714521600000 is beyond the year 9999; are these milliseconds? expected seconds"
+    complaint = "a.csv:2:1: t: 1714521600000 is beyond the year 9999; are these milliseconds? expected seconds"
     assert (
         one_line(mobilenet("inspect-tracks", "a.csv", place=tmp_path), 2)
         == one_line(mobilenet("run", "a.yaml", "--out", "run", place=tmp_path), 2)
-        == said
+        == complaint
     )

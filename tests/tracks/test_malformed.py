@@ -28,7 +28,7 @@ BOMB = (
 )
 
 
-def refused(path: Path) -> str:
+def refusal(path: Path) -> str:
     with pytest.raises(ScenarioError) as caught:
         read_tracks(path).on_plane(None)
     message = str(caught.value)
@@ -181,7 +181,7 @@ def refused(path: Path) -> str:
 )
 def test_what_is_said(text: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_text(text)
-    assert refused(tmp_path / "f").startswith(expected)
+    assert refusal(tmp_path / "f").startswith(expected)
 
 
 ACROSS = "that extend across the 180° meridian are not supported"
@@ -225,35 +225,35 @@ def test_of_two_pairs_of_coordinates_one_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "complaint"),
     [
         (lambda packed: packed[:-20], "a truncated gzip file: its end is missing"),
         (lambda packed: packed[:40] + bytes(10) + packed[50:], "a damaged gzip file: "),
     ],
 )
-def test_packed_files_that_came_to_harm(damage: Callable[[bytes], bytes], said: str, tmp_path: Path) -> None:
+def test_packed_files_that_came_to_harm(damage: Callable[[bytes], bytes], complaint: str, tmp_path: Path) -> None:
     rows = "".join(f"{t},a,{t * 7919 % 1000},{t * 104729 % 1000}\n" for t in range(2000))
     (tmp_path / "f.csv.gz").write_bytes(damage(gzip.compress(f"t,id,x,y\n{rows}".encode())))
-    with pytest.raises(ScenarioError, match=f"^{tmp_path}/f.csv.gz: {said}"):
+    with pytest.raises(ScenarioError, match=f"^{tmp_path}/f.csv.gz: {complaint}"):
         read_tracks(tmp_path / "f.csv.gz")
 
 
 def test_gaps_and_jumps_name_the_first_in_the_file(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,lon,lat\n0,b,-30,45\n1,b,-30.1,45\n2,a,-30,45\n60,a,-30,45\n61,b,-30.1,45\n")
-    found = read_tracks(tmp_path / "a.csv")
+    track_set = read_tracks(tmp_path / "a.csv")
     with pytest.raises(ScenarioError, match=r"a.csv:3:3: x: 'b' moves at 7885 m/s, above max_speed_mps 150"):
-        require_continuous(found.on_plane(found.origin()), 10, 150)
+        require_continuous(track_set.on_plane(track_set.origin()), 10, 150)
     with pytest.raises(
         ScenarioError, match=r"a.csv:5:1: t: 'a' has no sample for 58 s, which is more than max_gap_s 10"
     ):
-        require_continuous(found.on_plane(found.origin()), 10, 1e5)
+        require_continuous(track_set.on_plane(track_set.origin()), 10, 1e5)
 
 
 def test_a_line_without_end(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(gzip.compress(b"t,id,x,y\n" + b"1" * 50_000_000))
-    assert refused(tmp_path / "f").startswith("f:2: a line of more than 100000 characters")
+    assert refusal(tmp_path / "f").startswith("f:2: a line of more than 100000 characters")
     (tmp_path / "f").write_bytes(gzip.compress(b"<gpx><a b='" + b" " * 50_000_000))
-    assert refused(tmp_path / "f").startswith("f:1:6: no element begins or ends within")
+    assert refusal(tmp_path / "f").startswith("f:1:6: no element begins or ends within")
 
 
 def test_names_are_only_names(tmp_path: Path) -> None:
@@ -303,9 +303,9 @@ def test_damaged_samples(tmp_path_factory: pytest.TempPathFactory, data: st.Data
     path.write_bytes(text)
     for coordinates in ("auto", "lonlat", "metres"):
         try:
-            found = read_tracks(path, coordinates=coordinates)  # type: ignore[arg-type]
-            found = found.on_plane(found.origin()) if found.lonlat else found
-            require_continuous(found, 10, 150)
+            track_set = read_tracks(path, coordinates=coordinates)  # type: ignore[arg-type]
+            track_set = track_set.on_plane(track_set.origin()) if track_set.lonlat else track_set
+            require_continuous(track_set, 10, 150)
         except ScenarioError as error:
             assert len(str(error).splitlines()) == 1 and f"/{name}" in str(error)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mobilenet.tracks.projection import A_M, E2, Origin, to_earth, to_plane
 from mobilenet.tracks.read import is_lonlat, read_tracks, recognise_format
-from mobilenet.tracks.samples import Recorded
+from mobilenet.tracks.samples import RecordedSamples
 from mobilenet.tracks.sites import read_sites
 from mobilenet.world.tracks import Tracks, import_tracks
 
@@ -26,20 +26,20 @@ KNOWN: list[Track] = [
 ]
 
 
-def at(found: Recorded, host: int, t_s: float) -> tuple[float, float]:
-    _, times, x, y = list(found.tracks())[host]
+def at(track_set: RecordedSamples, host: int, t_s: float) -> tuple[float, float]:
+    _, times, x, y = list(track_set.tracks())[host]
     return float(np.interp(t_s, times, x)), float(np.interp(t_s, times, y))
 
 
-def check(found: Recorded, known: list[Track]) -> None:
-    on_plane = found.on_plane(AT_SEA)
+def check(track_set: RecordedSamples, known: list[Track]) -> None:
+    on_plane = track_set.on_plane(AT_SEA)
     assert len(on_plane.names) == len(known)
     for host, (name, samples) in enumerate(known):
-        assert found.format in ("ns2", "bonnmotion") or on_plane.names[host] == name
+        assert track_set.format in ("ns2", "bonnmotion") or on_plane.names[host] == name
         for t_s, x, y in samples:
             there = at(on_plane, host, t_s)
             assert hypot(there[0] - x, there[1] - y) < 0.01
-        if not found.waypoints:
+        if not track_set.waypoints:
             _, times, _, _ = list(on_plane.tracks())[host]
             assert np.abs(times - [t_s for t_s, _, _ in samples]).max() < 0.001
 
@@ -79,8 +79,8 @@ def test_ns2_nodes_go_where_they_are_sent(
     ]
     path = tmp_path_factory.mktemp("ns2") / "a.tcl"
     path.write_text("\n".join(lines))
-    found = read_tracks(path, "ns2")
-    assert found.names == [str(node)]
+    track_set = read_tracks(path, "ns2")
+    assert track_set.names == [str(node)]
     for moment in (0.0, 3.3, 17.7, 49.0, 60.0):
         place, since, goal, speed = (1.5, -2.5), 0.0, (1.5, -2.5), 0.0
         for t, x, y, v in [*(order for order in orders if order[0] <= moment), (moment, 0.0, 0.0, 0.0)]:
@@ -88,20 +88,20 @@ def test_ns2_nodes_go_where_they_are_sent(
             share = min(1.0, speed * (t - since) / left) if left else 1.0
             place = place[0] + share * (goal[0] - place[0]), place[1] + share * (goal[1] - place[1])
             since, goal, speed = t, (x, y), v
-        assert at(found, 0, moment) == pytest.approx(place, abs=0.01)
+        assert at(track_set, 0, moment) == pytest.approx(place, abs=0.01)
 
 
 def test_waypoints_last_to_the_end_of_the_run(tmp_path: Path) -> None:
     (tmp_path / "a.movements").write_text("0 0 0 20 40 0\n5 1 1\n")
-    found = import_tracks(Tracks(file="a.movements"), tmp_path, 100)
-    assert found.names == ["0", "1"]
-    assert [(t.appears_ns, t.leaves_ns) for t in found.trajectories] == [(0, None), (5_000_000_000, None)]
+    tracks = import_tracks(Tracks(file="a.movements"), tmp_path, 100)
+    assert tracks.names == ["0", "1"]
+    assert [(t.appears_ns, t.leaves_ns) for t in tracks.trajectories] == [(0, None), (5_000_000_000, None)]
 
 
 def test_heights_and_comments_of_bonnmotion(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("#3D\n# more\n0 1 2 99 10 3 4 99\n\n0 5 6 7\n")
-    found = read_tracks(tmp_path / "a", "bonnmotion")
-    assert found.x.tolist() == [1, 3, 5] and found.names == ["0", "1"]
+    track_set = read_tracks(tmp_path / "a", "bonnmotion")
+    assert track_set.x.tolist() == [1, 3, 5] and track_set.names == ["0", "1"]
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_heights_and_comments_of_bonnmotion(tmp_path: Path) -> None:
 )
 def test_times_of_day_count_from_the_earliest(times: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"time;id;lon;lat\n{times[0]};a;-30;45\n{times[1]};a;-30;45\n")
-    found = read_tracks(tmp_path / "a.csv")
-    assert found.t_s.tolist() == [0, 1.25] and found.begins_s == 1714550400.25 and found.lonlat
+    track_set = read_tracks(tmp_path / "a.csv")
+    assert track_set.t_s.tolist() == [0, 1.25] and track_set.begins_s == 1714550400.25 and track_set.lonlat
 
 
 def test_sumo_with_clocks_and_degrees(tmp_path: Path) -> None:
@@ -125,8 +125,13 @@ def test_sumo_with_clocks_and_degrees(tmp_path: Path) -> None:
         ' y="0"/></timestep></fcd-export>'
     )
     (tmp_path / "a.xml").write_text(text)
-    found = read_tracks(tmp_path / "a.xml")
-    assert found.lonlat and is_lonlat(tmp_path / "a.xml") and found.t_s.tolist() == [3600.5] and found.names == ["v"]
+    track_set = read_tracks(tmp_path / "a.xml")
+    assert (
+        track_set.lonlat
+        and is_lonlat(tmp_path / "a.xml")
+        and track_set.t_s.tolist() == [3600.5]
+        and track_set.names == ["v"]
+    )
 
 
 def test_tracks_of_one_name_in_gpx_are_different_hosts(tmp_path: Path) -> None:
@@ -149,8 +154,8 @@ def test_sites() -> None:
 
 def test_opencellid_without_titles(tmp_path: Path) -> None:
     (tmp_path / "262.csv").write_text("GSM,262,2,801,86355,0,13.285512,52.522202,1000,7,1,1282569574,1300155341,0\n")
-    found = read_sites(tmp_path / "262.csv")
-    assert found.names == ["262-2-801-86355"] and found.lonlat and found.a[0] == 13.285512
+    sites = read_sites(tmp_path / "262.csv")
+    assert sites.names == ["262-2-801-86355"] and sites.lonlat and sites.a[0] == 13.285512
 
 
 @given(st.floats(-179, 179), st.floats(-84, 84), st.floats(-1e5, 1e5), st.floats(-1e5, 1e5))

@@ -147,14 +147,16 @@ WRITERS: dict[str, tuple[str, Callable[[Tracks], str]]] = {
 
 def town(begin_s: int, end_s: int, hosts: int, whole: bool) -> list[Track]:
     """Part of streets_tracks.csv.gz, counted from its beginning, with the middle of the streets at (0, 0)."""
-    found: dict[str, list[tuple[float, float, float]]] = {}
+    samples_of: dict[str, list[tuple[float, float, float]]] = {}
     with gzip.open(DATA / "streets_tracks.csv.gz", "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             t_s = float(row["t"])
             if begin_s <= t_s <= end_s:
-                found.setdefault(row["id"], []).append((t_s - begin_s, float(row["x"]) - 240, float(row["y"]) - 240))
+                samples_of.setdefault(row["id"], []).append(
+                    (t_s - begin_s, float(row["x"]) - 240, float(row["y"]) - 240)
+                )
     long = end_s - begin_s + 1 if whole else 30
-    return [(name, samples) for name, samples in found.items() if len(samples) >= long][:hosts]
+    return [(name, samples) for name, samples in samples_of.items() if len(samples) >= long][:hosts]
 
 
 def write_samples() -> None:

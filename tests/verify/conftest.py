@@ -8,7 +8,7 @@ import pytest
 
 from mobilenet.verify import verify_run
 
-from .on_air_worlds import accused, record
+from .on_air_worlds import accusations, record
 
 
 @pytest.fixture(scope="module")
@@ -16,5 +16,5 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     place = tmp_path_factory.mktemp("runs")
     for name, scenario in request.module.RUNS.items():
         record(scenario, place / name)
-        assert not accused(verify_run(place / name)), name
+        assert not accusations(verify_run(place / name)), name
     return {name: place / name for name in request.module.RUNS}

@@ -57,7 +57,7 @@ class Table(dict[str, list[Any]]):
     def where(self, **values: Any) -> list[int]:
         """The rows that have these values."""
         wanted = tuple(values.values())
-        return [row for row, found in enumerate(self.each(*values)) if found == wanted]
+        return [row for row, cells in enumerate(self.each(*values)) if cells == wanted]
 
     def at(self, row: int, *columns: str) -> tuple[Any, ...]:
         return tuple(self[column][row] for column in columns)
@@ -84,18 +84,18 @@ class Table(dict[str, list[Any]]):
         for name, column in self.items():
             self[name] = [column[row] for row in order]
 
-    def said(self, row: int) -> dict[str, Any]:
+    def detail_of(self, row: int) -> dict[str, Any]:
         """The detail of that row."""
         return json.loads(self.detail[row] or "{}")  # type: ignore[no-any-return]
 
     def say(self, row: int, **values: Any) -> None:
         """The detail says this as well, or instead."""
-        self.detail[row] = json.dumps(self.said(row) | values)
+        self.detail[row] = json.dumps(self.detail_of(row) | values)
 
     def add(self, row: int, **numbers: float) -> None:
         """These numbers of the detail are greater by that."""
-        said = self.said(row)
-        self.say(row, **{name: said[name] + number for name, number in numbers.items()})
+        detail = self.detail_of(row)
+        self.say(row, **{name: detail[name] + number for name, number in numbers.items()})
 
 
 class Copy:
@@ -105,8 +105,8 @@ class Copy:
         self.events = Table(read_events(path))
         self.samples = Table(read_columns(path, "samples"))
         self.positions = Table(read_columns(path, "positions"))
-        found = [name for name in OPTIONAL_TABLES if (path / f"{name}.parquet").exists()]
-        self.optional = {name: Table(read_columns(path, name)) for name in found}
+        table_names = [name for name in OPTIONAL_TABLES if (path / f"{name}.parquet").exists()]
+        self.optional = {name: Table(read_columns(path, name)) for name in table_names}
         self.counters: dict[str, Any] = json.loads((path / "counters.json").read_text())
         self.manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
 

@@ -73,7 +73,7 @@ def draw(seed: int) -> dict[str, Any]:
         by_hand(do="loss", loss=s.one_of(0, 0.3, 1))
     if s.random() < 0.3:
         by_hand(do="cut", link=["s0", "s1"], loses=s.random() < 0.5)
-    found: dict[str, Any] = {
+    scenario: dict[str, Any] = {
         "seed": seed,
         "duration_s": duration_s,
         "drain_s": s.one_of(0, 1, 10),
@@ -91,20 +91,20 @@ def draw(seed: int) -> dict[str, Any]:
         "interventions": interventions,
     }
     if s.random() < 0.3:
-        found["hosts"]["attachment"] = {"error_m": 5}
+        scenario["hosts"]["attachment"] = {"error_m": 5}
     if protocol == "mobile_causal":
-        found["protocol"] |= {"expiry_s": s.one_of(1, 3, 5), "heartbeat_s": 0.3}
+        scenario["protocol"] |= {"expiry_s": s.one_of(1, 3, 5), "heartbeat_s": 0.3}
         if s.random() < 0.3:
-            found["stations"]["backbone"] = {"kind": s.one_of("vcube_best_effort", "vcube_reliable", "vcube_causal")}
+            scenario["stations"]["backbone"] = {"kind": s.one_of("vcube_best_effort", "vcube_reliable", "vcube_causal")}
     if s.random() < 0.4:
-        found["faults"] = {
+        scenario["faults"] = {
             "schedule": "explicit",
             "outages": [{"host": "h0", "at_s": 1 + s.below(3), "duration_s": s.one_of(0.001, 0.5, 2)}],
         }
     if s.random() < 0.4:
         away = [{"host": "h1", "at_s": 2, "kind": "leave"}, {"host": "h1", "at_s": 4, "kind": "join"}]
-        found["churn"] = {"changes": away}
-    return found
+        scenario["churn"] = {"changes": away}
+    return scenario
 
 
 MOVING = {
@@ -162,7 +162,7 @@ def as_text(scenario: dict[str, Any]) -> str:
 OF_THE_RECORD = ("record", "conservation", "gaps")
 
 
-def accused(verdicts: dict[str, Verdict]) -> dict[str, str]:
+def accusations(verdicts: dict[str, Verdict]) -> dict[str, str]:
     """What is violated of the properties that frames and messages are held to."""
     judged = [name for name in OF_THE_RECORD if name in verdicts]
     return {name: verdicts[name].explanation for name in judged if verdicts[name].answer == "violated"}

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.rundir.recorder import EventLog
-from mobilenet.verify.broadcasts.given_up import forgotten_rows, given_up
+from mobilenet.verify.broadcasts.given_up import forgotten_rows, messages_given_up
 from mobilenet.verify.broadcasts.judge import BroadcastJudge
 
 from . import brute
@@ -39,10 +39,10 @@ def columns(rows: list[Row], gaps_allowed: bool = True) -> dict[str, list[Any]]:
     return log.columns()
 
 
-def verified(rows: list[Row], gaps_allowed: bool) -> set[str]:
+def verify(rows: list[Row], gaps_allowed: bool) -> set[str]:
     judge = BroadcastJudge(columns(rows, gaps_allowed), 0.0 if gaps_allowed else None, 0.0)
     judge.judge()
-    return set(judge.violations) | ({"delivery"} if next(judge.undelivered(), None) else set())
+    return set(judge.violations) | ({"delivery"} if next(judge.missing_deliveries(), None) else set())
 
 
 def sound(draws: Random, gaps: bool) -> list[Row]:
@@ -102,7 +102,7 @@ def sound(draws: Random, gaps: bool) -> list[Row]:
     return rows
 
 
-def damaged(draws: Random, gaps: bool) -> list[Row]:
+def damage(draws: Random, gaps: bool) -> list[Row]:
     """The same with a few events removed, repeated, moved, renamed, or inserted."""
     rows = sound(draws, gaps)
     for _ in range(draws.choice((1, 1, 2, 3))):
@@ -145,14 +145,14 @@ def nonsense(draws: Random, gaps: bool) -> list[Row]:
     return rows
 
 
-KINDS = {"sound": sound, "damaged": damaged, "nonsense": nonsense}
+KINDS = {"sound": sound, "damaged": damage, "nonsense": nonsense}
 
 
 def found_by_both(kind: str, seed: int, gaps: bool) -> set[str]:
     rows = KINDS[kind](Random(seed), gaps)
-    found = verified(rows, gaps)
-    assert found == brute.judge(rows, gaps), rows
-    return found
+    violations = verify(rows, gaps)
+    assert violations == brute.judge(rows, gaps), rows
+    return violations
 
 
 @pytest.mark.parametrize("gaps", [False, True])
@@ -178,4 +178,4 @@ def test_given_up_is_what_nobody_delivered_before_its_sender_was_forgotten() -> 
         ("h0", "handoff_start", None),
     ]  # fmt: skip
     events = columns(rows)
-    assert given_up(events, forgotten_rows(events)) == {"h0:2"}
+    assert messages_given_up(events, forgotten_rows(events)) == {"h0:2"}

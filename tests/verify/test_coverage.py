@@ -34,5 +34,5 @@ def test_the_last_position_of_a_leaving_host_decides_nothing(
     )
     track = [102 * SECOND, last_s * SECOND], [0.0, 1.0], [0.0, 0.0]
     expected: Any = SimpleNamespace(places=places, end_ns=120 * SECOND)
-    found = coverage_problem(columns, {"h0": track}, {"h0": plan}, expected)
-    assert (found is not None) == is_judged
+    problem = coverage_problem(columns, {"h0": track}, {"h0": plan}, expected)
+    assert (problem is not None) == is_judged

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.expected.by_kind import expectations_of
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
 from mobilenet.swarm.campaign import record_adversary
@@ -298,7 +298,7 @@ def a_buffer_left_full(copy: Copy) -> None:
     copy.samples.value[copy.samples.where(node="s0", quantity="sbuffer")[-1]] = 3.0
 
 
-def counted(copy: Copy, path: str, change: int) -> None:
+def change_count(copy: Copy, path: str, change: int) -> None:
     *groups, name = path.split(".")
     group = copy.counters
     for key in groups:
@@ -327,7 +327,7 @@ for _path in (
 ):
     for _change in (1, -1):
         how = f"{_path}{_change:+}"
-        damages.add(how, "conservation", "whole", partial(counted, path=_path, change=_change))
+        damages.add(how, "conservation", "whole", partial(change_count, path=_path, change=_change))
 
 
 @damage("conservation")
@@ -466,7 +466,7 @@ def as_text(path: Path, table: str, column: str) -> None:
     pq.write_table(data.set_column(place, column, data[column].cast(pa.string())), file)
 
 
-def truncated(path: Path, name: str) -> None:
+def truncate(path: Path, name: str) -> None:
     data = (path / name).read_bytes()
     (path / name).write_bytes(data[: len(data) // 2])
 
@@ -474,7 +474,7 @@ def truncated(path: Path, name: str) -> None:
 FILES = ("events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json", "scenario.yaml")
 UNREADABLE: dict[str, Callable[[Path], object]] = {
     **{f"{name} missing": lambda path, name=name: (path / name).unlink() for name in FILES},
-    **{f"{name} truncated": lambda path, name=name: truncated(path, name) for name in FILES},
+    **{f"{name} truncated": lambda path, name=name: truncate(path, name) for name in FILES},
     "a table that was not counted": lambda path: shutil.copy(path / "positions.parquet", path / "frames.parquet"),
     "a table missing": lambda path: rewrite(path, "counters", lambda c: c["rows"].update(messages=3)),
     "a table that is none": contents("messages.parquet", b"send_ns\n"),
@@ -521,7 +521,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return {path.name: path for path in place.iterdir()}
 
 
-def nested(times: int) -> str:
+def nest(times: int) -> str:
     return '{"a":' * times + "1" + "}" * times
 
 
@@ -546,9 +546,9 @@ def cell(table: str, column: str, value: Any) -> Damage:
 
 
 BEYOND: dict[str, tuple[str, Damage]] = {  # which run, and what is done to it
-    "events nested": ("radio", cell("events", "detail", nested(3000))),
-    "messages nested": ("radio", cell("messages", "detail", nested(3000))),
-    "lines nested": ("programs", cell("lines", "line", nested(3000))),
+    "events nested": ("radio", cell("events", "detail", nest(3000))),
+    "messages nested": ("radio", cell("messages", "detail", nest(3000))),
+    "lines nested": ("programs", cell("lines", "line", nest(3000))),
     "no detector": ("processes", lambda copy: copy.counters.pop("detector")),
     "simulated_s": ("radio", lambda copy: copy.manifest.update(simulated_s=10**400)),
     "frames": ("radio", lambda copy: copy.counters["radio"].update(frames=10**400)),
@@ -581,7 +581,7 @@ def test_what_cannot_be_computed_with_is_refused_or_violated(name: str, small: R
 
 
 def test_nesting_that_a_program_may_send_is_read(small: Runs, tmp_path: Path) -> None:
-    verdicts_after(small["programs"], tmp_path / "deep", cell("lines", "line", nested(880)))
+    verdicts_after(small["programs"], tmp_path / "deep", cell("lines", "line", nest(880)))
 
 
 # --- datagrams of programs
@@ -598,7 +598,7 @@ def test_nesting_that_a_program_may_send_is_read(small: Runs, tmp_path: Path) ->
 )
 def test_a_datagram_takes_a_frame(received_ns: int, size: int, words: str | None) -> None:
     expected_of_it = expectations_of(Scenario.from_text(SCENARIO))
-    assert isinstance(expected_of_it, Expected)
+    assert isinstance(expected_of_it, Expectations)
     events: dict[str, list[Any]] = {
         "time_ns": [1_000_000, received_ns],
         "event": ["datagram", "datagram_received"],

@@ -43,8 +43,8 @@ def command(*words: str | Path) -> tuple[int, str]:
 @pytest.mark.parametrize("name", DERIVED_FILES)
 def test_show_says_what_is_missing_and_how_to_get_it(name: str, run: Path) -> None:
     (run / name).unlink()
-    code, said = command("show", run)
-    assert code == 2 and said == f"{run / name}: missing; `mobilenet verify '{run}'` recreates it from the record\n"
+    code, output = command("show", run)
+    assert code == 2 and output == f"{run / name}: missing; `mobilenet verify '{run}'` recreates it from the record\n"
 
 
 @pytest.mark.parametrize("names", [DERIVED_FILES[:1], DERIVED_FILES[1:], DERIVED_FILES])
@@ -52,8 +52,8 @@ def test_verify_makes_them_anew_as_they_were(names: tuple[str, ...], run: Path) 
     before = {name: json.loads((run / name).read_text()) for name in DERIVED_FILES}
     for name in names:
         (run / name).unlink()
-    code, said = command("verify", run)
-    assert code == 0 and [f"{run / name} was missing, and has been restored" in said for name in DERIVED_FILES] == [
+    code, output = command("verify", run)
+    assert code == 0 and [f"{run / name} was missing, and has been restored" in output for name in DERIVED_FILES] == [
         n in names for n in DERIVED_FILES
     ]
     assert {name: json.loads((run / name).read_text()) for name in DERIVED_FILES} == before
@@ -63,8 +63,8 @@ def test_verify_makes_them_anew_as_they_were(names: tuple[str, ...], run: Path) 
 def test_verify_leaves_alone_what_is_there_and_says_where_it_is_wrong(run: Path) -> None:
     text = (run / "verdict.json").read_text().replace('"valid"', '"violated"')
     (run / "verdict.json").write_text(text)
-    code, said = command("verify", run)
-    assert code == 0 and f"{run / 'verdict.json'} has the verdict violated, which contradicts the record" in said
+    code, output = command("verify", run)
+    assert code == 0 and f"{run / 'verdict.json'} has the verdict violated, which contradicts the record" in output
     assert (run / "verdict.json").read_text() == text
 
 
@@ -77,8 +77,8 @@ def test_a_garbled_verdict(text: str, run: Path) -> None:
     assert verdicts["record"].answer == "valid" and len(notes) == 1 and "verdict.json" in notes[0]
     with pytest.raises(RunError):
         print(mobilenet.Run(run).verdict)
-    code, said = command("show", run)
-    assert code == 2 and len(said.splitlines()) == 1
+    code, output = command("show", run)
+    assert code == 2 and len(output.splitlines()) == 1
 
 
 def an_unknown_event(copy: Copy) -> None:
@@ -96,10 +96,10 @@ def test_a_damaged_record_is_not_measured(damage: Damage, run: Path) -> None:
     copy.save()
     for name in DERIVED_FILES:
         (copy.path / name).unlink()
-    code, said = command("verify", copy.path)
-    assert code == 1 and "verdict.json was missing, and has been restored" in said
+    code, output = command("verify", copy.path)
+    assert code == 1 and "verdict.json was missing, and has been restored" in output
     assert json.loads((copy.path / "verdict.json").read_text())["verdict"] == "violated"
-    assert not (copy.path / "metrics.json").exists() and "cannot be restored" in said
+    assert not (copy.path / "metrics.json").exists() and "cannot be restored" in output
 
 
 def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,8 +135,8 @@ def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
 def test_edited_metrics_are_told(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "edited"
     shutil.copytree(whole, path)
-    told = json.loads((path / "metrics.json").read_text())
-    (path / "metrics.json").write_text(json.dumps(told | {"delivery_delay_mean_s": 1e-9}))
+    metrics = json.loads((path / "metrics.json").read_text())
+    (path / "metrics.json").write_text(json.dumps(metrics | {"delivery_delay_mean_s": 1e-9}))
     _, notes = judge_anew(path)
     assert len(notes) == 1 and "delivery_delay_mean_s contradicts the record" in notes[0]
 
@@ -153,11 +153,11 @@ def test_samples_of_a_whole_kind_cannot_be_left_out(whole: Path, tmp_path: Path)
 @pytest.mark.parametrize("name", DERIVED_FILES)
 def test_verify_goes_on_without_a_garbled_file_and_says_what_to_do(name: str, text: bytes, run: Path) -> None:
     (run / name).write_bytes(text)
-    code, said = command("verify", run)
-    told = [line for line in said.splitlines() if name in line]
-    assert code == 0 and len(told) == 1 and "remove the file, and `mobilenet verify` recreates it" in told[0]
-    code, said = command("show", run)
-    assert code == 2 and len(said.splitlines()) == 1 and "remove the file, and" in said
+    code, output = command("verify", run)
+    lines = [line for line in output.splitlines() if name in line]
+    assert code == 0 and len(lines) == 1 and "remove the file, and `mobilenet verify` recreates it" in lines[0]
+    code, output = command("show", run)
+    assert code == 2 and len(output.splitlines()) == 1 and "remove the file, and" in output
     (run / name).unlink()
     assert command("verify", run)[0] == 0 and command("show", run)[0] == 0
 
@@ -173,7 +173,9 @@ def test_show_sees_damaged_tables(table: str, small_bytes: int, run: Path, monke
     flipped = whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :]
     for spoilt in (whole[:-5], whole[5:], whole[:place], *([flipped, b""] if small_bytes else [])):
         path.write_bytes(spoilt)
-        code, said = command("show", run)
-        assert code == 2 and said.startswith(f"{path}: changed since the run wrote it") and len(said.splitlines()) == 1
+        code, output = command("show", run)
+        assert (
+            code == 2 and output.startswith(f"{path}: changed since the run wrote it") and len(output.splitlines()) == 1
+        )
     path.unlink()
     assert command("show", run)[0] == 2

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mobilenet.packets.checksums import wrong_checksum
-from mobilenet.packets.passed import Passed
+from mobilenet.packets.passed import PassedPacket
 from mobilenet.realtime.tunnels import OVERFLOW_ID, users_for
 from mobilenet.verify.packets.devices import devices_problem
 
@@ -74,8 +74,8 @@ def test_what_cannot_be_seen_in_one_packet_is_not_judged() -> None:
 
 
 PACKETS = [
-    Passed(0, "h0", True, "h0:0", packet(UDP, b"x")), Passed(1, "h1", False, "h0:0", packet(UDP, b"x")),
-    Passed(2, "h0", True, "h0:1", packet(TCP, b"x")),
+    PassedPacket(0, "h0", True, "h0:0", packet(UDP, b"x")), PassedPacket(1, "h1", False, "h0:0", packet(UDP, b"x")),
+    PassedPacket(2, "h0", True, "h0:1", packet(TCP, b"x")),
 ]  # fmt: skip
 SOUND: dict[str, Any] = {
     "devices": {"h0": {"out": 3}, "h1": {"in": 1}, "h2": None}, "packets_spoofed": {"h0": 1},
@@ -98,14 +98,14 @@ SOUND: dict[str, Any] = {
     ],
 )
 def test_the_kernel_counts_as_many(real_time: dict[str, Any], expected: str | None) -> None:
-    found = devices_problem(PACKETS, real_time)
-    assert (found is None) if expected is None else (found is not None and expected in found)
+    problem = devices_problem(PACKETS, real_time)
+    assert (problem is None) if expected is None else (problem is not None and expected in problem)
 
 
 def test_a_packet_that_was_damaged_before_it_was_captured() -> None:
     damaged = PACKETS[0]._replace(packet=PACKETS[0].packet[:-1] + b"y")
-    found = devices_problem([damaged], {"devices": {}})
-    assert found == "packets: h0 sends h0:0 with a wrong UDP checksum; the kernel makes right ones"
+    problem = devices_problem([damaged], {"devices": {}})
+    assert problem == "packets: h0 sends h0:0 with a wrong UDP checksum; the kernel makes right ones"
 
 
 @pytest.mark.parametrize("is_root", [False, True])

@@ -15,7 +15,7 @@ from mobilenet.interactive.session import LiveSession
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
-from tests.scenario.test_ended_early import FAILS_LATER, GOSSIP, HEARD, edited, ended
+from tests.scenario.test_ended_early import FAILS_LATER, GOSSIP, HEARD, edit, run_to_error
 
 from .damage import SCENARIO, Copy, verdicts_after
 
@@ -25,14 +25,14 @@ STOPPED_S = (0.5, 6.0, 12.345678901, 17.0)
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> dict[float, Path]:
     place = tmp_path_factory.mktemp("stopped")
-    found = {}
+    path_at = {}
     for at_s in STOPPED_S:
         session = LiveSession(Scenario.from_text(SCENARIO))
         session.play(at_s)
         for _ in range(7):
             session.step()
-        found[at_s] = keep_unfinished(session, place / f"{at_s}")
-    return found
+        path_at[at_s] = keep_unfinished(session, place / f"{at_s}")
+    return path_at
 
 
 @pytest.mark.parametrize("at_s", STOPPED_S)
@@ -124,7 +124,7 @@ def test_sums_come_out_until_then(damage: Callable[[Copy], None], tmp_path: Path
 
 @pytest.mark.parametrize("damage", [ten_frames_more, a_hundred_pairs_more])
 def test_sums_of_the_radio_come_out_until_an_error(damage: Callable[[Copy], None], tmp_path: Path) -> None:
-    ended(edited(tmp_path, GOSSIP, HEARD, f"{FAILS_LATER}{HEARD}"))
+    run_to_error(edit(tmp_path, GOSSIP, HEARD, f"{FAILS_LATER}{HEARD}"))
     assert verify_run(tmp_path / "run")["conservation"].answer == "unknown"
     assert verdicts_after(tmp_path / "run", tmp_path / "edited", damage)["conservation"].answer == "violated"
 

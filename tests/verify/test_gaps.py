@@ -95,17 +95,17 @@ def on_the_adversary(seed: int, directory: Path, station: type[Station]) -> None
 NETWORKS: dict[str, Recorder] = {"radio": on_the_radio, "adversary": on_the_adversary}
 
 
-def judged(record: Recorder, seeds: range, place: Path, station: type[Station] = Station) -> list[dict[str, Verdict]]:
-    found = []
+def judge(record: Recorder, seeds: range, place: Path, station: type[Station] = Station) -> list[dict[str, Verdict]]:
+    verdicts = []
     for seed in seeds:
         record(seed, place / f"run{seed}", station)
-        found.append(verify_run(place / f"run{seed}"))
-    return found
+        verdicts.append(verify_run(place / f"run{seed}"))
+    return verdicts
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_true_gaps_are_valid(network: str, tmp_path: Path) -> None:
-    assert {overall(verdicts) for verdicts in judged(NETWORKS[network], range(6), tmp_path)} == {"valid"}
+    assert {overall(verdicts) for verdicts in judge(NETWORKS[network], range(6), tmp_path)} == {"valid"}
     events = Counter(event for seed in range(6) for event in read_events(tmp_path / f"run{seed}")["event"])
     assert events["gap"] > 10 and events["expire"] > 10
 
@@ -113,12 +113,12 @@ def test_true_gaps_are_valid(network: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mutant", EARLY)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_a_station_that_gives_hosts_up_early_is_caught(network: str, mutant: type[Station], tmp_path: Path) -> None:
-    for verdicts in judged(NETWORKS[network], range(4), tmp_path, mutant):
+    for verdicts in judge(NETWORKS[network], range(4), tmp_path, mutant):
         assert verdicts["gaps"].answer == "violated", verdicts
-        told = verdicts["gaps"].explanation
-        assert any(words in told for words in ("gives up", "no station gave up on it", "it was silent for at most")), (
-            told
-        )
+        explanation = verdicts["gaps"].explanation
+        assert any(
+            words in explanation for words in ("gives up", "no station gave up on it", "it was silent for at most")
+        ), explanation
 
 
 @pytest.fixture(scope="module")

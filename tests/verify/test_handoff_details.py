@@ -54,7 +54,7 @@ def test_as_it_was(on_air: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("recovered", "skipped", "after", "said"),
+    ("recovered", "skipped", "after", "complaint"),
     [
         (2, 1, COMES, "counts 2 messages as recovered, but the host already has 1 of the 2 messages"),
         (1, 3, COMES, "counts 3 messages as skipped, but only 2 were broadcast"),
@@ -67,9 +67,9 @@ def test_as_it_was(on_air: bool) -> None:
         ),
     ],
 )
-def test_what_events_contradict(recovered: int, skipped: int, after: list[str], said: str) -> None:
-    found = problem(recovered, skipped, after, on_air=False)
-    assert found is not None and said in found and len(found.splitlines()) == 1
+def test_what_events_contradict(recovered: int, skipped: int, after: list[str], complaint: str) -> None:
+    contradiction = problem(recovered, skipped, after, on_air=False)
+    assert contradiction is not None and complaint in contradiction and len(contradiction.splitlines()) == 1
 
 
 def test_what_is_still_to_come_when_a_run_is_cut_is_nobodys_fault() -> None:
@@ -91,8 +91,8 @@ def test_what_is_still_to_come_when_a_run_is_cut_is_nobodys_fault() -> None:
     ],
 )
 def test_what_samples_of_lists_contradict(recovered: int, skipped: int, lists: list[tuple[str, str, int]]) -> None:
-    found = problem(recovered, skipped, COMES, lists)
-    assert found is not None and len(found.splitlines()) == 1
+    contradiction = problem(recovered, skipped, COMES, lists)
+    assert contradiction is not None and len(contradiction.splitlines()) == 1
     assert problem(recovered, skipped, COMES, lists, on_air=False) is None
 
 

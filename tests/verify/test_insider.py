@@ -127,12 +127,12 @@ def sessions_from(copy: Copy, node: str, since: int, add: int) -> None:
 
 def handed_over(copy: Copy, place: int = 0) -> tuple[str, int, int]:
     """A host whose handoff ends and which then delivers, in that session; the rows of both."""
-    found = []
+    handoffs = []
     for end in copy.rows("handoff_end"):
         after = own(copy, copy.events.node[end], end + 1)
         if after and copy.events.event[after[0]] == "deliver":
-            found.append((copy.events.node[end], end, after[0]))
-    return found[place]
+            handoffs.append((copy.events.node[end], end, after[0]))
+    return handoffs[place]
 
 
 def forget(copy: Copy, rows: list[int], *events: str) -> None:
@@ -210,7 +210,7 @@ def never_joins(copy: Copy) -> None:
     """All that it did as a member is taken out, and its application is refused."""
     host = quiet_host(copy)
     forget(copy, own(copy, host), "join", "deliver", "handoff_start", "handoff_end", "gap")
-    refused(copy, copy.rows("broadcast", host))
+    refuse(copy, copy.rows("broadcast", host))
 
 
 @edit("membership", "mobile")
@@ -218,7 +218,7 @@ def never_joins_again(copy: Copy) -> None:
     """h2, asked to leave and to join again: what it did in its second membership is taken out."""
     again = copy.rows("join", "h2")[1]
     forget(copy, own(copy, "h2", again), "join", "deliver", "handoff_start", "handoff_end")
-    refused(copy, [row for row in copy.rows("broadcast", "h2") if row >= again])
+    refuse(copy, [row for row in copy.rows("broadcast", "h2") if row >= again])
 
 
 @edit("membership", "mobile")
@@ -398,11 +398,11 @@ def more_recovered_than_is_delivered(copy: Copy) -> None:
     """In the last session of a host, that lasts until the run is at rest."""
     ends = {copy.events.node[row]: row for row in copy.rows("handoff_end")}
 
-    def delivered(host: str) -> int:
+    def deliveries(host: str) -> int:
         return len([row for row in copy.rows("deliver", host) if row > ends[host]])
 
-    host = min(ends, key=delivered)
-    copy.events.say(ends[host], recovered=1 + delivered(host))
+    host = min(ends, key=deliveries)
+    copy.events.say(ends[host], recovered=1 + deliveries(host))
 
 
 # --- 5: the station of a join
@@ -454,7 +454,7 @@ def without(copy: Copy, message: str) -> None:
     copy.remove(*copy.events.where(event="deliver", message=message))
 
 
-def refused(copy: Copy, broadcasts: list[int], cause: str = "not a member") -> None:
+def refuse(copy: Copy, broadcasts: list[int], cause: str = "not a member") -> None:
     """The hosts refuse these broadcasts, and no host delivers them."""
     for row in reversed(broadcasts):
         message = copy.events.message[row]
@@ -464,12 +464,12 @@ def refused(copy: Copy, broadcasts: list[int], cause: str = "not a member") -> N
 
 @edit("membership", "steady tcp mobile")
 def a_broadcast_is_refused_by_a_member(copy: Copy) -> None:
-    refused(copy, copy.rows("broadcast", quiet_host(copy))[-1:])
+    refuse(copy, copy.rows("broadcast", quiet_host(copy))[-1:])
 
 
 @edit("record", "steady tcp mobile gossip")
 def a_broadcast_is_refused_by_a_host_that_is_up(copy: Copy) -> None:
-    refused(copy, copy.rows("broadcast", quiet_host(copy))[-1:], "down")
+    refuse(copy, copy.rows("broadcast", quiet_host(copy))[-1:], "down")
 
 
 @edit("record", "steady tcp gossip")
@@ -697,9 +697,9 @@ def all_deliveries_of_what_hosts_said_before_a_gap(copy: Copy) -> None:
     """Gaps excuse what their hosts missed; what they said themselves they keep."""
     last = {copy.events.node[row]: row for row in copy.rows("gap")}
     assert last
-    said = {copy.events.message[row] for row in copy.rows("broadcast") if row < last.get(copy.events.node[row], 0)}
-    assert len(said) >= 10
-    copy.remove(*(row for row in copy.rows("deliver") if copy.events.message[row] in said))
+    messages = {copy.events.message[row] for row in copy.rows("broadcast") if row < last.get(copy.events.node[row], 0)}
+    assert len(messages) >= 10
+    copy.remove(*(row for row in copy.rows("deliver") if copy.events.message[row] in messages))
 
 
 LOOKS_NS = 3_000_000_000 // 8  # a station gives up at a multiple of that
@@ -708,9 +708,9 @@ LOOKS_NS = 3_000_000_000 // 8  # a station gives up at a multiple of that
 @edit("gaps", "silent")
 def a_host_that_talks_is_given_up(copy: Copy) -> None:
     """With a gap behind it, which would excuse what the host missed."""
-    told = [row for row in copy.rows("deliver") if copy.events.message[row].split(":")[0] == "h4"
+    rows = [row for row in copy.rows("deliver") if copy.events.message[row].split(":")[0] == "h4"
             and copy.events.node[row] != "h4"]  # fmt: skip
-    row = told[len(told) // 2]
+    row = rows[len(rows) // 2]
     now_ns = (copy.events.time_ns[row] // LOOKS_NS + 1) * LOOKS_NS
     before = [r for r in own(copy, "h4") if r < row and copy.events.event[r] in ("join", "handoff_end")][-1]
     station = copy.events.station[before]
@@ -769,7 +769,7 @@ def rows_at(copy: Copy, begin_ns: int, end_ns: int) -> list[int]:
 @edit("record", "rare")
 def a_visit_to_another_cell_left_out(copy: Copy) -> None:
     """The host delivers what it delivered there when it is back, so it never was with another station."""
-    found = []
+    visits = []
     for host in {copy.events.node[row] for row in copy.rows("handoff_end")}:
         rows = own(copy, host)
         what = [copy.events.event[row] for row in rows]
@@ -779,8 +779,8 @@ def a_visit_to_another_cell_left_out(copy: Copy) -> None:
             if is_whole and set(what[a : d + 1]) <= {"handoff_start", "handoff_end", "deliver"}:
                 before = [copy.events.station[row] for row in rows[:a] if copy.events.station[row] is not None]
                 if before and before[-1] == copy.events.station[rows[d]]:
-                    found.append((host, rows[a], rows[b], rows[c], rows[d]))
-    host, *gone = min(found)
+                    visits.append((host, rows[a], rows[b], rows[c], rows[d]))
+    host, *gone = min(visits)
     first, last = gone[0], gone[-1]
     back = {"station": copy.events.station[last], "session": copy.events.session[last] - 2}
     sessions_from(copy, host, last, -2)
@@ -823,8 +823,8 @@ def an_absence_between_two_positions(copy: Copy) -> None:
         rows = own(copy, host)
         quiet = all(not at_ns - 10**9 < copy.events.time_ns[row] < at_ns + 2 * 10**9 for row in rows)
         if quiet and 2e9 < at_ns < 18e9 and rim_m - 4 < min(both_m) and max(both_m) < rim_m - 0.5:
-            said = [copy.events.station[row] for row in rows if copy.events.time_ns[row] < at_ns]
-            where = next(name for name in reversed(said) if name is not None)
+            stations = [copy.events.station[row] for row in rows if copy.events.time_ns[row] < at_ns]
+            where = next(name for name in reversed(stations) if name is not None)
             copy.insert_at(until_ns, node=host, event="in_coverage", station=where)
             return copy.insert_at(tick_ns, node=host, event="out_of_coverage")
     raise AssertionError("no host near a rim")
@@ -956,7 +956,7 @@ def nothing_was_received_for_a_while(copy: Copy) -> None:
 # --- 13: counters
 
 
-def renamed(copy: Copy, was: str, now: str) -> None:
+def rename(copy: Copy, was: str, now: str) -> None:
     """Of all pairs, in the counters and in each sample."""
     for label, pairs in (("pairs_", copy.counters["radio"]), ("addressed_pairs_", copy.counters["radio"]["addressed"])):
         lost = pairs["lost"]
@@ -968,12 +968,12 @@ def renamed(copy: Copy, was: str, now: str) -> None:
 
 @edit("conservation", "tracks")
 def collisions_are_called_random(copy: Copy) -> None:
-    renamed(copy, "collision", "random")
+    rename(copy, "collision", "random")
 
 
 @edit("conservation", "tcp silent")
 def random_losses_are_called_collisions(copy: Copy) -> None:
-    renamed(copy, "random", "collision")
+    rename(copy, "random", "collision")
 
 
 @edit("conservation", "steady rare")
@@ -1022,7 +1022,7 @@ def a_hundred_receivers_of_each_frame(copy: Copy) -> None:
 
 @edit("conservation", "steady")
 def losses_at_nodes_that_are_never_down(copy: Copy) -> None:
-    renamed(copy, "collision", "receiver_down")
+    rename(copy, "collision", "receiver_down")
 
 
 @edit("record", "steady tcp tracks")
@@ -1159,10 +1159,10 @@ def handoff_ends_after(copy: Copy, took_ns: int) -> None:
         begin = [row for row in copy.rows("handoff_start", host) if row < end][-1]
         early = copy.events.time_ns[begin] + took_ns
         if copy.events.time_ns[end] > early and own(copy, host, begin)[1] == end:
-            told = copy.events.time_ns[end]
+            end_ns = copy.events.time_ns[end]
             copy.shift(end, early)
             for row, (time, quantity) in enumerate(copy.samples.each("time_ns", "quantity")):
-                if early < time <= told and quantity in ("skip", "bodies"):
+                if early < time <= end_ns and quantity in ("skip", "bodies"):
                     copy.samples.time_ns[row] = early
             return copy.samples.sort("time_ns")
     raise AssertionError("no handoff of this kind")
@@ -1183,7 +1183,7 @@ def a_handoff_without_a_word_over_the_wire(copy: Copy) -> None:
 def joins_as_soon_as_it_is_asked(copy: Copy) -> None:
     plans = expectations_of(read_source(copy.path / "scenario.yaml")).hosts
     row = copy.first("join")
-    copy.shift(row, plans[int(copy.events.node[row][1:])].asked[0][0] + 1)
+    copy.shift(row, plans[int(copy.events.node[row][1:])].requests[0][0] + 1)
 
 
 # --- what is empty, and what events take
@@ -1210,13 +1210,13 @@ def a_host_that_is_down_keeps_its_rbuffer(copy: Copy) -> None:
 
 def over_wires(copy: Copy, kind: str, number: int) -> None:
     """So many messages fewer of that class, in counters and totals: the first ones."""
-    found, wired = copy.counters["by_message_type"]["wired"][kind], copy.counters["wired"]
-    each = found["bytes"] // found["count"]
+    counts, wired = copy.counters["by_message_type"]["wired"][kind], copy.counters["wired"]
+    each = counts["bytes"] // counts["count"]
     size = wired["bytes"] - sum(one["bytes"] for one in copy.counters["by_message_type"]["wired"].values())
     around = size // wired["sent"]
-    found["count"] -= number
+    counts["count"] -= number
     for name in ("bytes", "control_bytes"):
-        found[name] -= number * each
+        counts[name] -= number * each
     for name in ("sent", "delivered"):
         wired[name] -= number
     wired["bytes"] -= number * (each + around)
@@ -1253,8 +1253,8 @@ def test_what_happened_takes_messages_of_each_class(kinds: str, runs: Runs) -> N
     side, *names = kinds.replace(" and ", " ").split()
     for name in names:
         counters["by_message_type"][side].pop(name, None)
-    found = needed_problem(events, samples, counters, True, plan)
-    assert found is not None and found.startswith(f"{kinds}: 0 were sent")
+    problem = needed_problem(events, samples, counters, True, plan)
+    assert problem is not None and problem.startswith(f"{kinds}: 0 were sent")
 
 
 # --- who is given up, and what follows
@@ -1291,13 +1291,13 @@ def down_for_long_and_never_given_up(copy: Copy) -> None:
 def causes(copy: Copy) -> dict[str, set[str]]:
     """Map each message to those that its sender had broadcast or delivered before."""
     known: dict[str, set[str]] = {}
-    found: dict[str, set[str]] = {}
+    causes_of: dict[str, set[str]] = {}
     for event, node, message in copy.events.each("event", "node", "message"):
         if event == "broadcast":
-            found[message] = set(known.get(node, ()))
+            causes_of[message] = set(known.get(node, ()))
         if event in ("broadcast", "deliver"):
-            known.setdefault(node, set()).update({message}, found[message])
-    return found
+            known.setdefault(node, set()).update({message}, causes_of[message])
+    return causes_of
 
 
 @edit("record", "steady silent expiring")

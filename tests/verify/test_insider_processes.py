@@ -166,7 +166,7 @@ def suspicions_are_left_out(copy: Copy) -> None:
 @edit("record", "does not suspect p0 at 2 t.u., although the scenario plans that mistake", "mistaken")
 def a_planned_mistake_is_left_out(copy: Copy) -> None:
     rows = copy.rows("suspect", "p1") + copy.rows("trust", "p1")
-    copy.remove(*(row for row in rows if copy.events.said(row)["process"] == "p0"))
+    copy.remove(*(row for row in rows if copy.events.detail_of(row)["process"] == "p0"))
 
 
 @edit("record", "suspects p2, which has not crashed", "reliable bundling")
@@ -363,7 +363,7 @@ def a_completion_at_its_event(copy: Copy) -> None:
 
 def completed_at(copy: Copy, row: int, at_ns: int) -> None:
     """The source knows it then, and says so as much later as before."""
-    copy.events.time_ns[row] += at_ns - copy.events.said(row)["at_ns"]
+    copy.events.time_ns[row] += at_ns - copy.events.detail_of(row)["at_ns"]
     copy.events.say(row, at_ns=at_ns)
     copy.events.sort("time_ns")
 
@@ -379,7 +379,7 @@ def a_completion_in_less_than_two_ways(copy: Copy) -> None:
 def a_completion_right_after_the_last_delivery(copy: Copy) -> None:
     row = copy.last("complete")
     last = copy.events.where(event="deliver", message=copy.events.message[row])[-1]
-    waited_ns = copy.events.time_ns[row] - copy.events.said(row)["at_ns"]
+    waited_ns = copy.events.time_ns[row] - copy.events.detail_of(row)["at_ns"]
     completed_at(copy, row, copy.events.time_ns[last] + 1 - waited_ns)
 
 

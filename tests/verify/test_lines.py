@@ -75,7 +75,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 def test_as_they_were_recorded_none_has_an_edited_record(runs: Runs) -> None:
     assert {overall(verify_run(runs[name])) for name in ("flood", "told", "nodes")} == {"valid"}
     assert verify_run(runs["reports"])["record"].answer == "valid"
-    assert [check for check, told in verify_run(runs["bug"]).items() if told.answer == "violated"] == ["fifo_order"]
+    assert [check for check, verdict in verify_run(runs["bug"]).items() if verdict.answer == "violated"] == [
+        "fifo_order"
+    ]
 
 
 edit = Edits()
@@ -91,21 +93,21 @@ def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> N
 def lines_with(copy: Copy, key: str, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """All lines that do, or tell of, that: their rows, and what they say."""
     for row, line in enumerate(copy.lines.line):
-        told = json.loads(line)
-        if told.get(key) == kind:
-            yield row, told
+        content = json.loads(line)
+        if content.get(key) == kind:
+            yield row, content
 
 
-def changed(copy: Copy, key: str, kind: str, **values: Any) -> None:
+def change(copy: Copy, key: str, kind: str, **values: Any) -> None:
     """These lines say this as well, or instead of what they say under the same keys."""
-    for row, told in lines_with(copy, key, kind):
-        copy.lines.line[row] = json.dumps(told | values)
+    for row, content in lines_with(copy, key, kind):
+        copy.lines.line[row] = json.dumps(content | values)
 
 
-def replaced(copy: Copy, key: str, kind: str, **values: Any) -> None:
+def replace(copy: Copy, key: str, kind: str, **values: Any) -> None:
     """These lines say nothing but this, and when."""
-    for row, told in lines_with(copy, key, kind):
-        copy.lines.line[row] = json.dumps(values | ({"t": told["t"]} if "t" in told else {}))
+    for row, content in lines_with(copy, key, kind):
+        copy.lines.line[row] = json.dumps(values | ({"t": content["t"]} if "t" in content else {}))
 
 
 @edit("of deliver", "bug")
@@ -122,17 +124,17 @@ def deliveries_name_the_messages_that_the_order_wants(copy: Copy) -> None:
 
 @edit("of deliver", "flood nodes")
 def programs_said_other_messages(copy: Copy) -> None:
-    changed(copy, "do", "deliver", id=[9, 99])
+    change(copy, "do", "deliver", id=[9, 99])
 
 
 @edit("of broadcast", "flood nodes")
 def programs_were_told_of_other_broadcasts(copy: Copy) -> None:
-    changed(copy, "ev", "broadcast", id=[0, 500])
+    change(copy, "ev", "broadcast", id=[0, 500])
 
 
 @edit("of join", "flood")
 def programs_joined_in_another_session(copy: Copy) -> None:
-    changed(copy, "do", "joined", session=7)
+    change(copy, "do", "joined", session=7)
 
 
 @edit("ending with `done`", "flood nodes")
@@ -142,8 +144,8 @@ def programs_were_told_nothing(copy: Copy) -> None:
 
 @edit("ending with `done`", "flood nodes")
 def programs_said_nothing_but_deliver(copy: Copy) -> None:
-    said = copy.lines.where(said=True)
-    copy.lines.remove(row for row in said if json.loads(copy.lines.line[row])["do"] != "deliver")
+    rows = copy.lines.where(said=True)
+    copy.lines.remove(row for row in rows if json.loads(copy.lines.line[row])["do"] != "deliver")
 
 
 @edit("starts 0 times, expected 1", "flood")
@@ -161,13 +163,13 @@ def a_program_that_is_down_is_told_something(copy: Copy) -> None:
     row = copy.first("crash")
     now_ns, node = copy.events.time_ns[row] + 1000, copy.events.node[row]
     place = next(row for row, time in enumerate(copy.lines.time_ns) if time > now_ns)
-    for said, line in ((True, '{"do": "done"}'), (False, '{"ev": "timer", "t": 1, "name": "tick"}')):
-        copy.lines.insert(place, time_ns=now_ns, node=node, life=1, said=said, line=line)
+    for is_action, line in ((True, '{"do": "done"}'), (False, '{"ev": "timer", "t": 1, "name": "tick"}')):
+        copy.lines.insert(place, time_ns=now_ns, node=node, life=1, said=is_action, line=line)
 
 
 @edit("of recover", "flood")
 def a_recovery_is_not_told(copy: Copy) -> None:
-    changed(copy, "ev", "recover", ev="timer", name="tick")
+    change(copy, "ev", "recover", ev="timer", name="tick")
 
 
 @edit("messages that were sent or never left", "nodes")
@@ -187,58 +189,58 @@ def bytes_that_nobody_sent(copy: Copy) -> None:
 @edit("bytes", "flood")
 def frames_of_another_size_than_programs_say(copy: Copy) -> None:
     for action in ("send", "broadcast"):
-        changed(copy, "do", action, bytes=7, payload_bytes=0)
+        change(copy, "do", action, bytes=7, payload_bytes=0)
 
 
 @edit("frames", "flood")
 def frames_that_no_program_asked_for(copy: Copy) -> None:
     for action in ("send", "broadcast"):
-        replaced(copy, "do", action, do="log", text="")
+        replace(copy, "do", action, do="log", text="")
 
 
 @edit("frames are reported to nodes", "flood")
 def frames_that_no_program_was_told_of(copy: Copy) -> None:
-    replaced(copy, "ev", "receive", ev="timer", name="tick")
+    replace(copy, "ev", "receive", ev="timer", name="tick")
 
 
 @edit("messages from other stations are reported to stations", "flood")
 def messages_over_wires_that_no_station_was_told_of(copy: Copy) -> None:
-    replaced(copy, "ev", "wire", ev="timer", name="tick")
+    replace(copy, "ev", "wire", ev="timer", name="tick")
 
 
 @edit("expected an event from docs/guide/programs.md", "flood nodes")
 def programs_were_told_something_that_is_no_event(copy: Copy) -> None:
-    changed(copy, "ev", "receive", ev="thunder")
+    change(copy, "ev", "receive", ev="thunder")
 
 
 @edit("expected an event from docs/guide/programs.md", "flood")
 def an_event_has_a_key_that_no_event_has(copy: Copy) -> None:
-    changed(copy, "ev", "timer", weather="fair")
+    change(copy, "ev", "timer", weather="fair")
 
 
 @edit("expected an action from docs/guide/programs.md", "flood nodes")
 def programs_did_something_that_is_no_action(copy: Copy) -> None:
-    changed(copy, "do", "broadcast" if "s0" in copy.lines.node else "send", do="dance")
+    change(copy, "do", "broadcast" if "s0" in copy.lines.node else "send", do="dance")
 
 
 @edit("a timer that is running", "flood")
 def a_timer_of_another_name_was_told(copy: Copy) -> None:
-    changed(copy, "ev", "timer", name="tock")
+    change(copy, "ev", "timer", name="tock")
 
 
 @edit("a timer that is running", "flood")
 def nobody_had_set_a_timer(copy: Copy) -> None:
-    replaced(copy, "do", "timer", do="log", text="")
+    replace(copy, "do", "timer", do="log", text="")
 
 
 @edit("a timer due at this time", "flood")
 def timers_come_before_they_are_due(copy: Copy) -> None:
-    changed(copy, "do", "timer", between_ns=[10**9, 10**9])
+    change(copy, "do", "timer", between_ns=[10**9, 10**9])
 
 
 @edit("due at", "flood")
 def timers_were_due_long_before(copy: Copy) -> None:
-    changed(copy, "do", "timer", between_ns=[1, 2])
+    change(copy, "do", "timer", between_ns=[1, 2])
 
 
 TOCK = '{"do": "timer", "name": "tock", "after_ns": 1000}'
@@ -256,12 +258,12 @@ def the_last_timer_is_not_told(copy: Copy) -> None:
 
 @edit("reports of handoff", "reports")
 def a_program_opened_another_session(copy: Copy) -> None:
-    changed(copy, "do", "session_opened", session=77)
+    change(copy, "do", "session_opened", session=77)
 
 
 @edit("reports of handoff_end", "reports")
 def a_program_confirmed_nothing(copy: Copy) -> None:
-    replaced(copy, "do", "session_confirmed", do="log", text="")
+    replace(copy, "do", "session_confirmed", do="log", text="")
 
 
 @edit("of handoff_start", "reports")
@@ -282,13 +284,13 @@ def a_host_that_is_not_there_expired(copy: Copy) -> None:
 
 @edit("to leave, but it is out", "reports")
 def a_host_that_is_not_a_member_is_asked_to_leave(copy: Copy) -> None:
-    changed(copy, "ev", "join", ev="leave")
+    change(copy, "ev", "join", ev="leave")
 
 
 @edit("but it requested no such frame", "flood nodes")
 def a_program_is_told_of_a_frame_without_a_tag(copy: Copy) -> None:
-    row, told = next(lines_with(copy, "ev", "receive"))
-    copy.lines.line[row] = json.dumps({"ev": "sent", "t": told["t"], "tag": 5})
+    row, content = next(lines_with(copy, "ev", "receive"))
+    copy.lines.line[row] = json.dumps({"ev": "sent", "t": content["t"], "tag": 5})
 
 
 @edit("has not settled according to its last report, but the run is at rest", "flood")
@@ -317,23 +319,23 @@ def no_station_serves_a_member(copy: Copy) -> None:
 def a_frame_was_dropped_that_is_not_counted(copy: Copy) -> None:
     """Each frame has a tag, and a timer becomes the news of one."""
     for action in ("send", "broadcast"):
-        changed(copy, "do", action, tag=5)
-    *_, (row, told) = lines_with(copy, "ev", "timer")
-    copy.lines.line[row] = json.dumps({"ev": "dropped", "t": told["t"], "tag": 5})
+        change(copy, "do", action, tag=5)
+    *_, (row, content) = lines_with(copy, "ev", "timer")
+    copy.lines.line[row] = json.dumps({"ev": "dropped", "t": content["t"], "tag": 5})
 
 
 @edit("lines of refused", "flood")
 def a_broadcast_was_refused_that_was_made(copy: Copy) -> None:
-    told = [json.loads(line).get("ev") for line in copy.lines.line]
+    events = [json.loads(line).get("ev") for line in copy.lines.line]
     row = next(
         row
-        for row, event in enumerate(told)
-        if event == "broadcast" and (copy.lines.node[row], copy.lines.time_ns[row]) in made(copy)
+        for row, event in enumerate(events)
+        if event == "broadcast" and (copy.lines.node[row], copy.lines.time_ns[row]) in broadcasts_of(copy)
     )
     one_action_more(copy, '{"do": "refuse"}', row + 1)
 
 
-def made(copy: Copy) -> set[tuple[str, int]]:
+def broadcasts_of(copy: Copy) -> set[tuple[str, int]]:
     return {(copy.events.node[row], copy.events.time_ns[row]) for row in copy.rows("broadcast")}
 
 
@@ -357,13 +359,13 @@ for words, names, how in (
     ("that message is", "flood", {"kind": "wire", "message": ["nothing at all"]}),
     ("that message is", "nodes", {"kind": "receive", "from": 77}),
 ):
-    edit.add(f"told {how}", words, names, partial(changed, key="ev", **how))
+    edit.add(f"told {how}", words, names, partial(change, key="ev", **how))
 
 
 @edit("that message is", "flood nodes")
 def programs_sent_to_another_node(copy: Copy) -> None:
-    for row, told in lines_with(copy, "do", "send"):
-        retold(copy, row, to=(told["to"] + 1) % 3)
+    for row, content in lines_with(copy, "do", "send"):
+        retold(copy, row, to=(content["to"] + 1) % 3)
 
 
 FAILS = """
@@ -422,9 +424,9 @@ def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
 def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
     last: dict[tuple[str, int], Any] = {}
     for row in of_event(copy, "receive", "h"):
-        told = json.loads(copy.lines.line[row])
-        key = copy.lines.node[row], told["from"]
-        if last.setdefault(key, told["message"]) != told["message"]:
+        content = json.loads(copy.lines.line[row])
+        key = copy.lines.node[row], content["from"]
+        if last.setdefault(key, content["message"]) != content["message"]:
             return retold(copy, row, message=last[key])
     raise AssertionError("all are the same")
 
@@ -447,8 +449,8 @@ def frame_of(copy: Copy, row: int) -> dict[str, Any]:
 
 @edit("sent it to that one node by then", "told")
 def what_was_sent_to_one_was_sent_to_all(copy: Copy) -> None:
-    for row, told in lines_with(copy, "do", "send"):
-        copy.lines.line[row] = json.dumps({key: told[key] for key in told if key != "to"} | {"do": "broadcast"})
+    for row, content in lines_with(copy, "do", "send"):
+        copy.lines.line[row] = json.dumps({key: content[key] for key in content if key != "to"} | {"do": "broadcast"})
 
 
 @edit("sent it to all nodes by then", "lossy")
@@ -457,13 +459,13 @@ def what_was_sent_to_all_was_sent_to_one(copy: Copy) -> None:
     messages = copy.messages
     there: dict[tuple[str, str], list[int]] = {}
     for row in messages.where(medium="radio"):
-        there.setdefault((messages.sender[row], json.dumps(messages.said(row)["says"])), []).append(row)
-    for row, told in lines_with(copy, "do", "broadcast"):
-        pairs = there.get((copy.lines.node[row], json.dumps(told["message"])), [])
+        there.setdefault((messages.sender[row], json.dumps(messages.detail_of(row)["says"])), []).append(row)
+    for row, content in lines_with(copy, "do", "broadcast"):
+        pairs = there.get((copy.lines.node[row], json.dumps(content["message"])), [])
         heard = {messages.receiver[pair] for pair in pairs if messages.fate[pair] == "received"}
         heard = {name for name in heard if name[0] == "h"}  # stations ignore it
         if len(pairs) > 1 and len(heard) < 2:
-            copy.lines.line[row] = json.dumps(told | {"do": "send", "to": int("".join(heard)[1:] or 0)})
+            copy.lines.line[row] = json.dumps(content | {"do": "send", "to": int("".join(heard)[1:] or 0)})
             return
     raise AssertionError
 
@@ -472,13 +474,13 @@ def what_was_sent_to_all_was_sent_to_one(copy: Copy) -> None:
 def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
     """It is told of the next one from the same process instead, which is in transit then."""
     table, sent = copy.lines, {}
-    for row, told in lines_with(copy, "do", "send"):
-        sent[table.node[row], f"p{told['to']}", json.dumps(told["message"])] = table.time_ns[row]
+    for row, content in lines_with(copy, "do", "send"):
+        sent[table.node[row], f"p{content['to']}", json.dumps(content["message"])] = table.time_ns[row]
     rows: dict[tuple[str, str], list[int]] = {}
-    for row, told in lines_with(copy, "ev", "receive"):
-        rows.setdefault((f"p{told['from']}", table.node[row]), []).append(row)
-    for way, found in rows.items():
-        for one, other in pairwise(found):
+    for row, content in lines_with(copy, "ev", "receive"):
+        rows.setdefault((f"p{content['from']}", table.node[row]), []).append(row)
+    for way, pair_rows in rows.items():
+        for one, other in pairwise(pair_rows):
             messages = [json.loads(table.line[row])["message"] for row in (one, other)]
             if sent[(*way, json.dumps(messages[1]))] < table.time_ns[one]:
                 retold(copy, one, message=messages[1])
@@ -490,7 +492,7 @@ def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
 def a_frame_has_words_of_nobody(copy: Copy) -> None:
     table = copy.messages
     row = [row for row in table.where(fate="random") if "have" in table.detail[row]][3]
-    table.say(row, says=[*table.said(row)["says"], [99, 99]])
+    table.say(row, says=[*table.detail_of(row)["says"], [99, 99]])
 
 
 @edit("but its content is of kind", "told")

@@ -60,9 +60,9 @@ def lose(copy: Copy, rows: list[int]) -> None:
                 copy.frames.fate[row] = "random"
         renew(copy)
         return
-    for told in (radio, radio["addressed"]):
-        told["received"] -= len(keys)
-        told["lost"]["random"] += len(keys)
+    for counters in (radio, radio["addressed"]):
+        counters["received"] -= len(keys)
+        counters["lost"]["random"] += len(keys)
 
 
 @edit("record", "disk only_messages")
@@ -153,7 +153,7 @@ def a_leave_waits_in_a_station(copy: Copy) -> None:
 
 @edit("record", "disk only_messages vcube")
 def a_host_names_a_session_that_never_was(copy: Copy) -> None:
-    asked = [row for row in of_kind(copy, "Req1", medium="wired") if not copy.messages.said(row)["join"]]
+    asked = [row for row in of_kind(copy, "Req1", medium="wired") if not copy.messages.detail_of(row)["join"]]
     for row in of_kind(copy, "Init") + asked:
         copy.messages.say(row, lc=0, nxt=0)
 
@@ -185,7 +185,7 @@ def other_stations_answered_for_another_host(copy: Copy) -> None:
 @edit("record", "disk only_messages")
 def listed_before_its_broadcast(copy: Copy) -> None:
     rows = of_kind(copy, "Rsp1", medium="wired")
-    row, names = next((row, names) for row in rows if (names := copy.messages.said(row)["undelivered"]))
+    row, names = next((row, names) for row in rows if (names := copy.messages.detail_of(row)["undelivered"]))
     copy.messages.say(row, undelivered=[last_name(copy), *names[1:]])
 
 
@@ -193,20 +193,20 @@ def listed_before_its_broadcast(copy: Copy) -> None:
 def recovered_from_nowhere(copy: Copy) -> None:
     name = copy.events.message[copy.first("broadcast")]
     for row in of_kind(copy, "Rsp2", medium="wired"):
-        copy.messages.say(row, bodies=[name] * len(copy.messages.said(row)["bodies"]))
+        copy.messages.say(row, bodies=[name] * len(copy.messages.detail_of(row)["bodies"]))
 
 
 @edit("record", "disk only_messages vcube")
 def acknowledged_before_its_broadcast(copy: Copy) -> None:
     for row in of_kind(copy, "AckC"):
-        told = copy.messages.said(row)["seq_h"]
-        copy.messages.say(row, seq_h={host: number + 90 for host, number in told.items()})
+        number_of = copy.messages.detail_of(row)["seq_h"]
+        copy.messages.say(row, seq_h={host: number + 90 for host, number in number_of.items()})
 
 
 # --- what hosts do
 
 
-def heard(copy: Copy, station: str, host: str, *kinds: str) -> list[int]:
+def receptions(copy: Copy, station: str, host: str, *kinds: str) -> list[int]:
     """When the host has received a message of these kinds."""
     table = copy.optional.get("frames", copy.optional.get("messages"))
     assert table is not None
@@ -225,7 +225,7 @@ def last_of(copy: Copy, row: int) -> int:
 def a_host_joins_with_a_challenge(copy: Copy) -> None:
     for row in copy.rows("join"):
         host, station, now_ns = copy.events.at(row, "node", "station", "time_ns")
-        early = [at for at in heard(copy, station, host, "Chal") if last_of(copy, row) < at < now_ns]
+        early = [at for at in receptions(copy, station, host, "Chal") if last_of(copy, row) < at < now_ns]
         if early:
             return copy.shift(row, early[0])
     raise AssertionError
@@ -237,7 +237,7 @@ def a_delivery_with_an_acknowledgement(copy: Copy) -> None:
         host, station, now_ns = copy.events.at(row, "node", "station", "time_ns")
         sent = copy.events.time_ns[copy.events.message.index(copy.events.message[row])]
         late = max(last_of(copy, row), sent + 13_000_000)
-        early = [at for at in heard(copy, station, host, "AckC") if late < at < now_ns - 1_000_000]
+        early = [at for at in receptions(copy, station, host, "AckC") if late < at < now_ns - 1_000_000]
         if early:
             return copy.shift(row, early[0])
     raise AssertionError

@@ -40,9 +40,9 @@ def radio(copy: Copy, *fates: str) -> list[int]:
 
 def fewer_lost_at_random(copy: Copy, count: int) -> None:
     """So many pairs were not within reach."""
-    for told in (copy.counters["radio"], copy.counters["radio"]["addressed"]):
-        told["lost"]["random"] -= count
-        told["pairs_in_range"] -= count
+    for counters in (copy.counters["radio"], copy.counters["radio"]["addressed"]):
+        counters["lost"]["random"] -= count
+        counters["pairs_in_range"] -= count
     for row, quantity in enumerate(copy.samples.quantity):
         if quantity.endswith("pairs_random"):
             copy.samples.value[row] = max(0.0, copy.samples.value[row] - count)

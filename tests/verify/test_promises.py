@@ -76,8 +76,12 @@ def test_a_manifest_that_promises_something_else(network: str, key: str, runs: R
     copy.save()
     with pytest.raises(RunError, match=r"manifest\.json: damaged: ") as refusal:
         verify_run(copy.path)
-    said = str(refusal.value)
-    assert f"damaged: {key} is " in said and "but scenario.yaml gives" in said and len(said.splitlines()) == 1
+    complaint = str(refusal.value)
+    assert (
+        f"damaged: {key} is " in complaint
+        and "but scenario.yaml gives" in complaint
+        and len(complaint.splitlines()) == 1
+    )
     result = CliRunner().invoke(app, ["verify", str(copy.path)])
     assert result.exit_code == 2 and len(result.output.splitlines()) == 1
 

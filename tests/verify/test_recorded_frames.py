@@ -21,7 +21,7 @@ from mobilenet.verify import verify_run
 from tests.conftest import SCENARIOS
 
 from .damage import Copy, Edits, Runs, Table, verdicts_after
-from .on_air_worlds import MOVING, WORLDS, accused, as_text, draw, record
+from .on_air_worlds import MOVING, WORLDS, accusations, as_text, draw, record
 from .test_insider import tracks_in
 
 DRAWN = 30
@@ -32,7 +32,7 @@ RUNS = WORLDS
 def test_drawn_runs_are_not_accused(seed: int, tmp_path: Path) -> None:
     record(draw(seed), tmp_path / "run")
     verdicts = verify_run(tmp_path / "run")
-    assert not accused(verdicts)
+    assert not accusations(verdicts)
     assert verdicts == verdicts_of(tmp_path / "run")  # of the columns in memory
 
 
@@ -54,12 +54,12 @@ SHIPPED = {
 def test_shipped_runs_are_not_accused(name: str, tmp_path: Path) -> None:
     overrides = [*SHIPPED[name], *RECORDED]
     mobilenet.run(SCENARIOS / name, out=tmp_path / "run", overrides=overrides, allow_code=True)
-    assert not accused(verify_run(tmp_path / "run"))
+    assert not accusations(verify_run(tmp_path / "run"))
 
 
 def test_tracks_are_not_accused(tmp_path: Path) -> None:
     mobilenet.run(tracks_in(tmp_path), out=tmp_path / "run", overrides=RECORDED)
-    assert not accused(verify_run(tmp_path / "run"))
+    assert not accusations(verify_run(tmp_path / "run"))
 
 
 # --- edits
@@ -76,10 +76,10 @@ def renew(copy: Copy) -> None:
     """Counters and running totals of pairs as the rows of frames have them."""
     frames, radio = copy.frames, copy.counters["radio"]
     rows = list(frames.each("end_ns", "fate", "addressed"))
-    for told, chosen in ((radio, rows), (radio["addressed"], [row for row in rows if row[2]])):
+    for counters, chosen in ((radio, rows), (radio["addressed"], [row for row in rows if row[2]])):
         fates = Counter(fate for _, fate, _ in chosen)
-        told["pairs_in_range"], told["received"] = len(chosen), fates["received"]
-        told["lost"] = {name: fates[name] for name in told["lost"]}
+        counters["pairs_in_range"], counters["received"] = len(chosen), fates["received"]
+        counters["lost"] = {name: fates[name] for name in counters["lost"]}
     for row, quantity in enumerate(copy.samples.quantity):
         prefix, _, fate = quantity.rpartition("pairs_")
         if prefix in ("", "addressed_") and quantity != fate:
@@ -428,7 +428,7 @@ def bit_errors_of_a_strong_frame(copy: Copy) -> None:
 # --- messages
 
 
-def wired(copy: Copy) -> list[int]:
+def wired_rows(copy: Copy) -> list[int]:
     return copy.messages.where(medium="wired")
 
 
@@ -462,44 +462,44 @@ def no_time_of_arrival(copy: Copy) -> None:
 
 @edit("record", "cut")
 def a_mended_wire_is_slow(copy: Copy) -> None:
-    row = wired(copy)[-1]
+    row = wired_rows(copy)[-1]
     assert copy.messages.send_ns[row] > 4 * 10**9
     copy.messages.receive_ns[row] += 100_000
 
 
 @edit("record", "only_messages tcp cut")
 def a_wire_that_is_too_fast(copy: Copy) -> None:
-    row = next(row for row in wired(copy)[10:] if copy.messages.fate[row] == "received")
+    row = next(row for row in wired_rows(copy)[10:] if copy.messages.fate[row] == "received")
     copy.messages.receive_ns[row] -= 1_000_000
 
 
 @edit("record", "only_messages disk tcp")
 def a_wire_that_is_slow(copy: Copy) -> None:
-    copy.messages.receive_ns[wired(copy)[10]] += 1
+    copy.messages.receive_ns[wired_rows(copy)[10]] += 1
 
 
 @edit("record", "only_messages")
 def a_message_lost_on_a_whole_wire(copy: Copy) -> None:
-    copy.messages.change(wired(copy)[10], fate="link_cut", receive_ns=None)
+    copy.messages.change(wired_rows(copy)[10], fate="link_cut", receive_ns=None)
 
 
 @edit("record", "only_messages")
 def a_host_with_a_wire(copy: Copy) -> None:
-    copy.messages.sender[wired(copy)[0]] = "h0"
+    copy.messages.sender[wired_rows(copy)[0]] = "h0"
 
 
 @edit("conservation", "only_messages disk")
 def a_message_on_a_wire_removed(copy: Copy) -> None:
-    copy.messages.remove(wired(copy)[-1:])
+    copy.messages.remove(wired_rows(copy)[-1:])
 
 
 @edit("conservation", "only_messages")
 def messages_that_were_never_sent(copy: Copy) -> None:
     """As long as those that they are in the place of."""
-    messages, said = copy.messages, json.dumps({"seq_h": {str(host): 0 for host in range(10)}})
+    messages, detail = copy.messages, json.dumps({"seq_h": {str(host): 0 for host in range(10)}})
     for row, (kind, size) in enumerate(messages.each("kind", "size_bytes")):
         if kind == "AppSh" and size == 4 + 10 * (4 + 8):
-            messages.change(row, kind="AckC", detail=said, message=None)
+            messages.change(row, kind="AckC", detail=detail, message=None)
 
 
 @edit("record", "only_messages disk")
@@ -668,13 +668,15 @@ def test_plug_ins_that_send_in_every_way_are_not_accused(chatter: Runs) -> None:
         copy = json.loads((path / "counters.json").read_text())
         assert copy["rows"]["events"]["expire"] > 20 and copy["radio"]["frames"] > 200
         assert (copy["radio"]["mac_acks"] > 50) == (name != "acking")
-        assert not accused(verify_run(path)), name
+        assert not accusations(verify_run(path)), name
 
 
 @pytest.mark.parametrize("name", ["disk", "power", "acking"])
 def test_a_silence_that_a_plug_in_did_not_have(name: str, chatter: Runs, tmp_path: Path) -> None:
-    found = accused(verdicts_after(chatter[name], tmp_path / "edited", lambda copy: expire_after(copy, 0.25)))
-    assert "record" in found
+    explanations = accusations(
+        verdicts_after(chatter[name], tmp_path / "edited", lambda copy: expire_after(copy, 0.25))
+    )
+    assert "record" in explanations
 
 
 # --- running totals
@@ -761,7 +763,7 @@ def locked_on_none_of_two(copy: Copy) -> None:
 # --- interference
 
 
-def disturbed(copy: Copy, *fates: str) -> list[int]:
+def overlapping_frames(copy: Copy, *fates: str) -> list[int]:
     """Frames with an SINR at a station that overlap for a long time with another frame there."""
     frames, sinr = copy.frames, copy.links.sinr_db
     rows = [row for row in with_fate(copy, *fates) if frames.receiver[row][0] == "s" and sinr[row] == sinr[row]]
@@ -783,7 +785,7 @@ def silence_db(copy: Copy) -> float:
 @edit("record", "crowd")
 def an_sinr_of_silence_beside_another_frame(copy: Copy) -> None:
     links = copy.links
-    row = disturbed(copy, "collision", "received")[-1]
+    row = overlapping_frames(copy, "collision", "received")[-1]
     links.sinr_db[row] = links.power_dbm[row] + silence_db(copy)
 
 
@@ -796,4 +798,4 @@ def broken_by_interference_in_silence(copy: Copy) -> None:
 
 @edit("record", "crowd")
 def an_sinr_far_below_all_interference(copy: Copy) -> None:
-    copy.links.sinr_db[disturbed(copy, "collision", "received")[0]] = -40.0
+    copy.links.sinr_db[overlapping_frames(copy, "collision", "received")[0]] = -40.0

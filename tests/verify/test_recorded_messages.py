@@ -49,7 +49,7 @@ def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> N
 @edit("record", "silent disk")
 def a_list_is_shorter(copy: Copy) -> None:
     for row in copy.messages.where(kind="Rsp1"):
-        copy.messages.say(row, undelivered=copy.messages.said(row)["undelivered"][:-1])
+        copy.messages.say(row, undelivered=copy.messages.detail_of(row)["undelivered"][:-1])
 
 
 @edit("record", "silent disk")
@@ -81,9 +81,9 @@ def later_sessions(copy: Copy) -> list[int]:
     gaps = {events.at(row, "node", "time_ns") for row in copy.rows("gap")}
     first = {node: min(at_ns for who, at_ns in gaps if who == node) for node, _ in gaps}
     ends = [row for row in copy.rows("handoff_end") if events.time_ns[row] > first.get(events.node[row], 2**62)]
-    found = [row for row in ends if events.at(row, "node", "time_ns") not in gaps]
-    assert found
-    return found
+    rows = [row for row in ends if events.at(row, "node", "time_ns") not in gaps]
+    assert rows
+    return rows
 
 
 @edit("gaps", "silent")

@@ -58,9 +58,9 @@ def _fact(copy: Copy) -> str:
 def test_every_edit_is_found(edit: object, whole: Path, tmp_path: Path) -> None:
     assert callable(edit)
     copy = Copy(whole, tmp_path / "copy")
-    found = edit(copy)
+    expectation = edit(copy)
     copy.save()
-    assert (difference(copy.path) or "").startswith(found)
+    assert (difference(copy.path) or "").startswith(expectation)
 
 
 def test_the_command_calls_it_violated(whole: Path, tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_the_command_calls_it_violated(whole: Path, tmp_path: Path) -> None:
     _late(copy)
     copy.save()
     assert overall(verify_run(copy.path)) == "valid"
-    told = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat"])
-    assert told.exit_code == 1 and "the repeated run differs: messages: row" in told.output
+    result = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat"])
+    assert result.exit_code == 1 and "the repeated run differs: messages: row" in result.output
 
 
 def test_a_run_of_processes_is_repeated(tmp_path: Path) -> None:

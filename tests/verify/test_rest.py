@@ -63,15 +63,15 @@ def test_shipped_scenarios_have_time_enough_to_be_held_to_their_promise(name: st
     ],
 )
 def test_why_rest_is_not_promised(changes: tuple[str, ...], why: str) -> None:
-    found = rest(static(*changes))
-    assert found.within_s is None and found.because is not None and why in found.because
+    promise = rest(static(*changes))
+    assert promise.within_s is None and promise.because is not None and why in promise.because
 
 
 def test_the_promise_follows_the_heartbeat_the_absences_and_tcp_s_longest_timeout() -> None:
     def within_s(*changes: str) -> float:
-        found = rest(static(*changes)).within_s
-        assert found is not None
-        return found
+        limit_s = rest(static(*changes)).within_s
+        assert limit_s is not None
+        return limit_s
 
     assert within_s("protocol.heartbeat_s=4") > within_s() + 20
     assert within_s("wireless.loss=0.2") > within_s() + 20
@@ -198,15 +198,15 @@ NO_BOUND = [
 
 @pytest.mark.parametrize(("text", "changes", "needed_s"), NEEDED)
 def test_the_promise_counts_what_windows_let_through(text: str, changes: tuple[str, ...], needed_s: float) -> None:
-    within_s = rest(Scenario.from_text(text).changed(list(changes))).within_s
+    within_s = rest(Scenario.from_text(text).with_changes(list(changes))).within_s
     assert within_s is not None and within_s > needed_s
 
 
 @pytest.mark.parametrize(("text", "changes", "why"), NO_BOUND)
 def test_where_a_backlog_has_no_bound_rest_is_not_promised(text: str, changes: tuple[str, ...], why: str) -> None:
     assert rest(Scenario.from_text(text)).within_s is not None
-    found = rest(Scenario.from_text(text).changed(list(changes)))
-    assert found.within_s is None and found.because is not None and why in found.because
+    promise = rest(Scenario.from_text(text).with_changes(list(changes)))
+    assert promise.within_s is None and promise.because is not None and why in promise.because
 
 
 def test_what_waits_for_a_window() -> None:
@@ -221,7 +221,7 @@ def test_a_scenario_far_below_its_windows_is_promised_what_it_was() -> None:
     for text in (TWO_CELLS, OVER_TCP):
         plain = rest(Scenario.from_text(text)).within_s
         wider = "protocol.window=1000" if text is TWO_CELLS else "protocol.tcp.messages_in_flight=1000"
-        assert plain is not None and rest(Scenario.from_text(text).changed([wider])).within_s == pytest.approx(
+        assert plain is not None and rest(Scenario.from_text(text).with_changes([wider])).within_s == pytest.approx(
             plain, abs=9
         )
 
@@ -246,9 +246,9 @@ def test_the_promise_follows_the_longest_way_of_the_backbone() -> None:
 
 def test_the_promise_over_tcp_follows_its_timeouts_and_the_back_off() -> None:
     def within_s(*changes: str) -> float:
-        found = rest(static("protocol.name=tcp_flooding", *changes)).within_s
-        assert found is not None
-        return found
+        limit_s = rest(static("protocol.name=tcp_flooding", *changes)).within_s
+        assert limit_s is not None
+        return limit_s
 
     assert within_s("protocol.tcp.rto_after_lost_syn_s=10") > within_s() + 6 * 7
     seldom = "workload.interval_s=20"
@@ -290,7 +290,7 @@ def test_an_idle_network_hears_every_host_and_comes_to_rest(seed: int, rate_mbps
     events = outcome.recording.events.event
     assert outcome.quiescent and "gap" not in events and "expire" not in events
     assert events.count("join") == 150
-    heard = simulation.stations[0]._heard
+    heard = simulation.stations[0]._last_frame_ns
     assert len(heard) == 150 and min(heard.values()) > 540 * 10**9  # each of them in the last minute
 
 

@@ -39,13 +39,13 @@ def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
     gap_after_s = 0.0 if gaps else None
     reference = BroadcastJudge(events, gap_after_s, 0.0)
     reference.judge()
-    found = judge_events(Table(events), gap_after_s, 0.0, None, asked)
-    told = {check: what for check, what in reference.violations.items() if check in asked}
-    assert {check: what for check, what in found.violations.items() if check in asked} == told
+    judge = judge_events(Table(events), gap_after_s, 0.0, None, asked)
+    violations = {check: what for check, what in reference.violations.items() if check in asked}
+    assert {check: what for check, what in judge.violations.items() if check in asked} == violations
     if "delivery" in asked:
-        assert next(found.undelivered(), None) == next(reference.undelivered(), None)
-    assert found.deliveries == reference.deliveries
-    return isinstance(found, ScreenedBroadcast)
+        assert next(judge.missing_deliveries(), None) == next(reference.missing_deliveries(), None)
+    assert judge.deliveries == reference.deliveries
+    return isinstance(judge, ScreenedBroadcast)
 
 
 @pytest.mark.parametrize("gaps", [False, True])
@@ -67,14 +67,14 @@ def test_what_is_sound_and_complete_always_passes() -> None:
         events = columns(KINDS["sound"](Random(seed), False), False)
         reference = BroadcastJudge(events, None, 0.0)
         reference.judge()
-        complete = not reference.violations and next(reference.undelivered(), None) is None
+        complete = not reference.violations and next(reference.missing_deliveries(), None) is None
         assert ScreenedBroadcast(Table(events), None, 0.0, None, ASKED).passes() == complete
 
 
 # --- whole records
 
 
-def recorded(scenario: AnyScenario) -> Record:
+def record_of(scenario: AnyScenario) -> Record:
     outcome = simulate(scenario)
     recording = outcome.recording
     facts = manifest_of(scenario, outcome, 0.0, "")
@@ -94,14 +94,14 @@ PROCESSES = {
 
 def judged_both_ways(record: Record, expected: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The answers, which are the same whether anything may pass or not."""
-    found = verify(*record, expected)
+    verdicts = verify(*record, expected)
     with monkeypatch.context() as patch:
         patch.setattr(wellformed, "are_well_formed", lambda *_: False)
         patch.setattr(sampled, "last_samples", lambda *_: None)
         patch.setattr(ScreenedBroadcast, "passes", lambda _: False)
         patch.setattr(ScreenedProcesses, "passes", lambda _: False)
-        assert verify(*record, expected) == found
-    return {check: verdict.answer for check, verdict in found.items()}
+        assert verify(*record, expected) == verdicts
+    return {check: verdict.answer for check, verdict in verdicts.items()}
 
 
 def damage(draws: Random, record: Record) -> Record:
@@ -144,7 +144,7 @@ def damage(draws: Random, record: Record) -> Record:
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_of_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = recorded(ProcessScenario.from_text(PROCESSES[name]))
+    record = record_of(ProcessScenario.from_text(PROCESSES[name]))
     assert set(judged_both_ways(record, None, monkeypatch).values()) <= {"valid", "unknown"}
     counts = Counter[tuple[str, str]]()
     for seed in range(150):
@@ -155,7 +155,7 @@ def test_of_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_of_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = Scenario.from_text(SCENARIO)
-    record = recorded(scenario)
+    record = record_of(scenario)
     from mobilenet.expected.by_kind import expectations_of
 
     expects = expectations_of(scenario)
@@ -234,21 +234,21 @@ rows = st.lists(
 
 
 @given(rows)
-def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactory, found: list[Any]) -> None:
+def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactory, table_rows: list[Any]) -> None:
     from mobilenet.rundir.reader import read_coded
     from mobilenet.rundir.writer import write_table
 
-    lists = {name: [row[i] for row in found] for i, name in enumerate(EventLog.COLUMNS)}
+    lists = {name: [row[i] for row in table_rows] for i, name in enumerate(EventLog.COLUMNS)}
     folder = tmp_path_factory.mktemp("table")
     write_table(folder / "events.parquet", lists)
     for table in (Table(lists), read_coded(folder, "events")):
         assert table.fingerprint() == fingerprint_by_rows(lists)
         for name, column in lists.items():
-            codes, words = table.coded(name) if name != "time_ns" else (None, [])
+            codes, words = table.column(name) if name != "time_ns" else (None, [])
             if codes is None:
                 assert table.numbers(name).tolist() == column
             else:
                 assert [None if code < 0 else words[code] for code in codes.tolist()] == column
-            assert table.picked(name, table.coded("node").codes.argsort()[:0]) == []
+            assert table.pick(name, table.column("node").codes.argsort()[:0]) == []
         assert {name: table[name] for name in table} == lists
     assert json.dumps(read_columns(folder, "events")) == json.dumps(lists)

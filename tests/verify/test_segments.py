@@ -13,7 +13,7 @@ import pytest
 from mobilenet.verify import verify_run
 
 from .damage import Copy, Runs, verdicts_after
-from .on_air_worlds import WORLDS, accused, draw, record
+from .on_air_worlds import WORLDS, accusations, draw, record
 from .test_message_causes import of_kind
 
 RUNS = {"tcp": WORLDS["tcp"], "only_messages": WORLDS["tcp"] | {"record": {"messages": True}}}
@@ -33,7 +33,7 @@ def test_drawn_runs_are_not_accused(seed: int, tmp_path: Path) -> None:
     scenario["stations"].pop("backbone", None)
     scenario["record"]["messages"] = True
     record(scenario, tmp_path / "run")
-    assert not accused(verify_run(tmp_path / "run"))
+    assert not accusations(verify_run(tmp_path / "run"))
 
 
 EDITS: dict[str, tuple[str, str, dict[str, int]]] = {  # kind, words of the explanation, what is added to numbers
@@ -55,16 +55,16 @@ def test_a_number_is_caught(how: str, medium: str, name: str, runs: Runs, tmp_pa
 
     def edit(copy: Copy) -> None:
         rows = of_kind(copy, kind, medium=medium)
-        late = ((row, copy.messages.said(row)) for row in rows[len(rows) // 2 :])
-        row, told = next((row, told) for row, told in late if kind == "TcpAck" or told["payload_bytes"])
-        copy.messages.say(row, **{key: told[key] + number for key, number in added.items()})
+        late = ((row, copy.messages.detail_of(row)) for row in rows[len(rows) // 2 :])
+        row, detail = next((row, detail) for row, detail in late if kind == "TcpAck" or detail["payload_bytes"])
+        copy.messages.say(row, **{key: detail[key] + number for key, number in added.items()})
 
     assert_caught(runs[name], tmp_path, edit, words)
 
 
 def assert_caught(run: Path, tmp_path: Path, edit: Any, words: str) -> None:
-    said = [each.explanation for each in verdicts_after(run, tmp_path / "edited", edit).values()]
-    assert any(words in one for one in said), said
+    explanations = [each.explanation for each in verdicts_after(run, tmp_path / "edited", edit).values()]
+    assert any(words in one for one in explanations), explanations
 
 
 def test_acks_that_fall_are_caught(runs: Runs, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_acks_that_fall_are_caught(runs: Runs, tmp_path: Path) -> None:
 def test_ends_of_messages_that_move_are_caught(runs: Runs, tmp_path: Path) -> None:
     def edit(copy: Copy) -> None:
         for row in of_kind(copy, "TcpData")[60:]:
-            detail = copy.messages.said(row)
+            detail = copy.messages.detail_of(row)
             end, kind = detail["messages"][0][:2] if detail["messages"] else (0, None)
             if kind == "App" and end > detail["seq"] + 1:
                 detail["messages"][0][0] -= 1

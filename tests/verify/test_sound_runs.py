@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.expected.expectations import Expected, HostPlan, Places
+from mobilenet.expected.expectations import Expectations, HostPlan, Places
 from mobilenet.expected.rest import rest
 from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.verify.record.stations import stations_problem
@@ -300,9 +300,9 @@ def test_the_promise_of_rest_counts_the_rounds_of_a_window(tmp_path: Path) -> No
     def within_s(window: int) -> float:
         path = tmp_path / f"{window}.yaml"
         path.write_text(SMALL_WINDOW.replace("window: 2", f"window: {window}"))
-        found = rest(load_scenario(path)).within_s  # type: ignore[arg-type]
-        assert found is not None
-        return found
+        limit_s = rest(load_scenario(path)).within_s  # type: ignore[arg-type]
+        assert limit_s is not None
+        return limit_s
 
     assert within_s(2) > 92  # so long a run of this takes
     assert within_s(2) > within_s(20) > within_s(2000)
@@ -322,7 +322,7 @@ def test_a_host_brought_away_from_the_station_that_served_it_by_luck(brought_to_
     second_ns = 10**9
     places = Places([(0.0, 0.0), (150.0, 0.0)], 100.0, 0.0, 0.0, second_ns // 10, None, by_power=True)
     plan = HostPlan(0, [], None, None, 1.0)
-    expected = Expected([plan], None, 5 * second_ns, places, None, None, None)
+    expected = Expectations([plan], None, 5 * second_ns, places, None, None, None)
     event = {"time_ns": [4 * second_ns], "event": ["in_coverage"], "node": ["h0"], "station": ["s0"]}
-    found = stations_problem(event, {"h0": ([20 * second_ns], [brought_to_m], [0.0])}, {"h0": plan}, expected)
-    assert (found is None) == fits, found
+    problem = stations_problem(event, {"h0": ([20 * second_ns], [brought_to_m], [0.0])}, {"h0": plan}, expected)
+    assert (problem is None) == fits, problem

@@ -10,7 +10,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.packets.passed import Passed
+from mobilenet.packets.passed import PassedPacket
 from mobilenet.packets.segments import ACK, FIN, SYN
 from mobilenet.verify.packets.tcp import connections_problem
 
@@ -29,7 +29,7 @@ class Talk:
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.packets: list[Passed] = []
+        self.packets: list[PassedPacket] = []
         for source, flags in ((A, SYN), (B, SYN | ACK)):
             self.say(source, -1, flags, acknowledged=0)
 
@@ -41,10 +41,10 @@ class Talk:
         number, peer = self.first + 1 + offset, B if source == A else A
         sent = segment(source, peer, number, flags, payload, self.first + 1 + acknowledged)
         name = f"{nodes[0]}:{len(self.packets)}"
-        self.packets.append(Passed(len(self.packets), nodes[0], True, name, sent))
+        self.packets.append(PassedPacket(len(self.packets), nodes[0], True, name, sent))
         if not lost:
             got = sent if arrives is None else segment(source, peer, number, flags, arrives, self.first + 1)
-            self.packets.append(Passed(len(self.packets), nodes[1], False, name, got))
+            self.packets.append(PassedPacket(len(self.packets), nodes[1], False, name, got))
 
 
 FIRST = st.integers(0, 2**32 - 1)

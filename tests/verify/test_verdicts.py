@@ -67,9 +67,9 @@ def test_valid(lines: str) -> None:
     ],
 )
 def test_violated(check: str, lines: str) -> None:
-    found = verdicts(lines)
-    assert found[check].answer == "violated"
-    assert 1 <= len(found[check].explanation.splitlines()) < 10
+    verdict_of = verdicts(lines)
+    assert verdict_of[check].answer == "violated"
+    assert 1 <= len(verdict_of[check].explanation.splitlines()) < 10
 
 
 def test_an_explanation_says_which_overtook_which_and_where() -> None:
@@ -106,8 +106,8 @@ LATER = "50 h0 broadcast h0:0\n"
 
 
 def gaps(lines: str) -> str:
-    found = answers(HERE + LATER + "h0 deliver h0:0\n" + lines, gap_after_s=10.0)
-    return found.get("gaps", "valid")
+    answer_of = answers(HERE + LATER + "h0 deliver h0:0\n" + lines, gap_after_s=10.0)
+    return answer_of.get("gaps", "valid")
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_what_is_given_up_is_owed_to_nobody() -> None:
 
 def test_what_was_given_up_and_yet_delivered_is_owed() -> None:
     lines = HERE + "h2 join\nh1 out_of_coverage\nh1 broadcast h1:0\n50 s0 expire h1 49\nh1 gap\nh0 deliver h1:0"
-    found = verdicts(lines, gap_after_s=10.0)
-    assert found["delivery"].answer == "violated" and "h2" in found["delivery"].explanation
+    verdict_of = verdicts(lines, gap_after_s=10.0)
+    assert verdict_of["delivery"].answer == "violated" and "h2" in verdict_of["delivery"].explanation
 
 
 # --- handoffs and sessions fit together
@@ -192,8 +192,8 @@ def test_what_was_given_up_and_yet_delivered_is_owed() -> None:
     ],
 )
 def test_a_record_whose_handoffs_do_not_fit(lines: str) -> None:
-    found = verdicts(SENT + "h1 deliver h0:0\nh1 deliver h0:1\n" + lines)
-    assert found["record"].answer == "violated" and found["drained"].answer == "unknown"
+    verdict_of = verdicts(SENT + "h1 deliver h0:0\nh1 deliver h0:1\n" + lines)
+    assert verdict_of["record"].answer == "violated" and verdict_of["drained"].answer == "unknown"
 
 
 @pytest.mark.parametrize("lines", ["h1 handoff_start\nh1 handoff_start\nh1 handoff_end", "h1 handoff_start\nh1 leave"])

@@ -14,7 +14,7 @@ import pytest
 from mobilenet.verify import verify_run
 
 from .damage import Copy, Edits, verdicts_after
-from .on_air_worlds import accused, record
+from .on_air_worlds import accusations, record
 from .test_message_causes import of_kind
 
 THREE = {"layout": {"shape": "points", "points_m": [[0, 0], [130, 0], [60, 110]]}, "backbone": {"kind": "tree"}}
@@ -58,8 +58,8 @@ edit = Edits()
 def test_an_edit_is_caught(how: str, name: str, runs: dict[str, Path], tmp_path: Path) -> None:
     words, function = edit.all[how, name]
     verdicts = verdicts_after(runs[name], tmp_path / "edited", function)
-    said = [verdict.explanation for verdict in verdicts.values() if verdict.answer == "violated"]
-    assert any(words in one for one in said), said
+    explanations = [verdict.explanation for verdict in verdicts.values() if verdict.answer == "violated"]
+    assert any(words in one for one in explanations), explanations
 
 
 def about(copy: Copy, row: int) -> tuple[Any, ...]:
@@ -89,7 +89,7 @@ def a_session_begins_elsewhere(copy: Copy) -> None:
     for row in of_one_session(copy, first):
         copy.messages.add(row, start=3, base=3)
     for row in [*of_kind(copy, "AckH", "Init"), *of_kind(copy, "Req1", medium="wired")]:
-        session = copy.messages.said(row).get("lc", copy.messages.session[row])
+        session = copy.messages.detail_of(row).get("lc", copy.messages.session[row])
         if (copy.messages.host[row], session) == key:
             copy.messages.add(row, nxt=3)
 
@@ -139,7 +139,7 @@ def a_host_holds_something_early(copy: Copy) -> None:
 @edit("of them were acknowledged", "disk power vcube")
 def stations_acknowledge_nothing(copy: Copy) -> None:
     for row in of_kind(copy, "AckC"):
-        copy.messages.say(row, seq_h=dict.fromkeys(copy.messages.said(row)["seq_h"], 0))
+        copy.messages.say(row, seq_h=dict.fromkeys(copy.messages.detail_of(row)["seq_h"], 0))
 
 
 @edit("stations had received only", "disk vcube")
@@ -147,15 +147,15 @@ def a_station_acknowledges_what_has_not_come(copy: Copy) -> None:
     """It was broadcast by then."""
     table = copy.messages
     for row in of_kind(copy, "AckC"):
-        told, send_ns = copy.messages.said(row)["seq_h"], table.send_ns[row]
-        for host in told:
+        number_of, send_ns = copy.messages.detail_of(row)["seq_h"], table.send_ns[row]
+        for host in number_of:
             came = [at for at in table.where(kind="AppHs", host=f"h{host}") if table.receive_ns[at] is not None]
             got = {table.message[at] for at in came if table.receive_ns[at] <= send_ns}
             broadcast = copy.rows("broadcast", f"h{host}")
             sent = [copy.events.message[at] for at in broadcast if copy.events.time_ns[at] <= send_ns]
             if sent and sent[-1] not in got:
                 for other in of_one_frame(copy, row):
-                    table.say(other, seq_h=told | {host: len(sent)})
+                    table.say(other, seq_h=number_of | {host: len(sent)})
                 return
     raise AssertionError("all that was broadcast has come")
 
@@ -165,7 +165,7 @@ def an_acknowledgement_takes_back(copy: Copy) -> None:
     rows = of_kind(copy, "AckC")
     row = next(row for row in rows[20:] if copy.messages.fate[row] != "received")
     for other in copy.messages.where(kind="AckC", send_ns=copy.messages.send_ns[row]):
-        copy.messages.say(other, seq_h=dict.fromkeys(copy.messages.said(other)["seq_h"], 0))
+        copy.messages.say(other, seq_h=dict.fromkeys(copy.messages.detail_of(other)["seq_h"], 0))
 
 
 @edit("of them were acknowledged", "disk power vcube")
@@ -201,7 +201,7 @@ def a_join_counts_from_another_number(copy: Copy) -> None:
 @edit("the next position is", "disk power vcube")
 def a_host_acknowledges_less(copy: Copy) -> None:
     rows = copy.messages.where(kind="AckH", host="h0")
-    copy.messages.say(rows[30], nxt=copy.messages.said(rows[5])["nxt"] - 1)
+    copy.messages.say(rows[30], nxt=copy.messages.detail_of(rows[5])["nxt"] - 1)
 
 
 # --- what comes in at stations
@@ -211,7 +211,7 @@ def a_host_acknowledges_less(copy: Copy) -> None:
 def hosts_acknowledge_the_start(copy: Copy) -> None:
     starts: dict[tuple[Any, Any], int] = {}
     for row in of_kind(copy, "AckH"):
-        copy.messages.say(row, nxt=starts.setdefault(about(copy, row), copy.messages.said(row)["nxt"]))
+        copy.messages.say(row, nxt=starts.setdefault(about(copy, row), copy.messages.detail_of(row)["nxt"]))
 
 
 @edit("arrives there as number", "disk power")
@@ -221,9 +221,9 @@ def a_cell_has_other_numbers(copy: Copy) -> None:
         copy.messages.add(row, number=1)
     for row in of_kind(copy, "InitAck"):
         copy.messages.add(row, start=1, base=1)
-        copy.messages.say(row, skip=[number + 1 for number in copy.messages.said(row)["skip"]])
+        copy.messages.say(row, skip=[number + 1 for number in copy.messages.detail_of(row)["skip"]])
     for row in [*of_kind(copy, "AckH", "Init"), *of_kind(copy, "Req1", medium="wired")]:
-        if not copy.messages.said(row).get("join"):
+        if not copy.messages.detail_of(row).get("join"):
             copy.messages.add(row, nxt=1)
 
 
@@ -269,21 +269,21 @@ def on_wires(copy: Copy, kind: str) -> list[int]:
 @edit("but its host did not receive this cookie", "disk power vcube")
 def a_cookie_of_nobody(copy: Copy) -> None:
     for row in of_kind(copy, "Join"):
-        if "cookie" in copy.messages.said(row):
+        if "cookie" in copy.messages.detail_of(row):
             copy.messages.add(row, cookie=50)
 
 
 @edit("was already given to another host", "disk power vcube")
 def all_cookies_are_one(copy: Copy) -> None:
     for row in of_kind(copy, "Join", "Chal"):
-        if "cookie" in copy.messages.said(row):
+        if "cookie" in copy.messages.detail_of(row):
             copy.messages.say(row, cookie=1)
 
 
 @edit("no host asks that station for such a session", "disk fast")
 def requests_of_another_station(copy: Copy) -> None:
     for row in on_wires(copy, "Req1"):
-        copy.messages.say(row, source=(copy.messages.said(row)["source"] + 1) % 3)
+        copy.messages.say(row, source=(copy.messages.detail_of(row)["source"] + 1) % 3)
 
 
 @edit("no host asks that station for such a session", "disk fast")
@@ -301,13 +301,13 @@ def a_station_says_that_it_gave_up_early(copy: Copy) -> None:
 @edit("but its station had received", "disk fast")
 def a_station_is_told_of_other_numbers(copy: Copy) -> None:
     for row in on_wires(copy, "Rsp1"):
-        copy.messages.say(row, seq_h=max(0, copy.messages.said(row)["seq_h"] - 5))
+        copy.messages.say(row, seq_h=max(0, copy.messages.detail_of(row)["seq_h"] - 5))
 
 
 def turn_round(copy: Copy, kind: str, key: str) -> None:
     """The lists of all messages of that kind."""
     for row in on_wires(copy, kind):
-        copy.messages.say(row, **{key: copy.messages.said(row)[key][::-1]})
+        copy.messages.say(row, **{key: copy.messages.detail_of(row)[key][::-1]})
 
 
 @edit("had not all reached its sender in this order by then", "disk fast")
@@ -318,10 +318,10 @@ def a_list_is_the_other_way_round(copy: Copy) -> None:
 
 @edit("no Rsp1 offered these", "disk")
 def a_station_wants_what_nobody_offered(copy: Copy) -> None:
-    row = next(row for row in on_wires(copy, "Req2") if copy.messages.said(row)["wanted"])
+    row = next(row for row in on_wires(copy, "Req2") if copy.messages.detail_of(row)["wanted"])
     name = copy.events.message[copy.first("broadcast")]
     for other in of_one_session(copy, row):
-        copy.messages.say(other, wanted=[name, *copy.messages.said(other)["wanted"][1:]])
+        copy.messages.say(other, wanted=[name, *copy.messages.detail_of(other)["wanted"][1:]])
 
 
 @edit("no Req2 requested exactly these", "disk")
@@ -363,7 +363,7 @@ def a_message_names_a_host_that_lacks_it(copy: Copy) -> None:
     table = copy.messages
     at_ns = {copy.events.at(row, "message", "node"): copy.events.time_ns[row] for row in copy.rows("deliver")}
     for row in of_kind(copy, "AppSh"):
-        listed = copy.messages.said(row)["delivered"]
+        listed = copy.messages.detail_of(row)["delivered"]
         for host in range(6) if listed else ():
             if at_ns.get((table.message[row], f"h{host}"), 0) > table.send_ns[row]:
                 for other in of_one_frame(copy, row):
@@ -409,4 +409,4 @@ LOSSY: dict[str, Any] = {
 def test_what_a_wire_lost_is_delivered_where_it_never_came_in(tmp_path: Path) -> None:
     """It was recovered for a host that came from beyond the wire."""
     record(LOSSY, tmp_path / "run")
-    assert "record" not in accused(verify_run(tmp_path / "run"))
+    assert "record" not in accusations(verify_run(tmp_path / "run"))

@@ -9,18 +9,18 @@ import pytest
 
 from mobilenet.verify.broadcasts.fifo import fifo_problem
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
-from mobilenet.verify.while_it_runs import Found, SafetyJudge
+from mobilenet.verify.while_it_runs import FirstViolation, SafetyJudge
 
 from .test_against_brute_force import KINDS, columns
 
 PROMISES = {"broadcast": "causal", "gap_after_s": None, "heard_every_s": 0.0, "delivers_to_all": True}
 
 
-def told_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[str, Any]) -> list[Found]:
+def told_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[str, Any]) -> list[FirstViolation]:
     """Return all that the judge finds if the record grows by a few events at a time."""
     growing: dict[str, list[Any]] = {name: [] for name in events}
     judge = SafetyJudge(lambda: growing, promises, None, sorted({node for node in events["node"] if node[:1] == "h"}))
-    found: list[Found] = []
+    violations: list[FirstViolation] = []
     row, count = 0, len(events["time_ns"])
     while row < count:
         end = min(count, row + draw.randrange(1, 9))
@@ -28,9 +28,9 @@ def told_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[st
             column.extend(events[name][row:end])
         while (one := judge.look()) is not None:
             assert one.row < end
-            found.append(one)
+            violations.append(one)
         row = end
-    return found
+    return violations
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -40,16 +40,16 @@ def test_the_same_violations_at_the_same_events_however_it_is_cut(kind: str) -> 
         events = columns(KINDS[kind](Random(seed), False), False)
         reference = BroadcastJudge(events, None, 0.0)
         reference.judge()
-        found = told_in_pieces(Random(seed), events, PROMISES)
-        assert {one.check: one.explanation for one in found} == {
+        violations = told_in_pieces(Random(seed), events, PROMISES)
+        assert {one.check: one.explanation for one in violations} == {
             check: what for check, what in reference.violations.items() if check in SAFETY
         }
-        for one in found:
+        for one in violations:
             shorter = {name: column[: one.row] for name, column in events.items()}
             before = BroadcastJudge(shorter, None, 0.0)
             before.judge()
             assert one.check not in before.violations
-        violated += bool(found)
+        violated += bool(violations)
     assert violated > 10 or kind == "sound"
 
 
@@ -58,7 +58,9 @@ def test_fifo_order_in_pieces() -> None:
     for seed in range(300):
         events = columns(KINDS["damaged"](Random(seed), False), False)
         whole = fifo_problem(events, True)
-        found = told_in_pieces(Random(seed), events, PROMISES | {"broadcast": "fifo"})
-        assert [one.explanation for one in found if one.check == "fifo_order"] == ([] if whole is None else [whole])
+        violations = told_in_pieces(Random(seed), events, PROMISES | {"broadcast": "fifo"})
+        assert [one.explanation for one in violations if one.check == "fifo_order"] == (
+            [] if whole is None else [whole]
+        )
         violated += whole is not None
     assert violated > 10

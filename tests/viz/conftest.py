@@ -42,10 +42,10 @@ def page(run: Path) -> Path:
 
 def document_in(page: Path) -> dict[str, Any]:
     """What the page has in it, read from the page."""
-    found = re.search(
+    match = re.search(
         r"<script type='application/json' id='mobilenet-data'>(.*?)</script>",
         page.read_text(encoding="utf-8"),
         re.DOTALL,
     )
-    assert found is not None
-    return dict(json.loads(found[1]))
+    assert match is not None
+    return dict(json.loads(match[1]))

@@ -24,16 +24,16 @@ def overlapping(figure: Any) -> list[tuple[str, str]]:
 def legends_on_curves(figure: Any) -> list[str]:
     """Legends that stand inside their axes."""
     figure.canvas.draw()
-    found = []
+    titles = []
     for axes in figure.axes:
         legend = axes.get_legend()
         if legend is not None and legend.get_window_extent().overlaps(axes.get_window_extent()):
-            found.append(legend.get_texts()[0].get_text())
-    return found
+            titles.append(legend.get_texts()[0].get_text())
+    return titles
 
 
 def _texts(figure: Any) -> list[Text]:
-    found = []
+    texts = []
     for text in figure.findobj(Text):
         if (
             not text.get_visible()
@@ -53,7 +53,7 @@ def _texts(figure: Any) -> list[Text]:
             )
         ):
             continue
-        found.append(text)
+        texts.append(text)
     hidden = set()  # of ticks beyond the limits
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
@@ -61,4 +61,4 @@ def _texts(figure: Any) -> list[Text]:
             for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
                 if not axes.axison or not low - 1e-9 * abs(low) <= tick.get_loc() <= high + 1e-9 * abs(high):
                     hidden |= {tick.label1, tick.label2}
-    return [text for text in found if text not in hidden]
+    return [text for text in texts if text not in hidden]

@@ -18,7 +18,7 @@ from mobilenet.network.wired.link import LINK_CUT
 from mobilenet.simulation.counters import OUT_OF_RANGE
 from mobilenet.why.words import OUTCOMES
 from tests.conftest import ROOT, SCENARIOS
-from tests.scenario.examples import edited
+from tests.scenario.examples import edit
 from tests.viz.conftest import document_in
 
 PAGE = (ROOT / "docs" / "validation" / "causes.md").read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def test_each_sentence_is_there(sentence: str, file: str, record: str) -> None:
 
 def test_no_other_sentence_gives_a_cause() -> None:
     listed = [(sentence, file) for sentence, file, _ in ROWS]
-    found = [
+    other_sentences = [
         (path.name, text)
         for path in FILES
         for text in texts(path)
@@ -76,7 +76,7 @@ def test_no_other_sentence_gives_a_cause() -> None:
         and text not in NAMES
         and not any(sentence in text and path == ROOT / file for sentence, file in listed)
     ]
-    assert found == []
+    assert other_sentences == []
     assert len(listed) > 20
 
 
@@ -91,7 +91,7 @@ def test_every_outcome_has_its_words() -> None:
 @pytest.fixture(scope="module")
 def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the map has of a run of each promise."""
-    folder, found = tmp_path_factory.mktemp("causes"), {}
+    folder, document_of = tmp_path_factory.mktemp("causes"), {}
     for promise, scenario in (
         ("causal", "first.yaml"),
         ("fifo", "own_protocol/roaming.yaml"),
@@ -100,8 +100,8 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         run = mobilenet.run(SCENARIOS / scenario, out=folder / promise, overrides=["duration_s=15"], allow_code=True)
         assert run.manifest["promises"]["broadcast"] == promise
         draw(run.path, folder / f"{promise}.html")
-        found[promise] = document_in(folder / f"{promise}.html")
-    return found
+        document_of[promise] = document_in(folder / f"{promise}.html")
+    return document_of
 
 
 @pytest.mark.parametrize("promise", ["causal", "fifo", "best_effort"])
@@ -113,7 +113,7 @@ def test_only_causal_messages_have_to_follow_others(promise: str, maps: dict[str
 
 
 def test_a_session_without_a_cause_has_none(tmp_path: Path) -> None:
-    path = edited(tmp_path, "own_protocol/roaming", 'self.begin_handoff("cell")', 'self.begin_handoff("")')
+    path = edit(tmp_path, "own_protocol/roaming", 'self.begin_handoff("cell")', 'self.begin_handoff("")')
     events = mobilenet.run(path, out=tmp_path / "run", allow_code=True).events
     assert len(handoffs(events)) > 5
     assert " (cause not recorded), " in _handoff(events, "1", None)[3]
@@ -141,7 +141,7 @@ def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None
 
 def test_a_host_that_a_silent_station_does_not_reach_is_not_called_far_away(tmp_path: Path) -> None:
     """It stands in the cell all the time; what the station sends to it is lost because its radio is off."""
-    path = edited(tmp_path, "own_protocol/gossip", "self.port.broadcast(rumour)", "self.port.send(0, rumour)")
+    path = edit(tmp_path, "own_protocol/gossip", "self.port.broadcast(rumour)", "self.port.send(0, rumour)")
     changes = {"duration_s": 8, "hosts.mobility": {"model": "static"}, "record.messages": True}
     run = mobilenet.run(path, out=tmp_path / "one", overrides=changes, allow_code=True)
     station = run.events.query("node == 'h0' and event == 'in_coverage'")["station"].item()

@@ -20,7 +20,7 @@ from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.study import compare_study
 from mobilenet.viz import style
 from tests.conftest import SCENARIOS
-from tests.studies.test_handed_on import made
+from tests.studies.test_handed_on import make
 from tests.viz.overlap import overlapping
 
 DELAY = "delivery_delay_mean_s"
@@ -38,7 +38,7 @@ def factorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"factors: {{{FACTORS}}}\n"
         "compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s, collision_ratio]}\n"
     )
-    store = made(Study.load(folder / "study.yaml"), folder / "out")
+    store = make(Study.load(folder / "study.yaml"), folder / "out")
     compare_study(store.path)
     return store.path
 
@@ -94,11 +94,11 @@ def test_figures_of_many_configurations(
     counts: list[int], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two factors keep their means. More factors without effects have a sentence in their place."""
-    tables, said = factorial_of(counts, "unstable"), []
+    tables, texts = factorial_of(counts, "unstable"), []
     monkeypatch.setattr(studies, "study_tables", lambda study: tables)
     monkeypatch.setattr(studies, "study_effects", lambda *given: [])
-    monkeypatch.setattr(style, "save", lambda figure, target: said.extend(t.get_text() for t in figure.axes[0].texts))
+    monkeypatch.setattr(style, "save", lambda figure, target: texts.extend(t.get_text() for t in figure.axes[0].texts))
     (tmp_path / "study.yaml").touch()
     drawn = [figure.path.stem for figure in study_figures(tmp_path, tmp_path, style.Look((".svg",)))]
     assert drawn == expected
-    assert any(text.startswith("No effects: ") for text in said) == (len(counts) > 2)
+    assert any(text.startswith("No effects: ") for text in texts) == (len(counts) > 2)

@@ -16,7 +16,7 @@ from mobilenet.viz.style import Look
 
 import mobilenet
 from mobilenet.viz import style
-from tests.tools import copied, edited, invoke
+from tests.tools import copy_run, editing, invoke
 from tests.viz.overlap import legends_on_curves, overlapping
 
 ROOT = Path(__file__).parents[2]
@@ -65,8 +65,8 @@ def test_of_processes(name: str, checked: Checked, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path) -> None:
-    copy = copied(run, tmp_path / "a $run$ of _ours_")
-    with edited(copy / "manifest.json") as manifest:
+    copy = copy_run(run, tmp_path / "a $run$ of _ours_")
+    with editing(copy / "manifest.json") as manifest:
         manifest["station_names"] = {"s0": "$\\frac", "s1": "Mast\n1"}
     assert len(checked(copy)) == 9
 
@@ -74,7 +74,7 @@ def test_with_own_names_and_dollars(run: Path, checked: Checked, tmp_path: Path)
 @pytest.mark.long
 def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
     """Figures without places need none; that of the field leaves them out and says so."""
-    copy = copied(run, tmp_path / "run")
+    copy = copy_run(run, tmp_path / "run")
     places = pq.read_table(copy / "positions.parquet")
     x_m = places["x_m"].to_numpy().copy()
     x_m[40:60] = float("nan")
@@ -94,7 +94,7 @@ def test_places_that_are_none(run: Path, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_hosts_that_only_come_back(run: Path, checked: Checked, tmp_path: Path) -> None:
     """No change of cell was confirmed: the picture says so."""
-    copy = copied(run, tmp_path / "run")
+    copy = copy_run(run, tmp_path / "run")
     events = pq.read_table(copy / "events.parquet")
     at = events.column_names.index("detail")
     details = [text.replace('"cell"', '"recovery"') if text else text for text in events["detail"].to_pylist()]

@@ -21,7 +21,7 @@ import mobilenet
 from mobilenet.network.radio.frame import SINR_OUTCOMES
 from mobilenet.viz import style
 from mobilenet.why.words import OUTCOMES
-from tests.tools import copied
+from tests.tools import copy_run
 from tests.viz.overlap import legends_on_curves, overlapping
 
 SCENARIO = """
@@ -49,11 +49,11 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 def places(run: Path) -> dict[str, list[tuple[int, float, float]]]:
     positions = pd.read_parquet(run / "positions.parquet").sort_values("time_ns")
-    found: dict[str, list[tuple[int, float, float]]] = {}
+    positions_of: dict[str, list[tuple[int, float, float]]] = {}
     for row in positions.itertuples():
-        found.setdefault(row.node, []).append((row.time_ns, row.x_m, row.y_m))
-    found["s0"], found["s1"] = [(0, 0.0, 0.0)], [(0, 150.0, 0.0)]
-    return found
+        positions_of.setdefault(row.node, []).append((row.time_ns, row.x_m, row.y_m))
+    positions_of["s0"], positions_of["s1"] = [(0, 0.0, 0.0)], [(0, 150.0, 0.0)]
+    return positions_of
 
 
 def place(track: list[tuple[int, float, float]], time_ns: int) -> tuple[float, float]:
@@ -105,16 +105,16 @@ def test_a_sample_of_frames_has_the_same_shares(run: Path, monkeypatch: pytest.M
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[float]]:
     """Those of the figure of losses, by their words, when it has been drawn; no figure is saved."""
-    found: dict[str, list[float]] = {}
+    widths_of: dict[str, list[float]] = {}
 
     def look(figure: Any, target: Path) -> None:
         assert overlapping(figure) == [] and legends_on_curves(figure) == [], target
         if target.stem == "fates":
             for group in figure.axes[0].containers:
-                found[group.get_label()] = [bar.get_width() for bar in group]
+                widths_of[group.get_label()] = [bar.get_width() for bar in group]
 
     monkeypatch.setattr(style, "save", look)
-    return found
+    return widths_of
 
 
 def test_bars_are_the_shares_of_the_table(run: Path, tmp_path: Path, bars: dict[str, list[float]]) -> None:
@@ -138,7 +138,7 @@ def test_a_run_without_recorded_frames_shows_its_losses(
     """The bars of all receptions are the shares of the table that this one does not have."""
     table = pd.read_parquet(run / "frames.parquet")
     is_sinr = (run / "links.parquet").exists()
-    copy = copied(run, tmp_path / "run", "frames.*", "links.*")
+    copy = copy_run(run, tmp_path / "run", "frames.*", "links.*")
     notes = {drawn.path.stem: drawn.note for drawn in run_figures(copy, tmp_path / "figures", Look((".svg",)))}
     assert "reception" not in notes and set(bars) == {REASONS[fate][0] for fate in set(table.fate) - {"received"}}
     for fate in set(table.fate) - {"received"}:

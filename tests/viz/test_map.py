@@ -37,7 +37,7 @@ def tracks(data: dict[str, Any]) -> dict[tuple[str, int], tuple[float, float]]:
     first, count, dx, dy = (unpack_column(t[name]).astype(int) for name in ("first", "count", "x_cm", "y_cm"))
     moment = None if t["moment"] is None else unpack_column(t["moment"])
     starts = iter(zip(unpack_column(t["x_cm_start"]), unpack_column(t["y_cm_start"]), strict=True))
-    found, at = {}, 0
+    place_at, at = {}, 0
     for host, begin, n in zip(host_names(data), first, count, strict=True):
         if not n:
             continue
@@ -45,9 +45,9 @@ def tracks(data: dict[str, Any]) -> dict[tuple[str, int], tuple[float, float]]:
         xs, ys = x0 + np.cumsum(dx[at : at + n]), y0 + np.cumsum(dy[at : at + n])
         for i in range(n):
             when = moments[begin + i if moment is None else moment[at + i]]
-            found[host, int(when)] = (xs[i] / 100, ys[i] / 100)
+            place_at[host, int(when)] = (xs[i] / 100, ys[i] / 100)
         at += n
-    return found
+    return place_at
 
 
 def same_places(run: Path, data: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ def test_handoffs_are_those_of_the_record(run: Path, page: Path) -> None:
     theirs = []
     for row in record[record.event == "handoff_start"].itertuples():
         end = ends.get((row.node, row.session))
-        said = {"recovered": -1, "skipped": -1} if end is None else json.loads(end.detail)
+        detail = {"recovered": -1, "skipped": -1} if end is None else json.loads(end.detail)
         cause = json.loads(row.detail)["cause"]
         theirs.append(
             (
@@ -114,8 +114,8 @@ def test_handoffs_are_those_of_the_record(run: Path, page: Path) -> None:
                 int(row.session),
                 -1 if end is None else end.time_ns,
                 cause,
-                said["recovered"],
-                said["skipped"],
+                detail["recovered"],
+                detail["skipped"],
             )
         )
     assert ours == theirs and len(ours) > 10

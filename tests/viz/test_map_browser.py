@@ -11,7 +11,7 @@ import pytest
 from mobilenet.viz.map import draw
 
 import mobilenet
-from tests.browser import NAMES, Page, chromium, required
+from tests.browser import NAMES, Page, chromium, is_required
 from tests.cli.command import mobilenet as command
 from tests.conftest import SCENARIOS
 from tests.viz.synthetic import write_run
@@ -36,7 +36,7 @@ CARD = "document.querySelector('.mn-right-side')"
 def _browser() -> None:
     if chromium() is None:
         message = f"none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)"
-        pytest.fail(message) if required() else pytest.skip(message)
+        pytest.fail(message) if is_required() else pytest.skip(message)
 
 
 @pytest.fixture
@@ -47,20 +47,20 @@ def browser() -> Iterator[Page]:
         assert {url for url in page.requests if not url.startswith("file://")} == set()
 
 
-def shown(browser: Page, file: Path) -> None:
+def open_map(browser: Page, file: Path) -> None:
     browser.open(file)
     browser.until(READY)
     assert [url for url in browser.requests if url.startswith("file:")] == [file.resolve().as_uri()]
 
 
 def pixels(browser: Page, host: int) -> list[float]:
-    found = browser.evaluate(f"Mobilenet.app.field.pixels({host})")
-    assert found is not None
-    return list(found)
+    coordinates = browser.evaluate(f"Mobilenet.app.field.pixels({host})")
+    assert coordinates is not None
+    return list(coordinates)
 
 
 def test_hosts_move_when_it_plays_and_rest_when_it_does_not(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(5)")
     browser.until("document.querySelector('.mn-time').textContent.startsWith('5.0 s')")
     before, picture = pixels(browser, 3), browser.screenshot()
@@ -74,7 +74,7 @@ def test_hosts_move_when_it_plays_and_rest_when_it_does_not(browser: Page, page:
 
 
 def test_keys(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(5)")
     browser.key("ArrowRight")
     assert browser.evaluate("Mobilenet.app.clock.t") == 6
@@ -96,7 +96,7 @@ def test_keys(browser: Page, page: Path) -> None:
 
 
 def test_the_time_line_is_a_slider(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     x, y, width = browser.evaluate(
         "(() => { const r = document.querySelector('.mn-line').getBoundingClientRect(); return [r.x, r.y + 15,"
         " r.width]; })()"
@@ -107,7 +107,7 @@ def test_the_time_line_is_a_slider(browser: Page, page: Path) -> None:
 
 
 def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(11.7)")
     browser.until("document.querySelector('.mn-time').textContent.startsWith('11.7')")
     browser.click(*pixels(browser, 5))
@@ -129,7 +129,7 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
 
 
 def test_a_message_shows_which_hosts_have_it_and_what_the_others_lack(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     waits = browser.evaluate(
         "(() => { const run = Mobilenet.app.run, msg = run.messages; for (let m = 0; m < msg.count; m++) { const t ="
         " msg.time[m] + 0.02, { have, lack } = run.progress(m, t), hit = lack.find(each => each.waits.length); if (hit)"
@@ -143,7 +143,7 @@ def test_a_message_shows_which_hosts_have_it_and_what_the_others_lack(browser: P
 
 def test_no_reason_is_given_that_the_events_do_not_show(browser: Page, page: Path) -> None:
     """A host that is up, covered and in no handoff, and that lacks nothing that the message follows."""
-    shown(browser, page)
+    open_map(browser, page)
     count = browser.evaluate(
         "(() => { const run = Mobilenet.app.run, msg = run.messages, all = Mobilenet.DOWN | Mobilenet.HANDING; for (let"
         " m = 0; m < msg.count; m++) { const t = msg.time[m] + 0.001, { lack } = run.progress(m, t), hits ="
@@ -161,7 +161,7 @@ def test_a_late_delivery_shows_its_story(browser: Page, tmp_path: Path) -> None:
         SCENARIOS / "first.yaml", out=tmp_path / "run", overrides={"record.causes": True, "wireless.loss": 0.2}
     )
     draw(run.path, tmp_path / "map.html")
-    shown(browser, tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
     browser.evaluate("Mobilenet.app.clock.seek(30)")
     browser.evaluate("Mobilenet.app.select({kind: 'host', id: 0})")
     browser.until(f"{CARD}.innerText.includes('why so late?')")
@@ -170,8 +170,8 @@ def test_a_late_delivery_shows_its_story(browser: Page, tmp_path: Path) -> None:
     story = browser.evaluate(f"[...{CARD}.querySelectorAll('.mn-story-line')].map(line => line.innerText)")
     assert any("after a lost frame" in line for line in story)
     name = browser.evaluate(f"{CARD}.querySelector('h2').textContent").removeprefix("Message ")
-    found = command("why", run.path, "--message", name, "--at", "h0", "--json", place=tmp_path)
-    assert [row["sentence"] for row in json.loads(found.stdout)["stretches"]] == [
+    process = command("why", run.path, "--message", name, "--at", "h0", "--json", place=tmp_path)
+    assert [row["sentence"] for row in json.loads(process.stdout)["stretches"]] == [
         line.rsplit("\n", 1)[0].strip() for line in story
     ]
 
@@ -181,7 +181,7 @@ def test_without_causal_order_no_host_lacks_a_predecessor(browser: Page, tmp_pat
     scenario = SCENARIOS / "own_protocol" / "gossip.yaml"
     run = mobilenet.run(scenario, out=tmp_path / "run", overrides={"duration_s": 15}, allow_code=True)
     draw(run.path, tmp_path / "map.html")
-    shown(browser, tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
     assert browser.evaluate(
         "(() => { const run = Mobilenet.app.run, msg = run.messages; for (let m = msg.count >> 1; m < msg.count; m++) {"
         " const t = msg.time[m] + 0.02, { lack } = run.progress(m, t); if (lack.length) { Mobilenet.app.select({kind:"
@@ -193,7 +193,7 @@ def test_without_causal_order_no_host_lacks_a_predecessor(browser: Page, tmp_pat
 
 
 def test_layers_toggle(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     browser.evaluate("Mobilenet.app.clock.seek(9)")
     browser.until("document.querySelector('.mn-time').textContent.startsWith('9.0')")
     for layer in ("cells", "wires", "links", "buffers", "names"):
@@ -212,14 +212,14 @@ def test_without_frames_the_layer_says_so(browser: Page, run: Path, tmp_path: Pa
     shutil.copytree(run, tmp_path / "run")
     (tmp_path / "run" / "frames.parquet").unlink()
     draw(tmp_path / "run", tmp_path / "map.html")
-    shown(browser, tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
     browser.click_on("[data-heat=losses]")
     assert "record: {frames: true}" in browser.evaluate("document.querySelector('.mn-heat').textContent")
 
 
 def test_hostile_names_do_nothing(browser: Page, run: Path, tmp_path: Path) -> None:
     draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
-    shown(browser, tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
     browser.evaluate("window.alert = () => { window.attacked = true; }")
     for what in (
         "{kind: 'host', id: 0}",
@@ -241,7 +241,7 @@ def test_on_earth_metres_are_leaflets(browser: Page, run: Path, tmp_path: Path) 
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     draw(tmp_path / "run", tmp_path / "map.html")
-    shown(browser, tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
     off = browser.evaluate(
         "(() => { const { map, view } = Mobilenet.app; view.renew(); return [[0, 0], [300, -80], [-200, 500]].map(([x,"
         " y]) => { const p = view.point(x, y), q = map.latLngToContainerPoint(view.latLng(x, y)); return Math.hypot(p.x"
@@ -259,14 +259,14 @@ def test_on_earth_metres_are_leaflets(browser: Page, run: Path, tmp_path: Path) 
 def test_two_thousand_hosts_stay_smooth(browser: Page, tmp_path: Path) -> None:
     """Drawing without a graphics card; the limit is generous, because others may use the machine."""
     draw(write_run(tmp_path / "run", hosts=2000, seconds=120, broadcasts=100), tmp_path / "map.html")
-    shown(browser, tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
     milliseconds = min(browser.evaluate("Mobilenet.app.measure(30)") for _ in range(3))
     browser.complaints = [line for line in browser.complaints if "willReadFrequently" not in line]
     assert milliseconds < 50
 
 
 def test_what_has_the_focus_keeps_its_keys(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     browser.evaluate(
         "(document.querySelector('.mn-layers').open = true, document.querySelector('[data-layer=names]').focus())"
     )
@@ -300,7 +300,7 @@ def test_what_has_the_focus_keeps_its_keys(browser: Page, page: Path) -> None:
 
 def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
     with Page(400, 700) as browser:
-        shown(browser, page)
+        open_map(browser, page)
         assert browser.evaluate(
             "[document.documentElement.scrollWidth, document.body.scrollWidth,"
             " document.querySelector('.mn-bar').scrollWidth].every((w) => w <= innerWidth)"
@@ -343,7 +343,7 @@ def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
 
 
 def test_the_focus_stays_in_the_lists_and_goes_to_the_card(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     browser.evaluate("(Mobilenet.app.clock.pause(), Mobilenet.app.clock.seek(8))")
     browser.until("document.querySelectorAll('[data-list=messages] button').length > 3")
     for name in ("messages", "events"):
@@ -374,7 +374,7 @@ def test_the_focus_stays_in_the_lists_and_goes_to_the_card(browser: Page, page: 
 
 
 def test_a_long_list_opens(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     browser.evaluate(
         "(() => { const box = document.createElement('div'); document.body.append(box); box.id = 'long';"
         " Mobilenet.app.cards.some(box, 2, Mobilenet.app.cards.hostLink)([0, 1, 2, 3, 4]); })()"
@@ -389,7 +389,7 @@ def test_a_long_list_opens(browser: Page, page: Path) -> None:
 
 
 def test_it_opens_where_there_is_something_to_see_and_turns_dark(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     opened = browser.evaluate("Mobilenet.app.clock.t")
     assert opened == browser.evaluate("Mobilenet.app.opening()") >= 0
     assert browser.evaluate("Mobilenet.app.run.place(0, Mobilenet.app.clock.t) !== null")
@@ -402,7 +402,7 @@ def test_it_opens_where_there_is_something_to_see_and_turns_dark(browser: Page, 
 
 
 def test_what_it_opens_at_has_just_happened(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     first = "Math.min(Mobilenet.app.marks.times[0], Mobilenet.app.run.messages.time[0])"
     assert 0 < browser.evaluate(f"Mobilenet.app.clock.t - {first}") < 0.2
 
@@ -411,11 +411,11 @@ def test_with_nothing_but_broadcasts_it_opens_at_the_first(browser: Page, tmp_pa
     calm = tmp_path / "calm.yaml"
     calm.write_text(CALM, encoding="utf-8")
     draw(mobilenet.run(calm, out=tmp_path / "calm").path, tmp_path / "calm.html")
-    shown(browser, tmp_path / "calm.html")
+    open_map(browser, tmp_path / "calm.html")
     assert browser.evaluate("Mobilenet.app.marks.items.length") == 0
     assert 0 < browser.evaluate("Mobilenet.app.clock.t - Mobilenet.app.run.messages.time[0]") < 0.2
-    said = browser.evaluate(f"{CARD}.innerText")
-    assert "no handoff, crash or gap in this run" in said and "nothing yet" not in said and "of 4" in said
+    text = browser.evaluate(f"{CARD}.innerText")
+    assert "no handoff, crash or gap in this run" in text and "nothing yet" not in text and "of 4" in text
     opened = browser.screenshot()
     browser.evaluate("Mobilenet.app.layers.broadcasts = false; Mobilenet.app.changed()")
     browser.until(DRAWN)
@@ -428,7 +428,7 @@ def test_interventions_are_marked_while_they_last(browser: Page, tmp_path: Path)
     off = "{at_s: 6, do: radio_off, station: s0}, {at_s: 9, do: radio_on, station: s0}"
     calm.write_text(f"{CALM}interventions: [{wishes}, {off}]", encoding="utf-8")
     draw(mobilenet.run(calm, out=tmp_path / "calm").path, tmp_path / "calm.html")
-    shown(browser, tmp_path / "calm.html")
+    open_map(browser, tmp_path / "calm.html")
     browser.evaluate("Mobilenet.app.select({kind: 'host', id: 2})")
     words = "impaired: loss 25 %, delay 50 ms"
     pictures = []
@@ -444,16 +444,16 @@ def test_interventions_are_marked_while_they_last(browser: Page, tmp_path: Path)
 
 
 def test_what_is_selected_has_an_address_and_can_be_found_by_name(browser: Page, page: Path) -> None:
-    shown(browser, page)
+    open_map(browser, page)
     label = browser.evaluate("Mobilenet.app.run.messages.label(3)")
     browser.evaluate(f"location.hash = '#{label}@4.5'")
     browser.until(f"{CARD}.dataset.card === 'message'")
     assert browser.evaluate("Mobilenet.app.clock.t") == 4.5
-    found = "Mobilenet.find(Mobilenet.app, {!r})".format
-    assert browser.evaluate(found(label))["id"] == 3
-    assert browser.evaluate(found("h2")) == {"kind": "host", "id": 2}
-    assert browser.evaluate(found("s0")) == {"kind": "station", "id": 0}
-    assert browser.evaluate(found("nobody")) is None and browser.evaluate(found("")) is None
+    query = "Mobilenet.find(Mobilenet.app, {!r})".format
+    assert browser.evaluate(query(label))["id"] == 3
+    assert browser.evaluate(query("h2")) == {"kind": "host", "id": 2}
+    assert browser.evaluate(query("s0")) == {"kind": "station", "id": 0}
+    assert browser.evaluate(query("nobody")) is None and browser.evaluate(query("")) is None
     browser.evaluate("Mobilenet.app.select({kind: 'host', id: 2})")
     assert browser.evaluate("location.hash") == "#h2@4.5"
     browser.evaluate("Mobilenet.app.select(null)")
@@ -463,7 +463,7 @@ def test_what_is_selected_has_an_address_and_can_be_found_by_name(browser: Page,
 def test_boxes_of_buffers_cover_no_station_and_no_wire(browser: Page, tmp_path: Path) -> None:
     mobilenet.run("scenarios/dynamic.yaml", out=tmp_path / "run", overrides=["duration_s=12"])
     draw(tmp_path / "run", tmp_path / "map.html")
-    shown(browser, tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
     crossed = browser.evaluate("""(() => {
       const app = Mobilenet.app, st = app.run.stations, found = [];
       for (let s = 0; s < app.run.stationCount; s++) {

@@ -15,8 +15,8 @@ from mobilenet.viz.map import draw
 from mobilenet.viz.style import STATIONS, station_colour
 
 from tests.browser import Page
-from tests.tools import copied, edited
-from tests.viz.test_map_browser import CARD, shown
+from tests.tools import copy_run, editing
+from tests.viz.test_map_browser import CARD, open_map
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.browser
@@ -38,8 +38,8 @@ SEEN_BY = {  # Machado, Oliveira, Fernandes (2009), the whole deficiency
 @pytest.fixture(scope="module")
 def named(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("names")
-    copy = copied(run, folder / "run")
-    with edited(copy / "manifest.json") as manifest:
+    copy = copy_run(run, folder / "run")
+    with editing(copy / "manifest.json") as manifest:
         manifest["host_names"] = {f"h{i}": f"walker{i}" for i in range(12)}
         manifest["station_names"] = {f"s{i}": f"Mast {i}" for i in range(4)}
     draw(copy, folder / "map.html")
@@ -49,7 +49,7 @@ def named(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def browser(named: Path) -> Iterator[Page]:
     with Page() as page:
-        shown(page, named)
+        open_map(page, named)
         yield page
         assert page.complaints == []
 

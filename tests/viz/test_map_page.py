@@ -13,7 +13,7 @@ from mobilenet.viz.map.pack import for_script
 from mobilenet.viz.map.record import harmless_text
 
 import mobilenet
-from tests.tools import edited
+from tests.tools import editing
 from tests.viz.conftest import document_in
 
 HOSTILE = (
@@ -48,7 +48,7 @@ def test_the_same_run_makes_the_same_page(run: Path, page: Path, tmp_path: Path)
 def hostile(run: Path, folder: Path) -> Path:
     """A copy of the run in which everything that can come from outside is hostile."""
     shutil.copytree(run, folder)
-    with edited(folder / "manifest.json") as manifest:
+    with editing(folder / "manifest.json") as manifest:
         manifest["host_names"] = {f"h{i}": HOSTILE[i % len(HOSTILE)] for i in range(12)}
         manifest["station_names"] = {f"s{i}": HOSTILE[i] for i in range(4)}
         manifest |= {"protocol": HOSTILE[0], "mobilenet_version": HOSTILE[1], "fingerprint": HOSTILE[0]}

@@ -23,8 +23,8 @@ from mobilenet.viz.style import Look
 import mobilenet
 from mobilenet.network.radio.links import budget_of
 from mobilenet.scenario import Scenario
-from tests.browser import NAMES, Page, chromium, required
-from tests.viz.test_map_browser import CARD, shown
+from tests.browser import NAMES, Page, chromium, is_required
+from tests.viz.test_map_browser import CARD, open_map
 
 SCENARIO = """
 seed: 3
@@ -95,7 +95,7 @@ def links_of(shows: dict[str, Any]) -> pd.DataFrame:
     return table
 
 
-def received(run: Path) -> pd.DataFrame:
+def receptions(run: Path) -> pd.DataFrame:
     frames, links = (pd.read_parquet(run / f"{name}.parquet") for name in ("frames", "links"))
     frames = frames.assign(power=links["power_dbm"], sinr=links["sinr_db"])
     frames = frames[(frames.fate == "received") & frames.receiver.str.startswith("h")]
@@ -103,7 +103,7 @@ def received(run: Path) -> pd.DataFrame:
 
 
 def test_links_are_those_recorded(powered: Path, shows: dict[str, Any]) -> None:
-    ours, record = links_of(shows), received(powered)
+    ours, record = links_of(shows), receptions(powered)
     assert shows["links"]["every_s"] == 0 and len(ours) == len(record) > 1000
     assert ours.host.tolist() == record.host.tolist()
     assert (np.abs(ours.power_ddbm.to_numpy() / 10 - record.power.to_numpy()) <= 0.0501).all()
@@ -118,7 +118,7 @@ def test_of_many_links_the_last_of_each_moment(powered: Path, monkeypatch: pytes
     monkeypatch.setattr(radio, "LINKS", 300)
     shows = document(powered)["radio"]
     ours, every_ms = links_of(shows), 1000 * shows["links"]["every_s"]
-    record = received(powered)
+    record = receptions(powered)
     last = record.assign(place=-(-record.end_ns // 1_000_000) // every_ms).groupby(["host", "place"]).end_ns.max()
     assert every_ms > 1 and 100 < len(ours) <= 300
     assert ours.time_ms.tolist() == [-(-value // 1_000_000) for value in last]
@@ -161,14 +161,14 @@ def test_the_figure_of_the_field_draws_walls(powered: Path, tmp_path: Path, monk
 def test_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
     if chromium() is None:
         message = f"none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)"
-        pytest.fail(message) if required() else pytest.skip(message)
+        pytest.fail(message) if is_required() else pytest.skip(message)
     shutil.copytree(powered, tmp_path / "run")
     if not with_walls:
         (tmp_path / "run" / "walls.geojson").unlink()
     draw(tmp_path / "run", tmp_path / "map.html")
     layers = "document.querySelector('.mn-layers').innerText"
     with Page() as browser:
-        shown(browser, tmp_path / "map.html")
+        open_map(browser, tmp_path / "map.html")
         browser.evaluate("Mobilenet.app.clock.seek(12); Mobilenet.app.select({kind: 'host', id: 4})")
         card, words = browser.evaluate(f"{CARD}.innerText"), browser.evaluate(layers)
         assert "Last frame received" in card and " dBm, " in card

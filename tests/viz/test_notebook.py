@@ -13,13 +13,13 @@ from mobilenet.viz.style import COLOURS
 import mobilenet
 from mobilenet.rundir.reader import RunError
 from mobilenet.studies import StudyError
-from mobilenet.studies.configurations import planned
+from mobilenet.studies.configurations import plan_runs
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.store import create
 from mobilenet.studies.tables import write_tables
 from mobilenet.studies.task import Batch, Job, perform
 from tests.conftest import SCENARIOS
-from tests.tools import copied
+from tests.tools import copy_run
 
 LABEL = "<b>no</b> loss & more"
 STUDY: dict[str, Any] = {
@@ -37,7 +37,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     declared = Study.of(STUDY, Path())
     store = create(declared, out)
     targets = [2] * len(store.configurations)
-    runs = planned(declared, targets)
+    runs = plan_runs(declared, targets)
     perform(Batch(str(out), declared.kind, tuple(Job(r.id, r.configuration, r.replication, r.seed) for r in runs)))
     store.write_runs(runs, {run.id for run in runs})
     write_tables(store, targets)
@@ -69,39 +69,42 @@ def test_a_run_draws_a_figure_that_belongs_to_the_caller(run: mobilenet.Run) -> 
 
 
 def test_a_study_draws_the_means_that_its_tables_have(study: Path) -> None:
-    found = mobilenet.StudyFrames(study)
-    figure = found.plot("delivery_delay_mean_s")
+    study_frames = mobilenet.StudyFrames(study)
+    figure = study_frames.plot("delivery_delay_mean_s")
     axes = figure.axes[0]
-    means = found.summary.query("metric == 'delivery_delay_mean_s'")
+    means = study_frames.summary.query("metric == 'delivery_delay_mean_s'")
     lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_color() == COLOURS[0]]
     expected = means[means["wireless.loss"].astype(float) == 0].sort_values("hosts.count")["mean"].astype(float)
     assert any(list(line.get_ydata()) == pytest.approx(list(expected)) for line in lines)
     assert axes.get_xlabel() == "hosts.count" and "mean delay" in axes.get_ylabel()
-    assert len(found.plot("delivery_delay_mean_s", "collision_ratio").axes) == 2
-    by_loss = found.plot("delivery_delay_mean_s", x="loss").axes[0]
+    assert len(study_frames.plot("delivery_delay_mean_s", "collision_ratio").axes) == 2
+    by_loss = study_frames.plot("delivery_delay_mean_s", x="loss").axes[0]
     assert by_loss.get_xlabel() == "wireless.loss"
 
 
 def test_a_study_says_what_it_found_and_gives_tables_for_papers(study: Path) -> None:
-    found = mobilenet.StudyFrames(study)
-    lines = found.sentences()
+    study_frames = mobilenet.StudyFrames(study)
+    lines = study_frames.sentences()
     assert lines and all("mean delay (s)" in line or "delivery" in line for line in lines)
-    assert found.to_latex("delivery_delay_mean_s").count(r"\\") >= 3 and "mean delay (s)" in found.to_markdown()
-    narrow = found.plot(kind="delays", width_in=3.5)
-    assert "change of mean delay (s)" in [axes.get_xlabel() for axes in found.plot(kind="effects").axes]
+    assert (
+        study_frames.to_latex("delivery_delay_mean_s").count(r"\\") >= 3
+        and "mean delay (s)" in study_frames.to_markdown()
+    )
+    narrow = study_frames.plot(kind="delays", width_in=3.5)
+    assert "change of mean delay (s)" in [axes.get_xlabel() for axes in study_frames.plot(kind="effects").axes]
     with pytest.raises(StudyError, match="no comparison, since the study has no `compare`"):
-        found.plot(kind="comparison")
+        study_frames.plot(kind="comparison")
     assert narrow.get_figwidth() == 3.5 and narrow.axes[0].get_ylabel() == "share of deliveries"
 
 
 def test_figures_that_are_not_there(run: mobilenet.Run, study: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"^figure 'delay': not available for this run; expected one of delays, "):
         run.plot("delay")
-    found = mobilenet.StudyFrames(study)
+    study_frames = mobilenet.StudyFrames(study)
     with pytest.raises(StudyError, match=r"^unknown metric 'delivery_delay' \(did you mean '"):
-        found.plot("delivery_delay")
+        study_frames.plot("delivery_delay")
     with pytest.raises(StudyError, match=r"^x range: expected a factor of the study: hosts\.count, wireless\.loss$"):
-        found.plot(x="range")
+        study_frames.plot(x="range")
     create(Study.of(STUDY, Path()), tmp_path / "begun")
     begun = mobilenet.StudyFrames(tmp_path / "begun")
     assert "begun</b>: " in begun._repr_html_() and "not finished" in begun._repr_html_()
@@ -117,12 +120,12 @@ def test_a_run_shows_its_verdict_and_first_metrics(run: mobilenet.Run) -> None:
 
 
 def test_a_study_shows_its_means_with_intervals_and_labels(study: Path) -> None:
-    found = mobilenet.StudyFrames(study)
-    html = found._repr_html_()
+    study_frames = mobilenet.StudyFrames(study)
+    html = study_frames._repr_html_()
     assert "study &lt;i&gt;</b>: 8 of 8 runs<table>" in html and "<i>" not in html
     assert html.count("&lt;b&gt;no&lt;/b&gt; loss &amp; more</td>") == 2 and LABEL not in html
     assert html.count("<tr>") == 5 and "mean delay (s)" in html and " ± " in html
-    assert "Means over n = 2 replications" in html and repr(found).startswith("<StudyFrames ")
+    assert "Means over n = 2 replications" in html and repr(study_frames).startswith("<StudyFrames ")
 
 
 def test_what_the_root_returns_can_draw(run: mobilenet.Run) -> None:
@@ -133,11 +136,11 @@ def test_what_the_root_returns_can_draw(run: mobilenet.Run) -> None:
 def test_what_may_be_unstable_stands_below_sentences_and_tables(study: Path, tmp_path: Path) -> None:
     import pandas as pd
 
-    copy = copied(study, tmp_path / "study", "runs")
+    copy = copy_run(study, tmp_path / "study", "runs")
     summary = pd.read_csv(copy / "tables" / "summary.csv", keep_default_na=False, dtype=str)
     summary.loc[summary["configuration"] == "0", "label"] = "probably unstable"
     summary.to_csv(copy / "tables" / "summary.csv", index=False)
-    found = mobilenet.StudyFrames(copy)
-    said = f"Probably unstable: count 2, {LABEL}: the backlog grew by "
-    assert found.sentences()[-1].startswith(said)
-    assert said in found.to_markdown() and said in found.to_latex()
+    study_frames = mobilenet.StudyFrames(copy)
+    sentence = f"Probably unstable: count 2, {LABEL}: the backlog grew by "
+    assert study_frames.sentences()[-1].startswith(sentence)
+    assert sentence in study_frames.to_markdown() and sentence in study_frames.to_latex()

@@ -16,7 +16,7 @@ from mobilenet.scenario.radio_words import radio_of_study
 from mobilenet.studies import StudyError
 from mobilenet.studies.study import Result
 from tests.browser import Page
-from tests.tools import copied, edited, invoke, refused
+from tests.tools import copy_run, editing, invoke, refusal
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
 
 ROOT = Path(__file__).parents[2]
@@ -80,8 +80,8 @@ def test_in_a_browser_without_a_network(report: Path) -> None:
 
 
 def test_a_violation_stands_on_top(run: Path, tmp_path: Path) -> None:
-    broken = copied(run, tmp_path / "broken")
-    with edited(broken / "verdict.json") as verdict:
+    broken = copy_run(run, tmp_path / "broken")
+    with editing(broken / "verdict.json") as verdict:
         verdict["verdict"] = "violated"
         verdict["checks"]["causal_order"] = {
             "answer": "violated",
@@ -129,13 +129,13 @@ def test_figures_are_the_same_bytes_each_time(run: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("command", ["map", "report", "figures"])
 def test_what_is_no_run(command: str, tmp_path: Path) -> None:
-    refused(command, tmp_path)
+    refusal(command, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["map", "report"])
 def test_new_folders_go_when_nothing_came_of_them(command: str, run: Path, tmp_path: Path) -> None:
-    broken = copied(run, tmp_path / "broken")
+    broken = copy_run(run, tmp_path / "broken")
     (broken / "events.parquet").write_bytes(b"")
     (tmp_path / "there").mkdir()
     result = invoke(command, broken, "-o", tmp_path / "there" / "new" / "newer" / "out.html")
@@ -146,20 +146,20 @@ def test_new_folders_go_when_nothing_came_of_them(command: str, run: Path, tmp_p
 @pytest.mark.parametrize("value", [None, [1], "a"])
 @pytest.mark.parametrize("name", ["warmup_s", "duration_s", "simulated_s", "station_positions_m"])
 def test_a_manifest_of_other_types(name: str, value: object, run: Path, tmp_path: Path) -> None:
-    copy = copied(run, tmp_path / "run")
-    with edited(copy / "manifest.json") as manifest:
+    copy = copy_run(run, tmp_path / "run")
+    with editing(copy / "manifest.json") as manifest:
         manifest[name] = [["a", 0], *manifest[name][1:]] if value == "a" and name == "station_positions_m" else value
         if value is None:
             del manifest[name]
     for command in ("report", "figures"):
-        said = refused(command, copy, "-o", tmp_path / "out.html")
-        assert "manifest.json" in said and name in said and "internal error" not in said
+        complaint = refusal(command, copy, "-o", tmp_path / "out.html")
+        assert "manifest.json" in complaint and name in complaint and "internal error" not in complaint
 
 
 @pytest.mark.parametrize("target", ["report.pdf", ".", "no/../report"])
 def test_where_it_cannot_go(run: Path, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    refused("report", run, "-o", target)
+    refusal("report", run, "-o", target)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,7 +16,7 @@ from mobilenet.viz.report import draw as draw_report
 import mobilenet
 from tests.browser import Page
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
-from tests.viz.test_map_browser import pixels, shown
+from tests.viz.test_map_browser import open_map, pixels
 
 pytestmark = pytest.mark.browser
 
@@ -36,7 +36,7 @@ def shipped(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_the_map(shipped: Path, tmp_path: Path) -> None:
     draw_map(shipped, tmp_path / "map.html")
     with Page(1280, 800) as browser:
-        shown(browser, tmp_path / "map.html")
+        open_map(browser, tmp_path / "map.html")
         assert browser.evaluate("document.querySelector('.mn-verdict').textContent") == "valid"
         browser.evaluate("Mobilenet.app.clock.seek(12)")
         browser.until("document.querySelector('.mn-time').textContent.startsWith('12.0')")

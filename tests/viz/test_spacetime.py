@@ -13,7 +13,7 @@ import pytest
 from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 from mobilenet.viz.spacetime.drawing import compose
 from mobilenet.viz.spacetime.legend import MARKS
-from mobilenet.viz.spacetime.window import Window, handoffs, shown_messages
+from mobilenet.viz.spacetime.window import Window, handoffs, messages_to_show
 from mobilenet.viz.style import page
 
 import mobilenet
@@ -31,7 +31,7 @@ workload: {interval_s: 1}
 """
 
 
-def expected(messages: pd.DataFrame, events: pd.DataFrame, host: str, begin: int, end: int) -> set[int]:
+def expected_rows(messages: pd.DataFrame, events: pd.DataFrame, host: str, begin: int, end: int) -> set[int]:
     """By the rule in words, row by row."""
     delivered = {
         e.message for e in events.itertuples() if e.event == "deliver" and e.node == host and begin <= e.time_ns <= end
@@ -43,18 +43,18 @@ def expected(messages: pd.DataFrame, events: pd.DataFrame, host: str, begin: int
             inside.append(row)
     direct = [row for row in inside if host in (row.sender, row.receiver)]
     heard = {row.sender for row in direct} | {row.receiver for row in direct}
-    found = {row.Index for row in direct}
+    rows = {row.Index for row in direct}
     for row in inside:
         if row.medium == "wired" and row.host == host:
-            found.add(row.Index)
+            rows.add(row.Index)
         if (
             row.medium == "wired"
             and row.host is None
             and row.message in delivered
             and {row.sender, row.receiver} <= heard
         ):
-            found.add(row.Index)
-    return found
+            rows.add(row.Index)
+    return rows
 
 
 @pytest.mark.long
@@ -63,13 +63,13 @@ def test_arrows_are_the_recorded_messages(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(SCENARIO)
     run = mobilenet.run(path, seed=seed, out=tmp_path / "run", overrides=["record.messages=true"])
-    found = handoffs(run.events)
-    assert len(found)
-    for number in range(1, len(found) + 1):
+    all_handoffs = handoffs(run.events)
+    assert len(all_handoffs)
+    for number in range(1, len(all_handoffs) + 1):
         window = window_around(run.events, f"handoff:{number}")
         target = tmp_path / f"{number}.svg"
         arrows = draw(run.messages, run.events, window, target, "run")
-        assert set(arrows) == expected(run.messages, run.events, window.host, window.begin_ns, window.end_ns)
+        assert set(arrows) == expected_rows(run.messages, run.events, window.host, window.begin_ns, window.end_ns)
         drawn = re.findall(r'id="message-(\d+)"', target.read_text(encoding="utf-8"))
         assert sorted(map(int, drawn)) == sorted(arrows)
         kinds = set(run.messages.loc[arrows].kind)
@@ -90,11 +90,11 @@ def messages(plain: mobilenet.Run) -> pd.DataFrame:
     return protocol_messages(plain.path)[0]
 
 
-class Composed(NamedTuple):
+class ComposedDiagram(NamedTuple):
     """A diagram before it is saved."""
 
     window: Window
-    shown: pd.DataFrame
+    selection: pd.DataFrame
     figure: Any
     axes: Any
     labels: Any
@@ -109,13 +109,15 @@ class Composed(NamedTuple):
 
 
 @contextmanager
-def composed(
+def compose_around(
     run: mobilenet.Run, messages: pd.DataFrame, around: str, host: str | None = None, **names: str
-) -> Iterator[Composed]:
+) -> Iterator[ComposedDiagram]:
     window = window_around(run.events, around, host)
-    shown = shown_messages(messages, run.events, window)
+    selection = messages_to_show(messages, run.events, window)
     with page(13, 4, layout="none") as (figure, axes):
-        yield Composed(window, shown, figure, axes, compose(figure, axes, shown, run.events, window, "run", names))
+        yield ComposedDiagram(
+            window, selection, figure, axes, compose(figure, axes, selection, run.events, window, "run", names)
+        )
 
 
 def test_what_was_not_recorded_is_replayed(plain: mobilenet.Run, tmp_path: Path) -> None:
@@ -182,8 +184,8 @@ def test_where_nobody_says_what_to_look_at(plain: mobilenet.Run) -> None:
     for where, host in (
         ("h1, handling a timer", "h1"), ("s0, handling Rumour from h2", "h2"), ("s0, handling Rumour from s1", None)
     ):  # fmt: skip
-        found = default_moment(events, f"x.py:3: KeyError: 4 (in tell, at 3.399978 s at {where}; more", end_ns, None)
-        assert found[0] == "3.399978" and found[1] == (host or events[events.node.str.startswith("h")].node.iloc[-1])
+        moment = default_moment(events, f"x.py:3: KeyError: 4 (in tell, at 3.399978 s at {where}; more", end_ns, None)
+        assert moment[0] == "3.399978" and moment[1] == (host or events[events.node.str.startswith("h")].node.iloc[-1])
         assert default_moment(events, "x.py:3: KeyError: 4", end_ns, "h3") == ("3.399978", "h3")
 
 
@@ -203,9 +205,9 @@ def test_the_way_of_a_message(
     plain: mobilenet.Run, messages: pd.DataFrame, sent: Any, other: str, tmp_path: Path
 ) -> None:
     window = window_around(plain.events, f"message:{sent.message}", other)
-    shown = messages.loc[draw(messages, plain.events, window, tmp_path / "way.png", "run")]
-    assert set(shown.message) == {sent.message}
-    assert {sent.node, other} <= set(shown.sender) | set(shown.receiver)
+    selection = messages.loc[draw(messages, plain.events, window, tmp_path / "way.png", "run")]
+    assert set(selection.message) == {sent.message}
+    assert {sent.node, other} <= set(selection.sender) | set(selection.receiver)
 
 
 def windows(run: mobilenet.Run) -> list[str]:
@@ -218,7 +220,7 @@ def windows(run: mobilenet.Run) -> list[str]:
 
 def test_no_words_lie_on_each_other(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     for around in windows(plain):
-        with composed(plain, messages, around, h0="walker $0$", s1="Mast 1") as (_, _, figure, axes, labels):
+        with compose_around(plain, messages, around, h0="walker $0$", s1="Mast 1") as (_, _, figure, axes, labels):
             figure.canvas.draw()
             assert labels.texts
             legend = figure.legends[0].get_window_extent()
@@ -231,25 +233,25 @@ def test_no_words_lie_on_each_other(plain: mobilenet.Run, messages: pd.DataFrame
 
 def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     for around in windows(plain):
-        with composed(plain, messages, around) as (window, shown, figure, _, _):
+        with compose_around(plain, messages, around) as (window, selection, figure, _, _):
             legend = [text.get_text() for text in figure.legends[0].get_texts()]
-            said = " ".join(" ".join(text.get_text() for text in figure.texts).split())  # lines are wrapped
+            caption = " ".join(" ".join(text.get_text() for text in figure.texts).split())  # lines are wrapped
         inside = plain.events[plain.events.time_ns.between(window.begin_ns, window.end_ns)]
         own = inside[(inside.node == window.host) | (inside.message == window.message if window.message else False)]
         assert ("broadcast" in legend) == bool((own.event == "broadcast").any())
         assert ("delivery" in legend) == bool((own.event == "deliver").any())
         assert not around.startswith("handoff") or "session not confirmed yet" in legend
-        if (shown.kind == "Nothing").any():
-            assert "Nothing: answer to Req1" in said
-        for fate in set(shown.fate) - {"received"}:
-            assert f"{fate.replace('_', ' ')}: " in said and f"lost: {fate.replace('_', ' ')}" in legend
+        if (selection.kind == "Nothing").any():
+            assert "Nothing: answer to Req1" in caption
+        for fate in set(selection.fate) - {"received"}:
+            assert f"{fate.replace('_', ' ')}: " in caption and f"lost: {fate.replace('_', ' ')}" in legend
     assert len(set(MARKS.values())) == len(MARKS)  # each outcome has its own
 
 
 def test_a_message_is_marked_where_it_begins(
     plain: mobilenet.Run, messages: pd.DataFrame, sent: Any, other: str
 ) -> None:
-    with composed(plain, messages, f"message:{sent.message}", other) as diagram:
+    with compose_around(plain, messages, f"message:{sent.message}", other) as diagram:
         assert sent.message in diagram.words  # below the star on the sender's lane
         assert sent.node in diagram.lanes
         assert any(text.startswith("App ") for text in diagram.words)  # wired arrows have labels, too
@@ -257,15 +259,15 @@ def test_a_message_is_marked_where_it_begins(
 
 def test_equal_messages_share_a_label(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     """Six answers on the same way at the same time."""
-    with composed(plain, messages, "handoff:1") as (_, shown, _, _, _):
-        answer = shown[(shown.kind == "Nothing") | (shown.kind == "Rsp1")].iloc[[0]]
-    with composed(plain, pd.concat([messages, *[answer] * 5], ignore_index=True), "handoff:1") as diagram:
+    with compose_around(plain, messages, "handoff:1") as (_, selection, _, _, _):
+        answer = selection[(selection.kind == "Nothing") | (selection.kind == "Rsp1")].iloc[[0]]
+    with compose_around(plain, pd.concat([messages, *[answer] * 5], ignore_index=True), "handoff:1") as diagram:
         assert f"{answer.kind.iloc[0]} ×6" in diagram.words
 
 
 def test_names_stand_on_the_lanes(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     host = window_around(plain.events, "handoff:1").host
-    with composed(plain, messages, "handoff:1", **{host: "walker"}) as diagram:
+    with compose_around(plain, messages, "handoff:1", **{host: "walker"}) as diagram:
         assert f"{host} walker" in diagram.lanes
         assert any(text.get_text().startswith(f"{host} (walker): session") for text in diagram.figure.texts)
 

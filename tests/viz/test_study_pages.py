@@ -19,10 +19,10 @@ from mobilenet.viz.style import Look
 from mobilenet.viz.words import meaning, with_interval
 
 from mobilenet.metrics.registry import MOBILE
-from mobilenet.quoting import shown
+from mobilenet.quoting import format_number
 from mobilenet.studies.study import Result, compare_study
 from mobilenet.viz import comparison, style
-from tests.tools import copied, edited, invoke, refused
+from tests.tools import copy_run, editing, invoke, refusal
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words
 
@@ -37,7 +37,7 @@ Spoil = Callable[[Path], object]
 
 def _without(key: str) -> Spoil:
     def spoil(path: Path) -> None:
-        with edited(path) as value:
+        with editing(path) as value:
             del value[key]
 
     return spoil
@@ -45,7 +45,7 @@ def _without(key: str) -> Spoil:
 
 def _finding(key: str, value: object) -> Spoil:
     def spoil(path: Path) -> None:
-        with edited(path) as document:
+        with editing(path) as document:
             document["findings"][0][key] = value
 
     return spoil
@@ -108,7 +108,7 @@ def compared(finished: Result) -> Path:
 @pytest.fixture
 def study(compared: Path, tmp_path: Path) -> Path:
     """A copy, to be changed."""
-    return copied(compared, tmp_path / "study", "runs")
+    return copy_run(compared, tmp_path / "study", "runs")
 
 
 LookedAt = Callable[[Callable[[Any, Path], None]], None]
@@ -131,16 +131,16 @@ def test_damaged(study: Path, damage: str, tmp_path: Path) -> None:
     name, spoil, commands = DAMAGES[damage]
     spoil(study / name)
     for command in commands:
-        said = refused(command, study, "-o", tmp_path / "out.html" if command == "report" else tmp_path / "out")
-        assert Path(name).name in said and "internal error" not in said
+        complaint = refusal(command, study, "-o", tmp_path / "out.html" if command == "report" else tmp_path / "out")
+        assert Path(name).name in complaint and "internal error" not in complaint
         assert not (tmp_path / "out.html").exists() and not (tmp_path / "out").exists()
 
 
 def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: Path) -> None:
     """Its confidence stands in there, and in no other place."""
-    study = copied(compared, tmp_path / "study", "runs", "comparison.json")
+    study = copy_run(compared, tmp_path / "study", "runs", "comparison.json")
     (study / "study.yaml").write_bytes(b"\xff\xfe")
-    assert "study.yaml" in refused("figures", study, "-o", tmp_path / "out")
+    assert "study.yaml" in refusal("figures", study, "-o", tmp_path / "out")
 
 
 @pytest.mark.long
@@ -200,9 +200,9 @@ def test_what_is_probably_unstable_is_said_beside_the_answer(study: Path, tmp_pa
     for command in ("compare", "report"):
         result = invoke(command, study)
         assert result.exit_code == 0, result.output
-        said = result.output if command == "compare" else words(study / "report.html")
+        text = result.output if command == "compare" else words(study / "report.html")
         expected = r"the backlog grew by -?\d+ % of its mean .*, and grew in all \d+ runs; more replications or longer"
-        assert re.search(expected, said), command
+        assert re.search(expected, text), command
     notes = [figure.note for figure in study_figures(study, tmp_path / "figures", Look((".svg",)))]
     assert sum("Probably unstable: " in note for note in notes) >= 3
 
@@ -240,15 +240,15 @@ def test_the_comparison_fits_a_page(study: Path, tmp_path: Path, looked_at: Look
     asked for.
     """
     names = pd.read_csv(study / "tables" / "summary.csv")["metric"].unique()[:3].tolist()
-    with edited(study / "comparison.json") as document:
+    with editing(study / "comparison.json") as document:
         document["findings"] = [document["findings"][0] | {"metric": name} for name in names]
         document["findings"][1] |= {"ratio": None, "ratio_low": None, "ratio_high": None}
 
     def look(figure: Any, target: Path) -> None:
         assert figure.get_figwidth() <= 8.5
         assert overlapping(figure) == []
-        said = [text.get_text() for axes in figure.axes for text in axes.texts]
-        assert len(said) == 1 and said[0].startswith("No ratio")
+        texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+        assert len(texts) == 1 and texts[0].startswith("No ratio")
         for axes in figure.axes:
             if axes.axison:
                 assert all(
@@ -275,7 +275,7 @@ def test_a_report_in_words(compared: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_that_repeats_a_study_is_quoted(compared: Path, tmp_path: Path) -> None:
-    study = copied(compared, tmp_path / "x; touch PWN #", "runs")
+    study = copy_run(compared, tmp_path / "x; touch PWN #", "runs")
     result = invoke("report", study, "-o", tmp_path / "out.html")
     assert result.exit_code == 0, result.output
     assert (
@@ -285,7 +285,7 @@ def test_the_command_that_repeats_a_study_is_quoted(compared: Path, tmp_path: Pa
 
 
 def test_words_and_numbers() -> None:
-    assert shown(106167) == "106,167" and shown(None) == "–"
+    assert format_number(106167) == "106,167" and format_number(None) == "–"
     assert with_interval("collision_ratio", 0.003126, -6.116e-05, 0.006313) == ("0.0031", "< 0", "0.0063")
     assert with_interval("backlog_slope", 0.1266, -0.283, 0.5363) == ("0.13", "-0.28", "0.54")
     assert with_interval("deliveries", 17500, 16000, 19000) == ("17,500", "16,000", "19,000")

@@ -44,7 +44,7 @@ class Cause(NamedTuple):
     places: frozenset[str] | None = None  # None: any
 
 
-class Planted(NamedTuple):
+class PlantedCause(NamedTuple):
     """`share`: of the explained difference, what stretches of the planted kinds at the planted places hold."""
 
     name: str
@@ -101,8 +101,8 @@ class World:
 
 def slow_wires(world: World, folder: Path) -> tuple[Document, Cause]:
     kbps = world.random.uniform(8, 20)
-    found = frozenset((kinds.WIRE_TRANSMISSION, kinds.WIRE_QUEUE))
-    return world.document(folder), Cause({"stations.backbone.bandwidth_mbps": kbps / 1000}, found)
+    wire_kinds = frozenset((kinds.WIRE_TRANSMISSION, kinds.WIRE_QUEUE))
+    return world.document(folder), Cause({"stations.backbone.bandwidth_mbps": kbps / 1000}, wire_kinds)
 
 
 def long_wires(world: World, folder: Path) -> tuple[Document, Cause]:
@@ -199,13 +199,13 @@ CAUSES: dict[str, Callable[[World, Path], tuple[Document, Cause]]] = {
 
 def stories_of(path: Path, changes: Document) -> Stories:
     given = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
-    scenario = load_scenario(path).changed([*given, "record.causes=true"])
+    scenario = load_scenario(path).with_changes([*given, "record.causes=true"])
     recording = simulate(scenario, None, True).recording
     assert recording.causes is not None
     return stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario)
 
 
-def compared(before: Stories, after: Stories) -> tuple[float, float, dict[Key, int]]:
+def compare(before: Stories, after: Stories) -> tuple[float, float, dict[Key, int]]:
     """Of the deliveries that both have: the relative difference of the mean delays, its standard error, and the
     difference of each kind at each place.
     """
@@ -232,13 +232,13 @@ def compared(before: Stories, after: Stories) -> tuple[float, float, dict[Key, i
     return mean / scale, error / scale, dict(by_part)
 
 
-def planted(name: str, seed: int, folder: Path) -> Planted | None:
+def plant(name: str, seed: int, folder: Path) -> PlantedCause | None:
     """One draw; None if the cause makes no difference that counts."""
     world = World(Random(f"{name} {seed}"))
     document, cause = CAUSES[name](world, folder)
     path = folder / "scenario.yaml"
     path.write_text(to_yaml(document), encoding="utf-8")
-    difference, error, by_part = compared(stories_of(path, {}), stories_of(path, cause.changes))
+    difference, error, by_part = compare(stories_of(path, {}), stories_of(path, cause.changes))
     if difference <= max(0.2, 2 * error):
         return None
     explained = sum(change for (kind, _), change in by_part.items() if kind != kinds.UNEXPLAINED)
@@ -247,10 +247,10 @@ def planted(name: str, seed: int, folder: Path) -> Planted | None:
         by_kind[kind] += change
     shares = {kind: change / explained for kind, change in by_kind.items()}
     largest = max(by_part, key=by_part.__getitem__)
-    return Planted(name, seed, difference, held(by_part, cause) / explained, largest, shares, cause)
+    return PlantedCause(name, seed, difference, time_held(by_part, cause) / explained, largest, shares, cause)
 
 
-def held(by_part: dict[Key, int], cause: Cause) -> int:
+def time_held(by_part: dict[Key, int], cause: Cause) -> int:
     return sum(
         change
         for (kind, place), change in by_part.items()
@@ -258,15 +258,15 @@ def held(by_part: dict[Key, int], cause: Cause) -> int:
     )
 
 
-def draws(name: str, first: int = 0) -> Iterator[Planted]:
+def draws(name: str, first: int = 0) -> Iterator[PlantedCause]:
     """As many as are asked for."""
     seed = first
     while True:
         with tempfile.TemporaryDirectory(prefix="mobilenet-planted-") as folder:
-            found = planted(name, seed, Path(folder))
+            case = plant(name, seed, Path(folder))
         seed += 1
-        if found is not None:
-            yield found
+        if case is not None:
+            yield case
 
 
 def main(words: list[str]) -> int:
@@ -275,11 +275,11 @@ def main(words: list[str]) -> int:
     failed = []
     print("cause                  drawn  found  least share  seeds tried")
     for name in CAUSES:
-        found = [one for one, _ in zip(draws(name), range(each), strict=False)]
-        failed += [one for one in found if one.share <= 0.5]
-        good = sum(one.share > 0.5 for one in found)
+        cases = [one for one, _ in zip(draws(name), range(each), strict=False)]
+        failed += [one for one in cases if one.share <= 0.5]
+        good = sum(one.share > 0.5 for one in cases)
         print(
-            f"{name:22} {each:5}  {good:5}  {min(one.share for one in found):11.2f}  {found[-1].seed + 1}", flush=True
+            f"{name:22} {each:5}  {good:5}  {min(one.share for one in cases):11.2f}  {cases[-1].seed + 1}", flush=True
         )
     for one in failed:
         kind, place = one.largest

@@ -103,7 +103,7 @@ def read(directory: Path, table: str) -> list[dict[str, Any]]:
     return list(frame.astype(object).where(frame.notna(), None).to_dict("records"))
 
 
-def clipped(pieces: Iterable[Piece], begin: int, end: int) -> list[Piece]:
+def clip(pieces: Iterable[Piece], begin: int, end: int) -> list[Piece]:
     cut = [piece._replace(begin=max(piece.begin, begin), end=min(piece.end, end)) for piece in pieces]
     return [piece for piece in cut if piece.begin < piece.end]
 
@@ -229,7 +229,7 @@ class Run:
         if (message, node) not in self.done:
             begin, end = self.broadcasts[message].time_ns, self.deliveries[message, node].time_ns
             pieces = self.with_states(self.walk(message, node), message, node)
-            self.done[message, node] = clipped(pieces, begin, end)
+            self.done[message, node] = clip(pieces, begin, end)
         return self.done[message, node]
 
     def walk(self, message: str, node: str) -> list[Piece]:
@@ -260,14 +260,14 @@ class Run:
     def reception(self, message: str, delivery: Event) -> Row | None:
         """Step 1."""
         node = delivery.node
-        found = [row for row in self.receptions(message, node) if row.events <= delivery.number]
+        rows = [row for row in self.receptions(message, node) if row.events <= delivery.number]
         handler = self.handlers[delivery.number]
-        if not found or any(row.number == handler for row in found):
-            return self.rows[handler] if found else None
+        if not rows or any(row.number == handler for row in rows):
+            return self.rows[handler] if rows else None
         lost = [e.number for e in self.of_node[node] if e.event in LOSES and e.number < delivery.number]
-        since = [row for row in found if not lost or row.events > lost[-1]]
+        since = [row for row in rows if not lost or row.events > lost[-1]]
         from_cell = [row for row in since if self.rows[row.cause].node == delivery.station]
-        return [*from_cell[:1], *since[:1], found[-1]][0]
+        return [*from_cell[:1], *since[:1], rows[-1]][0]
 
     def hold(self, message: str, delivery: Event, reception: Row) -> list[Piece]:
         """Step 2."""
@@ -282,7 +282,7 @@ class Run:
             return self.wait(Wait(begin, end, node, handler, None, False, "host", message, node))
         since = self.broadcasts[blocker].time_ns
         story = [Piece(begin, since, "not_explained", "host", node), *self.story(blocker, node)]
-        return [piece._replace(is_told=True) for piece in clipped(story, begin, end)]
+        return [piece._replace(is_told=True) for piece in clip(story, begin, end)]
 
     def blocker(self, message: str, delivery: Event) -> str | None:
         handler = self.handlers[delivery.number]
@@ -319,7 +319,7 @@ class Run:
             if came is not handler or handler is None:
                 pieces[:0] = self.stay(message, since, first, node, host)
             if came is None:
-                return clipped(pieces, begin.time_ns, pieces[-1].end)
+                return clip(pieces, begin.time_ns, pieces[-1].end)
             node, reception = sender, came
 
     def stay(self, message: str, since: int, last: Row, receiver: str, host: str) -> list[Piece]:
@@ -336,7 +336,7 @@ class Run:
             hearer = frame.to or receiver
             ends = self.ends[frame.number]
             parts = self.frame(frame, ends, hearer, leg)
-            pieces += clipped(parts, max(at, frame.time_ns), following.time_ns)
+            pieces += clip(parts, max(at, frame.time_ns), following.time_ns)
             was_lost = not any(row.step == "sent" and hearer in row.heard.split() for row in ends)
             at = max([at, *(piece.end for piece in pieces)])
         return pieces + self.wait(Wait(at, last.time_ns, node, last.cause, last, was_lost, leg, message, host))
@@ -362,7 +362,7 @@ class Run:
                 end, number = begin, handler.cause
             elif handler.ends_a_frame_of(node):
                 before = self.rows[handler.cause]
-                pieces[:0] = clipped([Piece(before.time_ns, end, "queue", w.leg, node)], w.begin, end)
+                pieces[:0] = clip([Piece(before.time_ns, end, "queue", w.leg, node)], w.begin, end)
                 end, number = before.time_ns, before.cause
             elif handler.kind.startswith("Tcp"):
                 held = frame.window if frame is not None and frame.window else "head_of_line"
@@ -371,12 +371,12 @@ class Run:
             elif node == w.node and (other := self.other(handler, w)) is not None:
                 order = Piece(w.begin, self.broadcasts[other].time_ns, "order", w.leg, w.node)
                 way = self.with_states(self.way(other, node, handler, w.host), other, w.host)
-                told = [piece._replace(is_told=True) for piece in [order, *way]]
-                return clipped(told, w.begin, end) + pieces
+                order_pieces = [piece._replace(is_told=True) for piece in [order, *way]]
+                return clip(order_pieces, w.begin, end) + pieces
             else:
                 frame = self.rows[handler.cause]
                 hop = [piece._replace(leg=w.leg) for piece in self.hop(handler, node)]
-                pieces[:0] = clipped(hop, w.begin, end)
+                pieces[:0] = clip(hop, w.begin, end)
                 node, end, number = frame.node, frame.time_ns, frame.cause
         return pieces
 
@@ -455,7 +455,7 @@ class Run:
         return result
 
 
-def joined(pieces: Iterable[Piece | Stretch]) -> list[Stretch]:
+def join(pieces: Iterable[Piece | Stretch]) -> list[Stretch]:
     """Join neighbours of the same kind and leg."""
     result: list[Stretch] = []
     for begin, end, kind, leg, *_ in pieces:
@@ -470,4 +470,4 @@ def stretches(directory: Path) -> dict[tuple[str, str], list[Stretch]]:
     """Return the story of each delivery whose broadcast is on record, by message and node."""
     run = Run(directory)
     known = [key for key in run.deliveries if key[0] in run.broadcasts]
-    return {(message, node): joined(run.story(message, node)) for message, node in known}
+    return {(message, node): join(run.story(message, node)) for message, node in known}

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.why.second import Event, Piece, Row, Run, Stretch, clipped, joined, leg_between
+from tests.why.second import Event, Piece, Row, Run, Stretch, clip, join, leg_between
 
 KINDS = {"TCP retransmission": "retransmission"}  # of waits that this timer ends; other timers: `timer`
 
@@ -28,7 +28,7 @@ class Key(NamedTuple):
     first_ns: int
 
 
-class Cut(NamedTuple):
+class CutPiece(NamedTuple):
     """The same, with two of its events."""
 
     key: Key
@@ -40,7 +40,7 @@ def next_of(own: list[Event], after: int, kinds: tuple[str, ...]) -> Event | Non
     return next((e for e in own if e.number > after and e.event in kinds), None)
 
 
-def cuts(run: Run) -> list[Cut]:
+def cuts(run: Run) -> list[CutPiece]:
     """The interruptions that handoff_interruption_mean_s averages, in the order of their handoffs."""
     begins_ns = round(run.scenario["warmup_s"] * 1e9)
     ends_ns = round(run.scenario["duration_s"] * 1e9)
@@ -60,14 +60,14 @@ def cuts(run: Run) -> list[Cut]:
         if any(e.event in ("crash", "leave") and last.number < e.number < first.number for e in own):
             continue
         times = last.time_ns, start.time_ns, end.time_ns, first.time_ns
-        result.append(Cut(Key(start.node, int(start.session or 0), *times), end, first))
+        result.append(CutPiece(Key(start.node, int(start.session or 0), *times), end, first))
     return result
 
 
 class Setup:
     """The second phase: the chain of handlers, backwards from the one that confirmed the session."""
 
-    def __init__(self, run: Run, cut: Cut) -> None:
+    def __init__(self, run: Run, cut: CutPiece) -> None:
         self.run, self.cut = run, cut
         self.pieces: list[Piece] = []
         self.at = cut.key.end_ns  # what is later has been explained
@@ -79,7 +79,7 @@ class Setup:
 
     def put(self, pieces: list[Piece], since: int) -> None:
         """Take these pieces for the time from `since`."""
-        self.pieces[:0] = clipped(pieces, max(since, self.cut.key.begin_ns), self.at)
+        self.pieces[:0] = clip(pieces, max(since, self.cut.key.begin_ns), self.at)
         self.at = min(self.at, max(since, self.cut.key.begin_ns))
 
     def walk(self) -> list[Piece]:
@@ -120,7 +120,7 @@ class Setup:
             return
         hearer = earlier.to or self.receiver
         ends = self.run.ends[earlier.number]
-        parts = clipped(self.run.frame(earlier, ends, hearer, self.leg), earlier.time_ns, self.at)
+        parts = clip(self.run.frame(earlier, ends, hearer, self.leg), earlier.time_ns, self.at)
         left = max([earlier.time_ns, *(piece.end for piece in parts)])
         kind = KINDS.get(handler.kind, "timer")
         if kind == "timer" and (self.is_lost(earlier, hearer) or self.is_answer_lost(earlier, hearer)):
@@ -155,30 +155,30 @@ class Setup:
         self.put([piece] if is_idle else self.out_of_coverage(piece), begin)
 
     def out_of_coverage(self, piece: Piece) -> list[Piece]:
-        found = self.run.in_states([piece], self.cut.key.host)
-        return [each if each.kind == "out_of_coverage" else each._replace(kind=piece.kind) for each in found]
+        pieces = self.run.in_states([piece], self.cut.key.host)
+        return [each if each.kind == "out_of_coverage" else each._replace(kind=piece.kind) for each in pieces]
 
 
-def before(run: Run, cut: Cut) -> list[Piece]:
+def before(run: Run, cut: CutPiece) -> list[Piece]:
     """The first phase: until `handoff_start`."""
     host, begin, end = cut.key.host, cut.key.last_ns, cut.key.begin_ns
     pieces = run.in_states([Piece(begin, end, "old_session", "host", host)], host) if begin < end else []
     tick = round(run.scenario["hosts"]["attachment"]["tick_ms"] * 1e6)
     moved = max(begin, end - tick)
-    if end % tick or any(piece.kind != "old_session" for piece in clipped(pieces, moved, end)):
+    if end % tick or any(piece.kind != "old_session" for piece in clip(pieces, moved, end)):
         return pieces
-    return [*clipped(pieces, begin, moved), Piece(moved, end, "detection", "host", host)]
+    return [*clip(pieces, begin, moved), Piece(moved, end, "detection", "host", host)]
 
 
-def after(run: Run, cut: Cut) -> list[Piece]:
+def after(run: Run, cut: CutPiece) -> list[Piece]:
     """The third phase: until the first delivery."""
     message, node = cut.first.message or "", cut.first.node
     since = run.broadcasts[message].time_ns
     story = [Piece(cut.key.end_ns, since, "idle", "host", node), *run.story(message, node)]
-    return clipped(story, cut.key.end_ns, cut.key.first_ns)
+    return clip(story, cut.key.end_ns, cut.key.first_ns)
 
 
 def interruptions(directory: Path) -> dict[Key, list[Stretch]]:
     """Return the stretches of each interruption, in the order of the handoffs."""
     run = Run(directory)
-    return {cut.key: joined(before(run, cut) + Setup(run, cut).walk() + after(run, cut)) for cut in cuts(run)}
+    return {cut.key: join(before(run, cut) + Setup(run, cut).walk() + after(run, cut)) for cut in cuts(run)}

@@ -17,7 +17,7 @@ from mobilenet.why.handoffs import Interruption, Interruptions
 from mobilenet.why.stories import recorded_stories
 from mobilenet.why.stretches import Stretch
 from tests.cli.command import mobilenet as command
-from tests.cli.test_printed_commands import followed
+from tests.cli.test_printed_commands import follow
 from tests.conftest import SCENARIOS
 
 NAMES = ("dynamic", "churn", "town", "faults", "tcp_dynamic")
@@ -40,9 +40,9 @@ def stretches(run: Path) -> Iterator[tuple[Interruption, list[Stretch]]]:
 def test_interruptions_are_explained(run: Path) -> None:
     sums: Counter[str] = Counter()
     count = 0
-    for one, found in stretches(run):
+    for one, own_stretches in stretches(run):
         at_ns, count = one.last_ns, count + 1
-        for stretch in found:
+        for stretch in own_stretches:
             assert stretch.begin_ns == at_ns < stretch.end_ns
             at_ns = stretch.end_ns
             sums[stretch.kind] += stretch.length_ns
@@ -54,9 +54,9 @@ def test_interruptions_are_explained(run: Path) -> None:
 
 def setup_ns(run: Path, kind: str) -> float:
     """The mean time of one kind while sessions are set up."""
-    found = list(stretches(run))
-    inside = (s for one, own in found for s in own if one.begin_ns <= s.begin_ns and s.end_ns <= one.end_ns)
-    return sum(s.length_ns for s in inside if s.kind == kind) / len(found)
+    interruptions = list(stretches(run))
+    inside = (s for one, own in interruptions for s in own if one.begin_ns <= s.begin_ns and s.end_ns <= one.end_ns)
+    return sum(s.length_ns for s in inside if s.kind == kind) / len(interruptions)
 
 
 PLANTED = {
@@ -84,7 +84,7 @@ def test_the_command(run: Path, tmp_path: Path) -> None:
     name = f"{first.host}:{first.session}"
     one = json.loads(command("why", run, "--handoff", name, "--json", place=run.parent).stdout)
     assert sum(row["length_ns"] for row in one["stretches"]) == one["interruption_ns"] == first.length_ns
-    assert [words[0] for words in followed(tmp_path, "why", run, "--handoffs")][:2] == ["why", "spacetime"]
+    assert [words[0] for words in follow(tmp_path, "why", run, "--handoffs")][:2] == ["why", "spacetime"]
     for words in (["--handoffs"], ["--handoff", name]):
         drawn = command("why", run, *words, "--out", tmp_path / "handoffs.svg", place=run.parent)
         assert drawn.returncode == 0 and (tmp_path / "handoffs.svg").read_text().rstrip().endswith("</svg>")

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from mobilenet.why.kinds import KINDS
-from tests.why.planted import CAUSES, Planted, draws
+from tests.why.planted import CAUSES, PlantedCause, draws
 
 
 @pytest.fixture(scope="module")
-def first() -> dict[str, Planted]:
+def first() -> dict[str, PlantedCause]:
     return {name: next(draws(name)) for name in CAUSES}
 
 
 @pytest.mark.parametrize("name", CAUSES)
-def test_it_holds_more_than_half_of_the_difference(name: str, first: dict[str, Planted]) -> None:
+def test_it_holds_more_than_half_of_the_difference(name: str, first: dict[str, PlantedCause]) -> None:
     assert first[name].share > 0.5, first[name]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_is_not_the_cause_where_another_was_planted(kind: str, first: dict[str, Planted]) -> None:
+def test_a_kind_is_not_the_cause_where_another_was_planted(kind: str, first: dict[str, PlantedCause]) -> None:
     others = [one for one in first.values() if kind not in one.cause.kinds]
     assert len(others) >= 5
     assert [one.name for one in others if one.by_kind.get(kind, 0.0) >= 0.5] == []

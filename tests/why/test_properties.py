@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mobilenet.why import kinds
 from tests.cli.command import FIRST
-from tests.why.test_stories import parts, replayed
+from tests.why.test_stories import parts, replay
 
 WORLDS = st.fixed_dictionaries(
     {
@@ -34,8 +34,10 @@ def test_stories_are_whole_and_explained() -> None:
     @settings(max_examples=40, deadline=None)
     @given(world=WORLDS)
     def stories_are_whole(world: dict[str, Any]) -> None:
-        found, _ = replayed(FIRST, "duration_s=8", "warmup_s=0", *(f"{key}={value}" for key, value in world.items()))
-        sums[world["protocol"]] += parts(found)
+        run_stories, _ = replay(
+            FIRST, "duration_s=8", "warmup_s=0", *(f"{key}={value}" for key, value in world.items())
+        )
+        sums[world["protocol"]] += parts(run_stories)
 
     stories_are_whole()
     for protocol, kinds_of in sums.items():

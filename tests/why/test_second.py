@@ -14,7 +14,7 @@ from mobilenet.why.stories import recorded_stories
 from tests.cli.command import mobilenet as command
 from tests.conftest import SCENARIOS
 from tests.realtime.own import PORTS
-from tests.why.second import joined, stretches
+from tests.why.second import join, stretches
 
 RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
     "first.yaml": (),
@@ -62,8 +62,8 @@ def test_every_datagram_agrees_to_the_nanosecond(tmp_path: Path) -> None:
     run = mobilenet.run(udp, out=tmp_path / "run", overrides=overrides, allow_code=True, real_time=RealTime())
     shares = assert_agree(run.path)
     assert not any(kind == "not_explained" for kind, _ in shares) and ("mac_retry", "uplink") in shares
-    found = json.loads(command("why", run.path, "--json", place=tmp_path).stdout)["all"]
-    assert found["delay_ns"] / found["deliveries"] / 1e9 == pytest.approx(run.metrics["datagram_delay_mean_s"])
+    totals = json.loads(command("why", run.path, "--json", place=tmp_path).stdout)["all"]
+    assert totals["delay_ns"] / totals["deliveries"] / 1e9 == pytest.approx(run.metrics["datagram_delay_mean_s"])
 
 
 def assert_agree(run: Path) -> Shares:
@@ -78,7 +78,7 @@ def assert_agree(run: Path) -> Shares:
     shares_of_ours: Shares = {}
     shares_of_second: Shares = {}
     for (message, node), (sent_ns, delivered_ns) in delays.items():
-        story = joined((s.begin_ns, s.end_ns, s.kind, s.leg) for s in ours.of(message, node))
+        story = join((s.begin_ns, s.end_ns, s.kind, s.leg) for s in ours.of(message, node))
         assert story == second[message, node], (message, node)
         edges = [sent_ns, *(end for _, end, _, _ in story)]
         assert [begin for begin, _, _, _ in story] == edges[:-1] and edges[-1] == delivered_ns, (message, node)

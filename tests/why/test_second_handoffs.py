@@ -12,7 +12,7 @@ from mobilenet.scenario import load_scenario
 from mobilenet.why.handoffs import Interruptions
 from mobilenet.why.stories import recorded_stories
 from tests.conftest import SCENARIOS
-from tests.why.second import Stretch, joined
+from tests.why.second import Stretch, join
 from tests.why.second_handoffs import Key, interruptions
 
 SHORT = ["duration_s=25", "warmup_s=5", "record.causes=true"]
@@ -46,11 +46,11 @@ def test_every_interruption_agrees_to_the_nanosecond(name: str, tmp_path: Path) 
 def own(run: Path) -> dict[Key, list[Stretch]]:
     """What mobilenet itself says."""
     walk = Interruptions(recorded_stories(run), load_scenario(run / "scenario.yaml"))
-    found = {}
+    stretches_of = {}
     for one in interrupting(run):
         key = Key(one.host, one.session, one.last_ns, one.begin_ns, one.end_ns, one.first_ns)
-        found[key] = joined((s.begin_ns, s.end_ns, s.kind, s.leg) for s in walk.of(one))
-    return found
+        stretches_of[key] = join((s.begin_ns, s.end_ns, s.kind, s.leg) for s in walk.of(one))
+    return stretches_of
 
 
 def only(ours: list[Stretch], second: list[Stretch]) -> tuple[list[Stretch], list[Stretch]]:

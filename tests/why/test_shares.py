@@ -20,7 +20,7 @@ from mobilenet.studies.study import require_metric
 from mobilenet.why.shares import counted_deliveries, shares
 from mobilenet.why.stories import recorded_stories
 from tests.cli.command import FIRST
-from tests.studies.test_handed_on import made
+from tests.studies.test_handed_on import make
 
 SVG = Look((".svg",))
 
@@ -32,14 +32,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_shares_of_a_run_are_those_of_its_stories(run: Path) -> None:
-    found = {name: value for name, value in measure(run, "terminating").metrics.items() if name in DELAY_SHARES}
-    assert found.keys() == DELAY_SHARES.keys()
-    assert sum(found[name_of(part)] for part in PARTS) == pytest.approx(1, abs=1e-12)
+    share_of = {name: value for name, value in measure(run, "terminating").metrics.items() if name in DELAY_SHARES}
+    assert share_of.keys() == DELAY_SHARES.keys()
+    assert sum(share_of[name_of(part)] for part in PARTS) == pytest.approx(1, abs=1e-12)
     stories = recorded_stories(run)
     manifest = mobilenet.Run(run).manifest
     window = (round(manifest[key] * 1e9) for key in ("warmup_s", "duration_s"))
     expected = shares(stories, counted_deliveries(stories, *window))
-    assert {part: found[name_of(part)] for part in expected.by_part} == {
+    assert {part: share_of[name_of(part)] for part in expected.by_part} == {
         part: expected.share(part) for part in expected.by_part
     }
 
@@ -70,7 +70,7 @@ def test_bars_of_a_run_and_of_a_study(run: Path, tmp_path: Path) -> None:
         f"scenario: {FIRST}\nset: {{record.causes: true, duration_s: 15, warmup_s: 0}}\nreplications: {{min: 2}}\n"
         "factors: {wireless.loss: [0.0, 0.3]}\n"
     )
-    store = made(Study.load(file), tmp_path / "study")
+    store = make(Study.load(file), tmp_path / "study")
     assert "delay_parts" in [figure.path.stem for figure in study_figures(store.path, tmp_path / "figures", SVG)]
     first, second = level_bars(study_tables(store.path))
     assert (first.label, second.label) == ("loss 0", "loss 0.3")

@@ -20,10 +20,10 @@ from mobilenet.rundir.table import Table
 from mobilenet.scenario import load_scenario
 from mobilenet.why import kinds
 from mobilenet.why.stories import Stories, stories
-from tests.campaign.scenarios import NotDrawn, drawn
+from tests.campaign.scenarios import NotDrawn, draw_scenario
 from tests.cli.command import FIRST
 from tests.cli.command import mobilenet as command
-from tests.cli.test_printed_commands import followed
+from tests.cli.test_printed_commands import follow
 from tests.conftest import SCENARIOS
 from tests.programs.own import answering
 
@@ -35,35 +35,35 @@ OTHERS = (
 )  # fmt: skip
 
 
-def replayed(path: Path, *changes: str) -> tuple[Stories, str]:
+def replay(path: Path, *changes: str) -> tuple[Stories, str]:
     """The stories of a run, and its fingerprint."""
-    scenario = load_scenario(path).changed([*changes, "record.causes=true"])
+    scenario = load_scenario(path).with_changes([*changes, "record.causes=true"])
     recording = simulate(scenario, None, True).recording
     assert recording.causes is not None
-    found = stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario)
-    return found, recording.events.fingerprint()
+    run_stories = stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario)
+    return run_stories, recording.events.fingerprint()
 
 
 @cache
 def stories_over_tcp() -> Stories:
-    return replayed(SCENARIOS / "tcp_dynamic.yaml", *SHORT)[0]
+    return replay(SCENARIOS / "tcp_dynamic.yaml", *SHORT)[0]
 
 
-def parts(found: Stories) -> Counter[str]:
+def parts(run_stories: Stories) -> Counter[str]:
     """The time of each kind, after a look at every story for holes and overlaps."""
     sums: Counter[str] = Counter()
-    for one in found.record.deliveries:
-        sent = found.record.broadcasts.get(one.message)
+    for one in run_stories.record.deliveries:
+        sent = run_stories.record.broadcasts.get(one.message)
         if sent is None:
             continue
         at_ns = sent.time_ns
-        for stretch in found.of(one.message, one.node):
+        for stretch in run_stories.of(one.message, one.node):
             assert stretch.begin_ns == at_ns < stretch.end_ns
             at_ns = stretch.end_ns
             sums[stretch.kind] += stretch.length_ns
             if stretch.kind == kinds.LOST:  # and it was, at the node that the sentence names
-                at = found.record.to[stretch.row] or (one.node if stretch.leg == kinds.CELL else "")
-                assert found.record.heard(stretch.row).get(at) != "received"
+                at = run_stories.record.to[stretch.row] or (one.node if stretch.leg == kinds.CELL else "")
+                assert run_stories.record.outcomes(stretch.row).get(at) != "received"
         assert at_ns == max(one.time_ns, sent.time_ns)
     return sums
 
@@ -72,15 +72,15 @@ def parts(found: Stories) -> Counter[str]:
     ("name", "changes"), [*((name, SHORT) for name in MOBILE), *((name, ()) for name in OTHERS)], ids=str
 )
 def test_shipped_scenarios_are_explained(name: str, changes: tuple[str, ...]) -> None:
-    found = stories_over_tcp() if name == "tcp_dynamic.yaml" else replayed(SCENARIOS / name, *changes)[0]
-    sums = parts(found)
+    run_stories = stories_over_tcp() if name == "tcp_dynamic.yaml" else replay(SCENARIOS / name, *changes)[0]
+    sums = parts(run_stories)
     assert sums[kinds.UNEXPLAINED] <= 0.01 * sums.total() > 0
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_drawn_scenarios_have_no_hole_and_no_overlap(seed: int, tmp_path: Path) -> None:
     try:
-        scenario = drawn(seed, tmp_path, 10_000).changed(["limits.max_events=40000", "record.causes=true"])
+        scenario = draw_scenario(seed, tmp_path, 10_000).with_changes(["limits.max_events=40000", "record.causes=true"])
         recording = simulate(scenario, None, True).recording
     except (NotDrawn, ScenarioError) as error:
         pytest.skip(str(error)[:80])
@@ -90,26 +90,32 @@ def test_drawn_scenarios_have_no_hole_and_no_overlap(seed: int, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["first.yaml", "vcube/causal.yaml"])
 def test_recording_causes_changes_nothing(name: str) -> None:
-    _, fingerprint = replayed(SCENARIOS / name)
+    _, fingerprint = replay(SCENARIOS / name)
     assert simulate(load_scenario(SCENARIOS / name)).recording.events.fingerprint() == fingerprint
 
 
 def test_frames_to_hosts_are_not_lost_on_wires() -> None:
     """A station that hands a message on had radioed it: what was lost was lost at the receiver."""
-    found, _ = replayed(SCENARIOS / "by_hand.yaml")
+    run_stories, _ = replay(SCENARIOS / "by_hand.yaml")
     on_wires = {
-        s.kind for one in found.record.deliveries for s in found.of(one.message, one.node) if s.leg == kinds.BACKBONE
+        s.kind
+        for one in run_stories.record.deliveries
+        for s in run_stories.of(one.message, one.node)
+        if s.leg == kinds.BACKBONE
     }
     assert on_wires and not on_wires & {kinds.LOST, kinds.RETRY}
 
 
 def test_nagle_is_named() -> None:
-    found = stories_over_tcp()
+    run_stories = stories_over_tcp()
     reasons = Counter(
-        s.reason for one in found.record.deliveries for s in found.of(one.message, one.node) if s.kind == kinds.NAGLE
+        s.reason
+        for one in run_stories.record.deliveries
+        for s in run_stories.of(one.message, one.node)
+        if s.kind == kinds.NAGLE
     )
     assert set(reasons) <= {"nagle", "congestion_window", "receive_window", "messages_in_flight"}
-    without, _ = replayed(SCENARIOS / "tcp_dynamic.yaml", *SHORT, "protocol.tcp.nagle=false")
+    without, _ = replay(SCENARIOS / "tcp_dynamic.yaml", *SHORT, "protocol.tcp.nagle=false")
     assert reasons["nagle"] > 0
     assert not any(s.reason == "nagle" for one in without.record.deliveries for s in without.of(one.message, one.node))
 
@@ -128,18 +134,18 @@ def why(run: Path, *words: str) -> Any:
 
 
 def test_the_mean_is_that_of_the_metric(run: Path) -> None:
-    found = why(run)["all"]
+    totals = why(run)["all"]
     mean_s = mobilenet.Run(run).metrics["delivery_delay_mean_s"]
-    assert found["delay_ns"] / found["deliveries"] / 1e9 == pytest.approx(mean_s, rel=1e-12)
-    assert sum(part["ns"] for part in found["parts"]) == found["delay_ns"]
+    assert totals["delay_ns"] / totals["deliveries"] / 1e9 == pytest.approx(mean_s, rel=1e-12)
+    assert sum(part["ns"] for part in totals["parts"]) == totals["delay_ns"]
 
 
 def test_one_delivery_and_one_message(run: Path) -> None:
     slowest = why(run, "--message", "h2:8")["deliveries"][0]
-    found = why(run, "--message", "h2:8", "--at", slowest["at"])
-    assert sum(row["length_ns"] for row in found["stretches"]) == found["delay_ns"] == slowest["delay_ns"]
+    story = why(run, "--message", "h2:8", "--at", slowest["at"])
+    assert sum(row["length_ns"] for row in story["stretches"]) == story["delay_ns"] == slowest["delay_ns"]
     printed = command("why", run, "--message", "h2:8", "--at", slowest["at"], place=run.parent).stdout
-    assert all(row["sentence"] in printed for row in found["stretches"])
+    assert all(row["sentence"] in printed for row in story["stretches"])
 
 
 def test_two_runs(run: Path, tmp_path: Path) -> None:
@@ -147,7 +153,7 @@ def test_two_runs(run: Path, tmp_path: Path) -> None:
     mobilenet.run(FIRST, out=other, overrides=["stations.backbone.delay_ms=400"])
     parts = why(run, other)["parts"]
     assert (parts[0]["kind"], parts[0]["leg"]) == ("wire_propagation", "backbone")
-    assert [words[0] for words in followed(tmp_path, "why", run, other)] == ["why", "why", "spacetime"]
+    assert [words[0] for words in follow(tmp_path, "why", run, other)] == ["why", "why", "spacetime"]
 
 
 @pytest.mark.parametrize("words", [[], ["--message", "h2:8"], ["--message", "h2:8", "--at", "h3"]], ids=len)
@@ -159,7 +165,7 @@ def test_pictures(words: list[str], run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "complaint"),
     [
         (["--out", "delays.txt"], "delays.txt: expected a name that ends in .svg"),
         (["--at", "h1"], "--at: expected --message"),
@@ -169,10 +175,10 @@ def test_pictures(words: list[str], run: Path, tmp_path: Path) -> None:
         (["--message", "h2:8", "--at", "h77"], "--at: h77 did not deliver h2:8"),
     ],
 )
-def test_bad_words(words: list[str], said: str, run: Path) -> None:
+def test_bad_words(words: list[str], complaint: str, run: Path) -> None:
     result = command("why", run, *words, place=run)
     assert result.returncode == 2
-    assert said in result.stderr and "Traceback" not in result.stderr
+    assert complaint in result.stderr and "Traceback" not in result.stderr
 
 
 HOLDS_ITS_OWN = """
@@ -184,10 +190,10 @@ if e["ev"] == "broadcast":  # the message before this one is delivered now
 
 
 def test_a_message_that_a_program_holds_is_inside_the_program(tmp_path: Path) -> None:
-    found, _ = replayed(answering(tmp_path, HOLDS_ITS_OWN))
-    sums = parts(found)
+    run_stories, _ = replay(answering(tmp_path, HOLDS_ITS_OWN))
+    sums = parts(run_stories)
     assert sums[kinds.PROGRAM] == sums.total() > 0
-    without, _ = replayed(SCENARIOS / "programs/flood.yaml")
+    without, _ = replay(SCENARIOS / "programs/flood.yaml")
     assert not parts(without)[kinds.PROGRAM]
 
 
@@ -195,11 +201,11 @@ def test_the_timeout_of_tcp_is_named() -> None:
     """It takes more of the time where it is longer; without TCP there is none."""
     lossy = (*SHORT, "hosts.count=14", "workload.interval_s=1", "wireless.loss=0.05", "wireless.retry_limit=1")
     sums, longer = (
-        parts(replayed(SCENARIOS / "tcp_dynamic.yaml", *lossy, f"protocol.tcp.rto_min_s={s}")[0]) for s in (0.2, 1)
+        parts(replay(SCENARIOS / "tcp_dynamic.yaml", *lossy, f"protocol.tcp.rto_min_s={s}")[0]) for s in (0.2, 1)
     )
     assert longer[kinds.RETRANSMISSION] > 2 * sums[kinds.RETRANSMISSION] > 0
     assert not sums[kinds.RETRY] and not longer[kinds.RETRY]
-    without = parts(replayed(FIRST, "wireless.loss=0.05")[0])
+    without = parts(replay(FIRST, "wireless.loss=0.05")[0])
     assert without[kinds.RETRY] > 0 == without[kinds.RETRANSMISSION]
 
 

@@ -36,8 +36,8 @@ def obvious(stations: np.ndarray, xy: np.ndarray, current: list[int]) -> list[in
 
 def one(x_m: float, current: int, stations: tuple[float, ...] = (0.0, 200.0)) -> int:
     places = np.array([(x, 0.0) for x in stations])
-    found = Attachment(places, RANGE_M, HYSTERESIS_M).update(np.array([[x_m, 0.0]]), np.array([current]))
-    return int(found[0])
+    cells = Attachment(places, RANGE_M, HYSTERESIS_M).update(np.array([[x_m, 0.0]]), np.array([current]))
+    return int(cells[0])
 
 
 def test_rules() -> None:
@@ -61,10 +61,10 @@ def test_agrees_with_the_obvious_one(seed: int, stations: int, hosts: int) -> No
     xy = random.random((hosts, 2)) * side * 1.4 - 0.2 * side
     current = random.integers(-1, stations, hosts)
     before = current.copy()
-    found = Attachment(places, RANGE_M, HYSTERESIS_M).update(xy, current)
-    assert found.tolist() == obvious(places, xy, current.tolist())
+    cells = Attachment(places, RANGE_M, HYSTERESIS_M).update(xy, current)
+    assert cells.tolist() == obvious(places, xy, current.tolist())
     assert (current == before).all()
-    assert (Attachment(places, RANGE_M, HYSTERESIS_M).update(xy, found) == found).all(), (
+    assert (Attachment(places, RANGE_M, HYSTERESIS_M).update(xy, cells) == cells).all(), (
         "who stands still keeps the cell"
     )
 
@@ -97,9 +97,9 @@ def test_nobody_flips_between_two_stations_while_walking_along_their_border() ->
     changes = 0
     for step in range(200):
         x = 100 + (1.9 if step % 2 else -1.9)  # at most 3.8 m nearer to one than to the other
-        found = cells.update(np.array([[x, step * 0.3]]), cell)
-        changes += int(found[0] != cell[0])
-        cell = found
+        new_cell = cells.update(np.array([[x, step * 0.3]]), cell)
+        changes += int(new_cell[0] != cell[0])
+        cell = new_cell
     assert changes == 1
 
 
@@ -132,7 +132,7 @@ def test_an_error_belongs_to_a_host_that_walks_and_its_time() -> None:
 
 def test_who_stands_is_not_handed_to_and_fro_because_a_stranger_walks(tmp_path: Path) -> None:
     """Three hosts stand in the middle between two stations; far away another host walks, or none does."""
-    found = []
+    handoffs = []
     for strides in (0.0, 1.0):
         rows = [f"{t},{name},{100 + 0.001 * k},{k}" for t in range(0, 61, 5) for k, name in enumerate("abc")]
         rows += [f"{t},far,{5000 + t * strides},0" for t in range(0, 61, 5)]
@@ -144,14 +144,14 @@ def test_who_stands_is_not_handed_to_and_fro_because_a_stranger_walks(tmp_path: 
             folder=tmp_path,
         )
         events = Simulation(scenario).run().recording.events
-        found.append(
+        handoffs.append(
             [
                 (t, n, e)
                 for t, n, e in zip(events.time_ns, events.node, events.event, strict=True)
                 if e == "handoff_start"
             ]
         )
-    assert found[0] == found[1] and len(found[0]) <= 3
+    assert handoffs[0] == handoffs[1] and len(handoffs[0]) <= 3
 
 
 @pytest.mark.parametrize("seed", range(9451, 9457))
@@ -189,21 +189,21 @@ def test_who_walks_less_than_the_slack_keeps_the_cell(seed: int, stations: int, 
     random = np.random.default_rng(seed)
     cells = Attachment(random.random((stations, 2)) * 600, RANGE_M, hysteresis_m)
     xy = random.random((50, 2)) * 900 - 150
-    found, slack_m = cells.look(xy, random.integers(-1, stations, 50))
+    cell_numbers, slack_m = cells.look(xy, random.integers(-1, stations, 50))
     assert (slack_m >= 0).all() and (slack_m > 0).any()
     for part in (0.999, 0.5):
         angle = random.random(50) * 2 * np.pi
         there = xy + part * slack_m[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        assert (cells.update(there, found) == found).all()
+        assert (cells.update(there, cell_numbers) == cell_numbers).all()
 
 
 def test_the_slack_is_no_more_cautious_than_need_be() -> None:
     """At the end of it, in the worst direction, the cell changes."""
     cells = Attachment(np.array([[0.0, 0.0], [200.0, 0.0]]), RANGE_M, HYSTERESIS_M)
     for x, cell, worst in ((90.0, 0, 1), (-100.0, 0, -1), (110.0, 1, -1), (-150.0, -1, 1)):
-        found, slack_m = cells.look(np.array([[x, 0.0]]), np.array([cell]))
-        assert found == [cell]
-        assert cells.update(np.array([[x + worst * (slack_m[0] + 1e-6), 0.0]]), found) != found
+        cell_numbers, slack_m = cells.look(np.array([[x, 0.0]]), np.array([cell]))
+        assert cell_numbers == [cell]
+        assert cells.update(np.array([[x + worst * (slack_m[0] + 1e-6), 0.0]]), cell_numbers) != cell_numbers
 
 
 @pytest.mark.parametrize("error_m", [0, 2])

@@ -18,12 +18,12 @@ from mobilenet.world.workload import ListedMessage, WorkloadParameters, broadcas
 
 def test_the_schedule_of_the_paper() -> None:
     """A fault every 30 s from 15 s on, for 3 s, 4 s, ...; the one of 195 s is over at 204 s."""
-    found = outages(PaperFaults(), 1, 70, 400 * SECOND)
-    assert [outage.at_ns // SECOND for outage in found] == list(range(15, 400, 30))
-    assert [outage.lasts_ns // SECOND for outage in found] == list(range(3, 16))
-    assert all(outage.host is None and outage.station == 3 and 0 <= outage.draw < 1 for outage in found)
-    assert len({outage.draw for outage in found}) == len(found)
-    assert found[6][:2] == (195 * SECOND, 9 * SECOND)
+    all_outages = outages(PaperFaults(), 1, 70, 400 * SECOND)
+    assert [outage.at_ns // SECOND for outage in all_outages] == list(range(15, 400, 30))
+    assert [outage.lasts_ns // SECOND for outage in all_outages] == list(range(3, 16))
+    assert all(outage.host is None and outage.station == 3 and 0 <= outage.draw < 1 for outage in all_outages)
+    assert len({outage.draw for outage in all_outages}) == len(all_outages)
+    assert all_outages[6][:2] == (195 * SECOND, 9 * SECOND)
 
 
 def test_listed_faults_are_put_in_order() -> None:
@@ -46,18 +46,18 @@ def test_listed_faults_are_put_in_order() -> None:
     seed=st.integers(0, 10**6), rate=st.sampled_from([0.5, 10.0, 600.0]), mean_s=st.sampled_from([0.001, 2.0, 500.0])
 )
 def test_random_faults_of_a_host_do_not_overlap(seed: int, rate: float, mean_s: float) -> None:
-    found = outages(RandomFaults(rate_per_host_per_min=rate, mean_duration_s=mean_s), seed, 4, 60 * SECOND)
-    assert found == sorted(found, key=lambda outage: outage.at_ns)
+    all_outages = outages(RandomFaults(rate_per_host_per_min=rate, mean_duration_s=mean_s), seed, 4, 60 * SECOND)
+    assert all_outages == sorted(all_outages, key=lambda outage: outage.at_ns)
     for host in range(4):
-        own = [outage for outage in found if outage.host == host]
+        own = [outage for outage in all_outages if outage.host == host]
         assert all(a.at_ns + a.lasts_ns < b.at_ns for a, b in pairwise(own))
         assert all(outage.at_ns < 60 * SECOND and outage.lasts_ns > 0 for outage in own)
 
 
 def test_random_faults_keep_their_rate() -> None:
-    found = outages(RandomFaults(rate_per_host_per_min=6, mean_duration_s=5), 1, 200, 600 * SECOND)
-    assert len(found) == pytest.approx(200 * 600 / 15, rel=0.05)  # 10 s up, 5 s down
-    assert ks_1samp([outage.lasts_ns / SECOND for outage in found], expon(scale=5).cdf).pvalue > 0.001
+    all_outages = outages(RandomFaults(rate_per_host_per_min=6, mean_duration_s=5), 1, 200, 600 * SECOND)
+    assert len(all_outages) == pytest.approx(200 * 600 / 15, rel=0.05)  # 10 s up, 5 s down
+    assert ks_1samp([outage.lasts_ns / SECOND for outage in all_outages], expon(scale=5).cdf).pvalue > 0.001
 
 
 @settings(max_examples=30)
@@ -107,18 +107,18 @@ def times(
 
 
 def test_exponential_broadcasts() -> None:
-    found = [times(WorkloadParameters(interval_s=2.0), host) for host in range(20)]
-    gaps = np.concatenate([np.diff(own) for own in found]) / SECOND
+    times_of_hosts = [times(WorkloadParameters(interval_s=2.0), host) for host in range(20)]
+    gaps = np.concatenate([np.diff(own) for own in times_of_hosts]) / SECOND
     assert ks_1samp(gaps, expon(scale=2).cdf).pvalue > 0.001
-    assert len({own[0] for own in found}) == 20
-    assert all(a < b < 1000 * SECOND for own in found for a, b in pairwise(own))
+    assert len({own[0] for own in times_of_hosts}) == 20
+    assert all(a < b < 1000 * SECOND for own in times_of_hosts for a, b in pairwise(own))
 
 
 def test_periodic_broadcasts() -> None:
     parameters = WorkloadParameters(arrivals="periodic", interval_s=2.0)
-    found = [times(parameters, host, start_s=10, stop_s=30) for host in range(300)]
-    assert all(len(own) == 10 and set(np.diff(own)) == {2 * SECOND} for own in found)
-    assert ks_1samp([own[0] / SECOND for own in found], uniform(10, 2).cdf).pvalue > 0.001
+    times_of_hosts = [times(parameters, host, start_s=10, stop_s=30) for host in range(300)]
+    assert all(len(own) == 10 and set(np.diff(own)) == {2 * SECOND} for own in times_of_hosts)
+    assert ks_1samp([own[0] / SECOND for own in times_of_hosts], uniform(10, 2).cdf).pvalue > 0.001
 
 
 def test_listed_broadcasts_and_none() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from mobilenet.clock import SECOND
 from mobilenet.parameters import ScenarioError
-from mobilenet.world.tracks import Imported, Tracks, import_tracks
+from mobilenet.world.tracks import ImportedTracks, Tracks, import_tracks
 from tests.conftest import ROOT
 
 from .walks import check_continuous, place
@@ -31,7 +31,7 @@ def write(folder: Path, text: str) -> Path:
     return folder
 
 
-def read(folder: Path, duration_s: float = 100, **parameters: object) -> Imported:
+def read(folder: Path, duration_s: float = 100, **parameters: object) -> ImportedTracks:
     return import_tracks(Tracks(file="t.csv", **parameters), folder, duration_s)  # type: ignore[arg-type]
 
 
@@ -41,15 +41,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_hosts_come_and_go_with_their_tracks(folder: Path) -> None:
-    found = read(folder)
-    a, b = found.trajectories
-    assert found.names == ["a", "b"] and found.too_short == 1
+    tracks = read(folder)
+    a, b = tracks.trajectories
+    assert tracks.names == ["a", "b"] and tracks.too_short == 1
     assert (a.appears_ns, a.leaves_ns, a.disappears_ns) == (0, 15 * SECOND, 20 * SECOND)
     assert (b.appears_ns, b.leaves_ns, b.disappears_ns) == (5 * SECOND, 6 * SECOND, 11 * SECOND)
     assert place(a.legs(), (0, 3.5, 20, 500)) == [(0, 0, 2), (7, 0, 2), (40, 0, 0), (40, 0, 0)]
     assert place(b.legs(), (0, 1.5))[1] == pytest.approx((100, 6.5, 1))
     check_continuous(list(a.legs()))
-    assert found.speed_limit_mps == pytest.approx(2)
+    assert tracks.speed_limit_mps == pytest.approx(2)
 
 
 def test_a_track_that_the_run_cuts_does_not_leave(folder: Path) -> None:
@@ -60,8 +60,8 @@ def test_a_track_that_the_run_cuts_does_not_leave(folder: Path) -> None:
 
 
 def test_a_window(folder: Path) -> None:
-    found = read(folder, start_s=2.5, end_s=10.5)
-    a, b = found.trajectories
+    tracks = read(folder, start_s=2.5, end_s=10.5)
+    a, b = tracks.trajectories
     assert (a.appears_ns, a.leaves_ns, a.disappears_ns) == (0, 3 * SECOND, 8 * SECOND)
     assert place(a.legs(), (0, 8))[0][:2] == (5, 0) and place(a.legs(), (8,))[0][:2] == (21, 0)
     assert (b.appears_ns, b.disappears_ns) == (round(2.5 * SECOND), 8 * SECOND)
@@ -71,8 +71,8 @@ def test_a_window(folder: Path) -> None:
 def test_packed_with_other_titles_and_more_columns(tmp_path: Path) -> None:
     text = "speed,Y,x_m,id,Time\n" + "\n".join(f"1,{t},0,a b,{t}" for t in range(10)) + "\n"
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode("utf-8-sig")))
-    found = import_tracks(Tracks(file="t.csv.gz"), tmp_path, 100)
-    assert found.names == ["a b"] and place(found.trajectories[0].legs(), (4,))[0][:2] == (0, 4)
+    tracks = import_tracks(Tracks(file="t.csv.gz"), tmp_path, 100)
+    assert tracks.names == ["a b"] and place(tracks.trajectories[0].legs(), (4,))[0][:2] == (0, 4)
 
 
 @pytest.mark.parametrize(
@@ -122,22 +122,22 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_the_town() -> None:
-    found = import_tracks(Tracks(file="streets_tracks.csv.gz"), DATA, 400)
-    assert len(found.names) + found.too_short == 471
-    assert found.speed_limit_mps < 20
-    for trajectory in found.trajectories[::20]:
+    tracks = import_tracks(Tracks(file="streets_tracks.csv.gz"), DATA, 400)
+    assert len(tracks.names) + tracks.too_short == 471
+    assert tracks.speed_limit_mps < 20
+    for trajectory in tracks.trajectories[::20]:
         check_continuous(list(trajectory.legs()))
         assert trajectory.leaves_ns is None or trajectory.appears_ns < trajectory.leaves_ns < 400 * SECOND
 
 
 def test_the_checksums_in_the_readme_are_right() -> None:
-    told = re.findall(r"^SHA-256: `(\w{64})`", (DATA / "README.md").read_text(), re.MULTILINE)
+    digests = re.findall(r"^SHA-256: `(\w{64})`", (DATA / "README.md").read_text(), re.MULTILINE)
     files = (DATA / "streets_tracks.csv.gz", DATA / "streets_sites.csv", DATA / "radio" / "ns3_receptions.csv")
-    assert told == [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
-    told = dict(re.findall(r"^\| `([\w.]+)` \|.*\| `(\w{64})` \|$", (DATA / "README.md").read_text(), re.MULTILINE))
+    assert digests == [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    digests = dict(re.findall(r"^\| `([\w.]+)` \|.*\| `(\w{64})` \|$", (DATA / "README.md").read_text(), re.MULTILINE))
     tables = [*(DATA / "formats").iterdir(), *(path for path in (DATA / "town").iterdir() if path.suffix != ".py")]
     tables = [path for path in tables if path.is_file()]
-    assert told == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in tables}
+    assert digests == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in tables}
 
 
 def test_a_part_of_the_recording_is_drawn_from_the_seed() -> None:

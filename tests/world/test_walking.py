@@ -113,15 +113,15 @@ def test_random_waypoint_starts_in_its_steady_state(area: AreaParameters) -> Non
 def test_a_start_drawn_by_parts_is_distributed_as_one_drawn_from_the_whole_box(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the box around all cells is nearly empty, a cell is drawn first."""
     area = shapely.MultiPolygon([shapely.box(0, 0, 10, 10), shapely.box(40, 5, 60, 25), POND.ground().buffer(-10)])
-    found = []
+    tables = []
     for least_share in (0, 2):
         monkeypatch.setattr(ground, "LEAST_SHARE", least_share)
         assert bool(Ground(area)._parts) == (least_share == 2)
         walkers = [
             place(waypoint(area, least_share, host, speed_mps=(1, 8), pause_s=(0, 5)), (0, 60)) for host in range(2000)
         ]
-        found.append(table(walkers))
-    for by_box, by_parts in zip(*found, strict=True):
+        tables.append(table(walkers))
+    for by_box, by_parts in zip(*tables, strict=True):
         assert stationary(by_box, by_parts) > 0.001
 
 

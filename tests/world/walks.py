@@ -15,17 +15,17 @@ from mobilenet.world.trajectory import Leg
 
 def place(legs: Iterator[Leg], at_s: tuple[float, ...]) -> list[tuple[float, float, float]]:
     """(x, y, speed) at each of the ascending moments."""
-    found = []
+    states = []
     begins_ns, leg = 0, next(legs)
     for moment in at_s:
         while begins_ns + (inf if leg.duration_ns is None else leg.duration_ns) <= ns(moment):
             assert leg.duration_ns is not None
             begins_ns, leg = begins_ns + leg.duration_ns, next(legs)
         elapsed = (ns(moment) - begins_ns) / 1e9
-        found.append(
+        states.append(
             (leg.x_m + leg.vx_mps * elapsed, leg.y_m + leg.vy_mps * elapsed, float(np.hypot(leg.vx_mps, leg.vy_mps)))
         )
-    return found
+    return states
 
 
 def check_continuous(legs: list[Leg]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from mobilenet.clock import SECOND
 
-from ..connections import Shown
+from ..connections import ShownConnection
 from ..style import COLOURS, QUIET, legend_below, log_axis
 from .record import Record, edges_of, time_axis
 
@@ -41,7 +41,7 @@ def throughput(axes: Any, record: Record) -> str:
 
     for lane, (one, rate) in enumerate(zip(lanes, rates, strict=True)):
         base = len(lanes) - 1 - lane
-        for begin_s, end_s in _uncovered(record, one):
+        for begin_s, end_s in _coverage_gaps(record, one):
             band = {"facecolor": "none", "edgecolor": QUIET, "hatch": "////", "linewidth": 0}
             span = [(begin_s, end_s - begin_s)]
             axes.broken_barh(span, (base, FILL), label=once("out of coverage"), zorder=3, **band)
@@ -103,9 +103,9 @@ def round_trips(axes: Any, record: Record) -> str:
     )
 
 
-def _uncovered(record: Record, one: Shown) -> list[tuple[float, float]]:
+def _coverage_gaps(record: Record, one: ShownConnection) -> list[tuple[float, float]]:
     """When an end of a connection was out of coverage while it was open."""
-    found: list[tuple[float, float]] = []
+    spans: list[tuple[float, float]] = []
     events = record.events[record.events.event.isin(["in_coverage", "out_of_coverage"])]
     for node in one.nodes:
         begin_ns: int | None = None
@@ -113,14 +113,14 @@ def _uncovered(record: Record, one: Shown) -> list[tuple[float, float]]:
             if row.event == "out_of_coverage":
                 begin_ns = int(row.time_ns)
             elif begin_ns is not None and one.begin_ns < row.time_ns and begin_ns < one.end_ns:
-                found.append((max(begin_ns, one.begin_ns) / SECOND, int(row.time_ns) / SECOND))
+                spans.append((max(begin_ns, one.begin_ns) / SECOND, int(row.time_ns) / SECOND))
                 begin_ns = None
         if begin_ns is not None and begin_ns < one.end_ns:  # until the end of the run
-            found.append((max(begin_ns, one.begin_ns) / SECOND, one.end_ns / SECOND))
-    return found
+            spans.append((max(begin_ns, one.begin_ns) / SECOND, one.end_ns / SECOND))
+    return spans
 
 
-def _name(one: Shown) -> str:
+def _name(one: ShownConnection) -> str:
     """Its ends, and what was sent again."""
     again = one.sent_again_share
     return f"{one.name}\nsent again: {100 * again:.2g} %"

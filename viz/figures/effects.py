@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.studies.effects import Effect, by_metric
 from mobilenet.studies.sentences import effect_name
 
@@ -27,23 +27,23 @@ GREY = "#999999"
 
 
 @contextmanager
-def drawn_effects(found: Sequence[Effect], tables: StudyTables, look: Look) -> Iterator[tuple[Any, str]]:
+def drawn_effects(effects: Sequence[Effect], tables: StudyTables, look: Look) -> Iterator[tuple[Any, str]]:
     """The figure with a panel for each metric, and its note."""
-    ranked = list(by_metric(found).values())
+    ranked = list(by_metric(effects).values())
     most = MOST_ROWS if len(ranked) == 1 else MOST_ROWS // 2
     rows, width = max(min(most, len(own)) for own in ranked), look.width_in or 6.5
     row_in = ROW_IN if width >= WIDE_IN else 1.5 * ROW_IN  # names take two lines
     with page(width, len(ranked) * (row_in * rows + 0.6) + 0.5, len(ranked), 1, squeeze=False) as (figure, grid):
         for (axes,), own in zip(grid, ranked, strict=True):
             _draw(axes, own[:most], tables, int(width * 5.5))
-        yield figure, _note(tables, most, max(map(len, ranked)), found[0])
+        yield figure, _note(tables, most, max(map(len, ranked)), effects[0])
 
 
-def _draw(axes: Any, shown: Sequence[Effect], tables: StudyTables, letters: int) -> None:
+def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.axvline(0, color="#444444", linewidth=0.8)
-    for row, effect in enumerate(shown):
+    for row, effect in enumerate(effects):
         i, is_sure = effect.interval, effect.p_adjusted < 1 - tables.confidence
         colour = COLOURS[len(effect.levels) - 1] if is_sure else GREY
         low = max(0.0, i.low) if effect.is_size else i.low
@@ -51,21 +51,21 @@ def _draw(axes: Any, shown: Sequence[Effect], tables: StudyTables, letters: int)
             [i.mean], [row], xerr=[[i.mean - low], [i.high - i.mean]], fmt="o" if len(effect.levels) == 1 else "D",
             color=colour, markerfacecolor=colour if len(effect.levels) == 1 else "white", markersize=4, capsize=2,
         )  # fmt: skip
-    names = [plain(textwrap.fill(effect_name(effect, tables.levels), letters)) for effect in shown]
-    axes.set_yticks(range(len(shown)), names)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
-    what = "average change" if shown[0].is_size else "change"
-    axes.set_xlabel(f"{what} of {axis_name(shown[0].metric, tables.of_processes)}")
+    names = [plain(textwrap.fill(effect_name(effect, tables.levels), letters)) for effect in effects]
+    axes.set_yticks(range(len(effects)), names)
+    axes.set_ylim(len(effects) - 0.4, -0.6)
+    what = "average change" if effects[0].is_size else "change"
+    axes.set_xlabel(f"{what} of {axis_name(effects[0].metric, tables.of_processes)}")
     axes.xaxis.set_major_locator(MaxNLocator(max(3, letters // 5)))
     large_numbers(axes.xaxis)
 
 
 def _note(tables: StudyTables, most: int, count: int, largest: Effect) -> str:
-    first = f"The {most} largest of {counted(count, 'effect')}" if count > most else "Effects"
+    first = f"The {most} largest of {pluralize(count, 'effect')}" if count > most else "Effects"
     if largest.is_size:
         return (
             f"{first}: average changes, without their signs, over the range of each key (mu* of Morris), with"
-            f" {percent(tables.confidence)} bootstrap intervals over {counted(largest.interval.n, 'trajectory')};"
+            f" {percent(tables.confidence)} bootstrap intervals over {pluralize(largest.interval.n, 'trajectory')};"
             f" n = {tables.replications} replications at each point. Grey: the effect may be 0 (adjusted p ≥"
             f" {1 - tables.confidence:.2g})."
         )
@@ -73,5 +73,5 @@ def _note(tables: StudyTables, most: int, count: int, largest: Effect) -> str:
         f"{first} relative to the first level of each factor, with {percent(tables.confidence)} t intervals over"
         f" n = {tables.replications} replications. Circles: one level, over all levels of the other factors. Diamonds:"
         " half the amount by which one level changes the effect of the other. Grey: the effect may be 0"
-        f" (adjusted p ≥ {1 - tables.confidence:.2g}).{tables.said_of_unstable()}"
+        f" (adjusted p ≥ {1 - tables.confidence:.2g}).{tables.unstable_note()}"
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 
 from ..style import COLOURS, QUIET, cut, legend_below, plain, station_colour, thousands
 
@@ -48,7 +48,7 @@ def field(axes: Any, record: Record) -> str:
         ".",
         color=COLOURS[6],
         markersize=4,
-        label=f"{counted(len(last), 'host')} at the end",
+        label=f"{pluralize(len(last), 'host')} at the end",
     )
     ends = _handoffs(record.events)
     if len(ends):
@@ -61,7 +61,7 @@ def field(axes: Any, record: Record) -> str:
             "x",
             color="#000000",
             markersize=5,
-            label=f"{counted(len(ends), 'handoff')}, where confirmed",
+            label=f"{pluralize(len(ends), 'handoff')}, where confirmed",
         )
     if len(stations) <= 40:
         for number, (x, y) in enumerate(stations):
@@ -78,7 +78,7 @@ def field(axes: Any, record: Record) -> str:
     legend_below(axes, 3)
     left_out = f" {thousands(nowhere)} recorded positions are invalid and are left out." if nowhere else ""
     circles = "half of the positions at that distance are reached without walls" if record.is_sinr else "cells"
-    built = f" Grey: {counted(len(record.buildings), 'building')}." if record.buildings else ""
+    built = f" Grey: {pluralize(len(record.buildings), 'building')}." if record.buildings else ""
     return f"The whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{built}{left_out}"
 
 

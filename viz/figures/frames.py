@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mobilenet.rundir.reader import read_table
 
-from ..map.record import Coded, coded_column, integers, scenario_of
+from ..map.record import CodedText, coded_column, integers, scenario_of
 from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
@@ -37,9 +37,9 @@ class Frames:
     """The table of frames, coded."""
 
     start_ns: NDArray[np.int64]
-    sender: Coded
-    receiver: Coded
-    outcome: Coded
+    sender: CodedText
+    receiver: CodedText
+    outcome: CodedText
 
 
 def read_frames(directory: Path) -> Frames | None:

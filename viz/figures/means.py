@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from mobilenet.quoting import counted, unknown
+from mobilenet.quoting import pluralize, unknown
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.declaration import MOST_LEVELS
@@ -37,27 +37,27 @@ def varied_factors(tables: StudyTables) -> dict[str, int]:
     return {factor: count for factor, count in counts.items() if count > 1}
 
 
-def shown_factor(tables: StudyTables, wanted: str | None = None) -> str | None:
+def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
     """The factor of the horizontal axis: the one wanted, else the one with most levels, numbers before words; None
     where no factor has two levels.
     """
-    if wanted is not None:
-        matching = [factor for factor in tables.factors if wanted in (factor, factor.rpartition(".")[2])]
+    if name is not None:
+        matching = [factor for factor in tables.factors if name in (factor, factor.rpartition(".")[2])]
         if len(matching) != 1:
-            raise StudyError(f"x {wanted}: expected a factor of the study: {', '.join(tables.factors) or 'none'}")
+            raise StudyError(f"x {name}: expected a factor of the study: {', '.join(tables.factors) or 'none'}")
         return matching[0]
     varied = {factor: count for factor, count in varied_factors(tables).items() if count <= MOST_LEVELS}
     return max(varied, key=lambda factor: (tables.are_numbers(factor), varied[factor]), default=None)
 
 
-def metrics_of_interest(tables: StudyTables, wanted: Sequence[str] = ()) -> list[str]:
+def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> list[str]:
     """Return the wanted metrics, else those of the comparison, else of OF_INTEREST, as far as they were measured."""
     measured = dict.fromkeys(row["metric"] for row in tables.summary)
-    for metric in wanted:
+    for metric in metrics:
         if metric not in measured:
             raise StudyError(unknown("metric", metric, list(measured)))
-    if wanted:
-        return list(dict.fromkeys(wanted))
+    if metrics:
+        return list(dict.fromkeys(metrics))
     compared = [finding["metric"] for finding in tables.comparison["findings"]] if tables.comparison else []
     return [metric for metric in dict.fromkeys(compared or OF_INTEREST) if metric in measured][:MOST_PANELS]
 
@@ -83,8 +83,8 @@ def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:
         numeric_ticks(axes, places)
     else:
         width = max(8, 44 // len(names)) if axes.figure.get_figwidth() < 5 else max(10, 80 // len(names))
-        shown = [plain(textwrap.fill(tables.levels.name(factor, name), width)) for name in names]
-        axes.set_xticks(range(len(names)), shown)
+        labels = [plain(textwrap.fill(tables.levels.name(factor, name), width)) for name in names]
+        axes.set_xticks(range(len(names)), labels)
         axes.set_xlim(-0.6, len(names) - 0.4)
     axes.set(xlabel=factor, ylabel=axis_name(metric, tables.of_processes))
     axes.set_ylim(bottom=0 if not (frame["mean"].min() < 0) else None)
@@ -113,5 +113,5 @@ def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
     sure = percent(tables.confidence)
     counts = sorted({int(row["n"]) for row in rows})
     n = f"{counts[0]} to {counts[-1]}" if counts and counts[0] != counts[-1] else f"{counts[-1] if counts else 0}"
-    rest = f" The first {MOST_LINES} of {counted(lines, 'combination')} of levels." if lines > MOST_LINES else ""
-    return f"Means over n = {n} replications with {sure} t intervals.{rest}{tables.said_of_unstable()}"
+    rest = f" The first {MOST_LINES} of {pluralize(lines, 'combination')} of levels." if lines > MOST_LINES else ""
+    return f"Means over n = {n} replications with {sure} t intervals.{rest}{tables.unstable_note()}"

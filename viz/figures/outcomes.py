@@ -70,11 +70,11 @@ def outcomes(axes: Any, frames: Frames | None, samples: pd.DataFrame, is_sinr: b
     axes.set(xlabel="lost (% of receptions)", ylim=(-0.6, 1.6), xlim=(0, max(float(left.max()) * 1.05, 0.1)))
     if left.any():
         legend_below(axes, 2)
-    told = "; ".join(
+    totals = "; ".join(
         f"{bar.words} {thousands(bar.total)}, of which {thousands(bar.total - bar.counts.get('received', 0))} lost"
         for bar in bars
     )
-    return f"A reception is a frame at one node {where_heard(is_sinr)}: {told}. Whole run.{_missing(frames, is_sinr)}"
+    return f"A reception is a frame at one node {where_heard(is_sinr)}: {totals}. Whole run.{_missing(frames, is_sinr)}"
 
 
 def _of_senders(frames: Frames) -> list[Bar]:

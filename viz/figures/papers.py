@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.provenance import stamping_like
 
 from ..style import (
@@ -57,8 +57,8 @@ def paper_figures(paper: str, folder: Path) -> list[Path]:
 
 def _value(text: Any) -> tuple[float, float]:
     """`12.3 ± 0.4`: mean and half width."""
-    found = re.match(r"([-+\d.e]+)(?: ± ([\d.e+-]+))?", str(text))
-    return (float(found[1]), float(found[2] or 0)) if found else (float("nan"), 0.0)
+    match = re.match(r"([-+\d.e]+)(?: ± ([\d.e+-]+))?", str(text))
+    return (float(match[1]), float(match[2] or 0)) if match else (float("nan"), 0.0)
 
 
 def _lines(axes: Any, groups: list[tuple[str, pd.DataFrame]]) -> None:
@@ -67,12 +67,18 @@ def _lines(axes: Any, groups: list[tuple[str, pd.DataFrame]]) -> None:
         values = [_value(text) for text in rows.ours]
         means, halves = [mean for mean, _ in values], [half for _, half in values]
         with_intervals(axes, rows["size"], means, halves, number, label, linewidth=1.2)
-        shown = rows[rows.printed.notna()]
-        if len(shown):
-            printed = [_value(text)[0] for text in shown.printed]
+        printed_rows = rows[rows.printed.notna()]
+        if len(printed_rows):
+            printed = [_value(text)[0] for text in printed_rows.printed]
             colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
             axes.plot(
-                shown["size"], printed, mark, color=colour, markersize=10, markerfacecolor="none", linestyle="none"
+                printed_rows["size"],
+                printed,
+                mark,
+                color=colour,
+                markersize=10,
+                markerfacecolor="none",
+                linestyle="none",
             )
     log2_processes(axes.xaxis)
 
@@ -293,7 +299,7 @@ def _processes(axes: Any, table: pd.DataFrame) -> str:
 
 def _runs(rows: pd.DataFrame) -> str:
     least, most = rows.runs.min(), rows.runs.max()
-    return counted(least, "run") if least == most else f"{least} to {most} runs"
+    return pluralize(least, "run") if least == most else f"{least} to {most} runs"
 
 
 def _bytes(axes: Any, table: pd.DataFrame) -> str:

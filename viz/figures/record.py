@@ -21,13 +21,13 @@ from mobilenet.metrics.over_time import integral_of
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.propagation.walls import Building
-from mobilenet.rundir.kinds import MOBILE, PROCESSES, kind_of
+from mobilenet.rundir.kinds import MOBILE, PROCESSES, run_kind
 from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import read_source
 from mobilenet.why.stories import Stories
 
-from ..connections import Shown
+from ..connections import ShownConnection
 from ..style import FAULT
 from .frames import Frames
 
@@ -37,7 +37,7 @@ BUCKETS = 200
 def manifest_of(directory: Path) -> dict[str, Any]:
     """manifest.json, in which what is drawn from it has its type; RunError else."""
     manifest = read_manifest(directory)
-    kind = kind_of(manifest)
+    kind = run_kind(manifest)
     for name in kind.numbers:
         if not _is_number(manifest.get(name)):
             raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is not a number")
@@ -67,23 +67,23 @@ class Record:
     is_sinr: bool = False
     buildings: list[Building] = field(default_factory=list)
     stories: Stories | None = None  # if the run recorded its causes
-    connections: list[Shown] = field(default_factory=list)  # of real software
+    connections: list[ShownConnection] = field(default_factory=list)  # of real software
 
     @property
     def of_processes(self) -> bool:
-        return kind_of(self.manifest) is PROCESSES
+        return run_kind(self.manifest) is PROCESSES
 
     @property
     def unit(self) -> str:
-        return kind_of(self.manifest).unit
+        return run_kind(self.manifest).unit
 
     @property
     def end_s(self) -> float:
-        return kind_of(self.manifest).window(self.manifest)[1]
+        return run_kind(self.manifest).window(self.manifest)[1]
 
     @property
     def warmup_s(self) -> float:
-        return kind_of(self.manifest).window(self.manifest)[0]
+        return run_kind(self.manifest).window(self.manifest)[0]
 
     @property
     def window(self) -> str:

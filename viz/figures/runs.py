@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from mobilenet.clock import SECOND
 from mobilenet.metrics.deliveries import delays_in
 from mobilenet.metrics.network import LOST_TO_OTHERS
-from mobilenet.quoting import counted
-from mobilenet.rundir.kinds import kind_of
+from mobilenet.quoting import pluralize
+from mobilenet.rundir.kinds import run_kind
 from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.reader import RunError, read_frame
 from mobilenet.rundir.schema import BUFFERS, buffers_of
@@ -37,7 +37,7 @@ from ..style import (
     LINES,
     LOOK,
     QUIET,
-    Drawn,
+    DrawnFigure,
     Look,
     caption,
     in_words,
@@ -59,23 +59,23 @@ MOST_LINES = 8
 SHORTEST = 1e-4  # that a logarithmic axis shows
 
 
-def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Drawn]:
+def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[DrawnFigure]:
     """Draw what there is into `folder`; the files of the first suffix, in the order of reading."""
     record = _record(directory)
     make_folder(folder)
     drawn = []
     with stamping_of(directory, normal_command("figures", "RUN", **look.options())):
-        for name, _, wanted, _ in FIGURES:
-            if wanted(record):
+        for name, _, is_available, _ in FIGURES:
+            if is_available(record):
                 with _drawing(record, name, look) as (figure, title, note):
-                    drawn.append(Drawn(title, save_all(figure, folder, name, look.suffixes), note))
+                    drawn.append(DrawnFigure(title, save_all(figure, folder, name, look.suffixes), note))
     return drawn
 
 
 def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> Any:
     """Return one of them as a matplotlib figure; by default the first that the run has something for."""
     record = _record(directory)
-    there = [figure for figure, _, wanted, _ in FIGURES if wanted(record)]
+    there = [figure for figure, _, is_available, _ in FIGURES if is_available(record)]
     if not there:
         raise RunError(f"{directory}: contains nothing to draw")
     if name is not None and name not in there:
@@ -163,9 +163,9 @@ def host_buffers(axes: Any, record: Record) -> str:
 
 def _buffers(record: Record, kind: str) -> list[str]:
     """The quantities that are buffers of hosts (h) or stations (s), as far as there are samples of them."""
-    told = () if record.of_processes else buffers_of(record.manifest)[kind]
+    own_buffers = () if record.of_processes else buffers_of(record.manifest)[kind]
     sampled = set(record.samples[record.samples.node.str.startswith(kind)].quantity)
-    return [name for name in dict.fromkeys((*BUFFERS, *told)) if name in sampled]
+    return [name for name in dict.fromkeys((*BUFFERS, *own_buffers)) if name in sampled]
 
 
 def _together(record: Record, names: list[str]) -> pd.DataFrame:
@@ -296,7 +296,7 @@ def handoffs(axes: Any, record: Record) -> str:
     inside = int(both.begin.between(record.warmup_s * SECOND, record.end_s * SECOND, inclusive="left").sum())
     window = "all" if inside == len(both) else thousands(inside)
     return (
-        f"Cumulative distribution over all {counted(len(both), 'handoff')} of the whole run ({window} of them"
+        f"Cumulative distribution over all {pluralize(len(both), 'handoff')} of the whole run ({window} of them"
         f" began {record.window}); median {np.median(durations_ms):.1f} ms{rest}."
     )
 
@@ -322,7 +322,7 @@ def pending(axes: Any, record: Record) -> str:
 def delay_parts(axes: Any, record: Record) -> str:
     """What the delay consists of; docs/models/causes.md has the kinds."""
     assert record.stories is not None
-    bars = bars_of_run(record.stories, *kind_of(record.manifest).window_ns(record.manifest))
+    bars = bars_of_run(record.stories, *run_kind(record.manifest).window_ns(record.manifest))
     if not bars:
         return in_words(axes, "No message broadcast during the measurement period was delivered.")
     draw_bars(axes, bars)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mobilenet.metrics.delay_shares import part_name, part_of
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.why import kinds
 from mobilenet.why.handoffs import Interruption, Interruptions
 from mobilenet.why.kinds import Part
@@ -70,14 +70,18 @@ def bars_of_run(stories: Stories, begin_ns: int, end_ns: int) -> list[Bar]:
     return [bar_of(name, shares(stories, own), unit) for name, own in groups if own]
 
 
-def bar_of(label: str, found: Shares, unit: str) -> Bar:
-    parts = {part: found.share(part) for part in found.by_part}
-    return Bar(f"{label}\n(n = {found.deliveries:,})", parts, f"{found.delay_ns / found.deliveries / 1e9:.4g} {unit}")
+def bar_of(label: str, all_shares: Shares, unit: str) -> Bar:
+    parts = {part: all_shares.share(part) for part in all_shares.by_part}
+    return Bar(
+        f"{label}\n(n = {all_shares.deliveries:,})",
+        parts,
+        f"{all_shares.delay_ns / all_shares.deliveries / 1e9:.4g} {unit}",
+    )
 
 
 def level_bars(tables: StudyTables) -> list[Bar]:
     """A bar for each configuration that has means: of the shares of its runs, and of their mean delays."""
-    found: dict[str, dict[Part, float]] = {}
+    shares_of: dict[str, dict[Part, float]] = {}
     names, means = {}, {}
     for row in tables.summary:
         number = row["configuration"]
@@ -86,8 +90,8 @@ def level_bars(tables: StudyTables) -> list[Bar]:
         part = part_of(row["metric"])
         if part is not None and row["mean"] and int(number) not in tables.unstable:
             names[number] = tables.in_words(row, tables.factors) or "unchanged"
-            found.setdefault(number, {})[part] = float(row["mean"])
-    return [Bar(textwrap.fill(names[number], 28), parts, means.get(number, "")) for number, parts in found.items()]
+            shares_of.setdefault(number, {})[part] = float(row["mean"])
+    return [Bar(textwrap.fill(names[number], 28), parts, means.get(number, "")) for number, parts in shares_of.items()]
 
 
 def draw_deliveries(axes: Any, stories: Stories, message: str, at: str | None = None) -> str:
@@ -135,17 +139,17 @@ def draw_waterfall(
     return " A cross: a frame was lost." if kinds.LOST in drawn else ""
 
 
-def draw_interruptions(axes: Any, found: Sequence[Interruption], walk: Interruptions) -> str:
+def draw_interruptions(axes: Any, interruptions: Sequence[Interruption], walk: Interruptions) -> str:
     """The interruptions by handoffs, the longest first; returns a note."""
-    ranked = sorted(found, key=lambda one: -one.length_ns)[:MOST_ROWS]
+    ranked = sorted(interruptions, key=lambda one: -one.length_ns)[:MOST_ROWS]
     rows = [(one.name, walk.of(one)) for one in ranked]
     since_ns = [one.last_ns for one in ranked]
     cross = draw_waterfall(axes, rows, since_ns, "time since the last delivery before the handoff")
-    return f"{_number(len(rows), len(found), 'interruption')}{', the longest first' * (len(rows) > 1)}.{cross}"
+    return f"{_number(len(rows), len(interruptions), 'interruption')}{', the longest first' * (len(rows) > 1)}.{cross}"
 
 
 def _number(drawn: int, all_of_them: int, noun: str) -> str:
-    return f"{drawn} of {counted(all_of_them, noun)}" if drawn < all_of_them else counted(drawn, noun)
+    return f"{drawn} of {pluralize(all_of_them, noun)}" if drawn < all_of_them else pluralize(drawn, noun)
 
 
 def _legend(drawn: Iterable[str]) -> tuple[list[Any], list[str]]:

@@ -30,7 +30,7 @@ from ..style import (
     COLOURS,
     LINES,
     LOOK,
-    Drawn,
+    DrawnFigure,
     Look,
     caption,
     entitle,
@@ -44,7 +44,7 @@ from ..style import (
     wrap_labels,
 )
 from .effects import drawn_effects
-from .means import draw_means, means_note, metrics_of_interest, shown_factor, varied_factors
+from .means import draw_means, factor_of_axis, means_note, metrics_of_interest, varied_factors
 from .stretches import draw_bars, level_bars
 
 MOST_LINES = 8
@@ -60,7 +60,7 @@ NEEDED = {
 
 def study_figures(
     study: Path, folder: Path, look: Look = LOOK, metrics: Sequence[str] = (), x: str | None = None
-) -> list[Drawn]:
+) -> list[DrawnFigure]:
     """Draw all figures that the study has data for into `folder`, and return the files of the first suffix.
 
     `metrics`, `x`: what the means show, and over which factor; by default what the study compares, over the factor
@@ -68,10 +68,10 @@ def study_figures(
     """
     command = normal_command("figures", "STUDY", metric=metrics, x=x, **look.options())
     with stamping_of(study, command):
-        return _drawn(study, folder, look, metrics, x)
+        return _draw(study, folder, look, metrics, x)
 
 
-def _drawn(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[Drawn]:
+def _draw(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[DrawnFigure]:
     tables = study_tables(study)
     make_folder(folder)
     drawn, varied = _effects(tables, folder, look, metrics), varied_factors(tables)
@@ -87,13 +87,13 @@ def _drawn(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str
         for suffix in look.suffixes:
             comparison.draw(study, folder / f"comparison{suffix}", look.captions, look, metrics)
         drawn.append(
-            Drawn("The levels side by side", folder / f"comparison{look.suffixes[0]}", comparison.method(tables))
+            DrawnFigure("The levels side by side", folder / f"comparison{look.suffixes[0]}", comparison.method(tables))
         )
     if has_many:
         return drawn
     drawn += _delays(tables, folder, look) + _delay_parts(tables, folder, look)
     buffers = _frame(tables.rows("tables/buffers.csv"))
-    for buffer, name, title in _buffers_shown(buffers):
+    for buffer, name, title in _buffers_to_show(buffers):
         drawn += _buffer(
             tables, buffers[buffers.buffer == buffer] if len(buffers) else buffers, name, title, folder, look
         )
@@ -109,7 +109,7 @@ def study_figure(
 ) -> Any:
     """Return one figure as a matplotlib figure; `metrics`, `x`: as for study_figures."""
     tables, look = study_tables(study), Look(width_in=width_in)
-    shown = metrics_of_interest(tables, metrics)
+    chosen_metrics = metrics_of_interest(tables, metrics)
     if kind == "comparison":
         if tables.comparison is None:
             raise StudyError(f"{study}: no comparison, since the study has no `compare`")
@@ -119,10 +119,12 @@ def study_figure(
             wrap_labels(figure)
             return figure
     opened: Any = None
-    if kind == "means" and (factor := shown_factor(tables, x)) is not None and shown:
-        opened, title = _drawn_means(tables, factor, shown, look), f"Means over {factor}"
-    elif kind == "effects" and (found := study_effects(tables.path, tables.factors, shown, tables.confidence)):
-        opened, title = drawn_effects(found, tables, look), EFFECTS
+    if kind == "means" and (factor := factor_of_axis(tables, x)) is not None and chosen_metrics:
+        opened, title = _drawn_means(tables, factor, chosen_metrics, look), f"Means over {factor}"
+    elif kind == "effects" and (
+        effects := study_effects(tables.path, tables.factors, chosen_metrics, tables.confidence)
+    ):
+        opened, title = drawn_effects(effects, tables, look), EFFECTS
     elif kind == "delays":
         opened, title = _drawn_delays(tables, look), DELAYS
     if opened is None:
@@ -133,10 +135,12 @@ def study_figure(
         return figure
 
 
-def _finish(figure: Any, tables: StudyTables, title: str, note: str, place: tuple[Path, str], look: Look) -> Drawn:
+def _finish(
+    figure: Any, tables: StudyTables, title: str, note: str, place: tuple[Path, str], look: Look
+) -> DrawnFigure:
     """Set title and caption where they belong into the figure, and save it."""
     _entitle(figure, tables, title, note, look)
-    return Drawn(title, save_all(figure, *place, look.suffixes), note)
+    return DrawnFigure(title, save_all(figure, *place, look.suffixes), note)
 
 
 def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look) -> None:
@@ -146,60 +150,60 @@ def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look
         caption(figure, f"{tables.name}. {note}")
 
 
-def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[Drawn]:
+def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[DrawnFigure]:
     """What the study is about: the first figure. The comparison shows the levels of a factor in words as well."""
-    factor, shown = shown_factor(tables, x), metrics_of_interest(tables, metrics)
+    factor, chosen_metrics = factor_of_axis(tables, x), metrics_of_interest(tables, metrics)
     is_asked = bool(metrics) or x is not None or tables.comparison is None
-    if factor is None or not shown or not (is_asked or tables.are_numbers(factor)):
+    if factor is None or not chosen_metrics or not (is_asked or tables.are_numbers(factor)):
         return []
-    with _drawn_means(tables, factor, shown, look) as (figure, note):
+    with _drawn_means(tables, factor, chosen_metrics, look) as (figure, note):
         name = "curve" if tables.are_numbers(factor) else "means"
         return [_finish(figure, tables, f"Means over {factor}", note, (folder, name), look)]
 
 
-def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]) -> list[Drawn]:
+def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]) -> list[DrawnFigure]:
     """Draw the effects of a study in which several factors vary."""
-    shown = metrics_of_interest(tables, metrics)
-    found = study_effects(tables.path, tables.factors, shown, tables.confidence)
-    if not found:
+    chosen_metrics = metrics_of_interest(tables, metrics)
+    effects = study_effects(tables.path, tables.factors, chosen_metrics, tables.confidence)
+    if not effects:
         return []
-    with drawn_effects(found, tables, look) as (figure, note):
+    with drawn_effects(effects, tables, look) as (figure, note):
         return [_finish(figure, tables, EFFECTS, note, (folder, "effects"), look)]
 
 
-def _no_effects(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
+def _no_effects(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
     """State why there is nothing to draw of a study with too many configurations for all other figures."""
     with page(*look.size(6.5, 2.4)) as (figure, axes):
-        note = f"n = {tables.replications} replications.{tables.said_of_unstable()}"
+        note = f"n = {tables.replications} replications.{tables.unstable_note()}"
         in_words(axes, "No effects: a configuration is unstable,\nor a run or a value is missing.")
         return [_finish(figure, tables, EFFECTS, note, (folder, "effects"), look)]
 
 
 @contextmanager
-def _drawn_means(tables: StudyTables, factor: str, shown: list[str], look: Look) -> Iterator[tuple[Any, str]]:
+def _drawn_means(tables: StudyTables, factor: str, metrics: list[str], look: Look) -> Iterator[tuple[Any, str]]:
     """The figure with a panel for each of these metrics, and its note."""
-    rows, columns, width, height = look.panels(len(shown), 4.6 if len(shown) > 1 else 6, 3.0)
+    rows, columns, width, height = look.panels(len(metrics), 4.6 if len(metrics) > 1 else 6, 3.0)
     with page(width, height + 0.3, rows, columns, squeeze=False) as (figure, grid):
         panels = grid.flat
-        lines = [draw_means(axes, tables, factor, metric) for axes, metric in zip(panels, shown, strict=False)]
-        for axes in grid.flat[len(shown) :]:
+        lines = [draw_means(axes, tables, factor, metric) for axes, metric in zip(panels, metrics, strict=False)]
+        for axes in grid.flat[len(metrics) :]:
             axes.set_axis_off()
         if len(tables.factors) > 1:
             figure_legend(figure, *grid[0][0].get_legend_handles_labels())
-        yield figure, means_note(tables, shown, max(lines))
+        yield figure, means_note(tables, metrics, max(lines))
 
 
-def _buffers_shown(table: pd.DataFrame) -> list[tuple[str, str, str]]:
+def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Which have a figure: buffer, the figure's name, its title. Those of plug-ins have their own names."""
-    shown = [
+    figures = [
         ("station_sbuffer", "station_buffers", "Messages stored at stations (SBuffer)"),
         ("host_rbuffer", "host_buffers", "Messages held back at hosts (RBuffer)"),
     ]
     for buffer in sorted(set(table.buffer) - set(BUFFERS)) if len(table) else ():
         kind, _, quantity = buffer.partition("_")
         stem = "".join(c if c.isalnum() else "_" for c in buffer[:100])  # a plug-in's text, in the name of a file
-        shown.append((buffer, f"{stem}_buffer", f"What {kind}s keep ({quantity})"))
-    return shown
+        figures.append((buffer, f"{stem}_buffer", f"What {kind}s keep ({quantity})"))
+    return figures
 
 
 def _frame(rows: list[dict[str, str]]) -> pd.DataFrame:
@@ -212,14 +216,14 @@ def _frame(rows: list[dict[str, str]]) -> pd.DataFrame:
 
 def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str, pd.DataFrame]]:
     """Return each with its name, marked where it has no mean."""
-    found = []
+    groups = []
     for number, own in table.groupby("configuration", sort=True):
         name = tables.in_words(own.iloc[0].to_dict(), tables.factors) or "unchanged"
-        found.append((f"{name}: unstable" if number in tables.unstable else name, own))
-    return found
+        groups.append((f"{name}: unstable" if number in tables.unstable else name, own))
+    return groups
 
 
-def _delays(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
+def _delays(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
     if (opened := _drawn_delays(tables, look)) is None:
         return []
     with opened as (figure, note):
@@ -233,7 +237,7 @@ def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tup
     return None if table.empty or table.delay_s.isna().all() else _steps(tables, table, is_whole, look)
 
 
-def _delay_parts(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
+def _delay_parts(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
     """What the delay consists of at each level, if the runs recorded their causes."""
     bars = level_bars(tables)[:MOST_LINES]
     if not bars:
@@ -242,7 +246,7 @@ def _delay_parts(tables: StudyTables, folder: Path, look: Look) -> list[Drawn]:
         draw_bars(axes, bars)
         note = (
             f"Means of the shares over n = {tables.replications} replications; on the right, the mean delay."
-            f"{tables.said_of_unstable()}"
+            f"{tables.unstable_note()}"
         )
         return [_finish(figure, tables, PARTS, note, (folder, "delay_parts"), look)]
 
@@ -276,12 +280,12 @@ def _draw_steps(axes: Any, own: pd.DataFrame, number: int, label: str, most: flo
 
 def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: list[Any]) -> str:
     """Name the axes; what is drawn, in words."""
-    said = tables.said_of_unstable()
+    remark = tables.unstable_note()
     table = table[~table.configuration.isin(tables.unstable)]
     if table.empty:
         in_words(axes, "Unstable: the backlog and the delays grow until the end.")
         return (
-            f"Share of deliveries that took at most the given time, for n = {tables.replications} replications.{said}"
+            f"Share of deliveries that took at most the given time, for n = {tables.replications} replications.{remark}"
         )
     least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # own messages may be delivered at once
     least = SHORTEST_S if pd.isna(least) else least
@@ -293,40 +297,42 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
     axes.set_ylim(-0.02, 1.02)
     return (
         "Share of deliveries that took at most the given time; all deliveries of"
-        f" n = {tables.replications} replications together.{_rest(groups)}{said}"
+        f" n = {tables.replications} replications together.{_rest(groups)}{remark}"
     )
 
 
-def _buffer(tables: StudyTables, table: pd.DataFrame, name: str, title: str, folder: Path, look: Look) -> list[Drawn]:
+def _buffer(
+    tables: StudyTables, table: pd.DataFrame, name: str, title: str, folder: Path, look: Look
+) -> list[DrawnFigure]:
     """The mean over time with its band: few in one panel, many in a panel each, before the other means in grey."""
     from matplotlib.ticker import MaxNLocator
 
     if table.empty:
         return []
     groups = _configurations(table, tables)
-    shown = groups[:MOST_LINES]
-    is_split = len(shown) > MOST_BANDS
+    first_groups = groups[:MOST_LINES]
+    is_split = len(first_groups) > MOST_BANDS
     sure = percent(tables.confidence)
     note = (
         f"Lines: means over n = {tables.replications} replications; bands: pointwise {sure} t intervals over"
         f" replications.{' Grey: the means of the other panels.' if is_split else ''}{_rest(groups)}"
     )
-    rows, columns, width, height = _small_panels(len(shown), look) if is_split else (1, 1, *look.size(6.5, 3.3))
+    rows, columns, width, height = _small_panels(len(first_groups), look) if is_split else (1, 1, *look.size(6.5, 3.3))
     with page(width, height, rows, columns, squeeze=False, sharex=True, sharey=True) as (figure, grid):
-        for number, (label, own) in enumerate(shown):
+        for number, (label, own) in enumerate(first_groups):
             axes = grid.flat[number] if is_split else grid[0][0]
             if is_split:
                 axes.set_title(plain(label), fontsize="small", fontweight="normal")
-                for _, other in shown:
+                for _, other in first_groups:
                     axes.plot((other.from_s + other.to_s) / 2, other["mean"], color="#CCCCCC", linewidth=0.6)
             _draw_band(axes, own, number, plain(label))
-        for axes in grid.flat[len(shown) if is_split else 1 :]:
+        for axes in grid.flat[len(first_groups) if is_split else 1 :]:
             axes.set_axis_off()
         grid[0][0].set(xlim=(0, table.to_s.max()), ylim=(0, None))
         grid[0][0].yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        for axes in grid.flat[: len(shown)]:
+        for axes in grid.flat[: len(first_groups)]:
             axes.tick_params(labelbottom=True, labelleft=True)
-        for axes in grid.flat[: len(shown)][-columns:] if is_split else grid.flat:
+        for axes in grid.flat[: len(first_groups)][-columns:] if is_split else grid.flat:
             axes.set_xlabel("time (s)")
         for row in grid:
             row[0].set_ylabel("messages / node")

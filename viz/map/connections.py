@@ -15,7 +15,7 @@ import numpy as np
 
 from mobilenet.clock import SECOND
 
-from ..connections import Near, Shown, connections_in
+from ..connections import Near, ShownConnection, connections_in
 from .record import Record
 
 MOST = 1000
@@ -25,16 +25,16 @@ BINS = 200
 def connections(run: Record, end_s: float) -> dict[str, Any]:
     """All of them, and by node which are its own."""
     every = connections_in(run.folder)
-    kept = sorted(every, key=lambda one: -one.carried)[:MOST]
+    largest = sorted(every, key=lambda one: -one.carried)[:MOST]
     edges = np.linspace(0, max(end_s, 1e-9) * SECOND, BINS + 1)
     return {
         "bin_s": end_s / BINS,
-        "left_out": len(every) - len(kept),
-        "list": [_plain(one, edges) for one in sorted(kept, key=lambda one: one.begin_ns)],
+        "left_out": len(every) - len(largest),
+        "list": [_plain(one, edges) for one in sorted(largest, key=lambda one: one.begin_ns)],
     }
 
 
-def _plain(one: Shown, edges: np.ndarray) -> dict[str, Any]:
+def _plain(one: ShownConnection, edges: np.ndarray) -> dict[str, Any]:
     rates = np.rint(one.rates(edges)).astype(int)
     used = np.flatnonzero(rates)
     first, last = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)

@@ -31,7 +31,7 @@ from .messages import DELIVERIES, is_causal, messages
 from .pack import narrow, pack_column
 from .places import places
 from .radio import radio
-from .record import Coded, Record, coded_column, harmless_text, integers, name_of_run, record
+from .record import CodedText, Record, coded_column, harmless_text, integers, name_of_run, record
 from .stories import MOST, stories
 
 VALUES = 1_500_000  # of buffers in one page
@@ -81,9 +81,9 @@ def document(
 
 def origin(scenario: dict[str, Any]) -> dict[str, float] | None:
     """Longitude and latitude of (0, 0), where the scenario gives them."""
-    given = scenario.get("origin")
-    given = given if isinstance(given, dict) else {}
-    lon, lat = _number(given.get("lon")), _number(given.get("lat"))
+    place = scenario.get("origin")
+    place = place if isinstance(place, dict) else {}
+    lon, lat = _number(place.get("lon")), _number(place.get("lat"))
     if lon is None or lat is None or abs(lon) > 180 or abs(lat) > 85:
         return None
     return {"lon": lon, "lat": lat}
@@ -170,14 +170,14 @@ def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
 def _area(scenario: dict[str, Any]) -> dict[str, Any]:
     """Where hosts may walk, if it is not just the covered ground."""
     area = _group(scenario, "hosts", "mobility", "area")
-    found: dict[str, Any] = {"box_m": None, "holes_m": []}
+    outline: dict[str, Any] = {"box_m": None, "holes_m": []}
     try:
         box = area.get("box_m")
-        found["box_m"] = [float(v) for v in box] if box is not None and len(box) == 4 else None
-        found["holes_m"] = [[[float(x), float(y)] for x, y in ring] for ring in area.get("hole_polygons_m") or ()]
+        outline["box_m"] = [float(v) for v in box] if box is not None and len(box) == 4 else None
+        outline["holes_m"] = [[[float(x), float(y)] for x, y in ring] for ring in area.get("hole_polygons_m") or ()]
     except (TypeError, ValueError):
         return {"box_m": None, "holes_m": []}
-    return found
+    return outline
 
 
 def _tracks(run: Record) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _samples(run: Record, end_s: float) -> dict[str, Any]:
     if not np.isfinite(value).all():
         raise RunError(f"{run.folder / 'samples.parquet'}: a value that is not a number")
     measured = buffers_of(run.manifest)
-    found: dict[str, Any] = {"buffers": {}, "losses": _losses(node, quantity, time_ns, value)}
+    content: dict[str, Any] = {"buffers": {}, "losses": _losses(node, quantity, time_ns, value)}
     for kind, numbers in (("stations", run.station_of), ("hosts", run.host_of)):
         owner = node.as_(numbers)
         names = list(dict.fromkeys((*BUFFERS, *measured[kind[0]])))
@@ -226,8 +226,8 @@ def _samples(run: Record, end_s: float) -> dict[str, Any]:
             if len(rows):
                 sizes = narrow(_largest(owner[rows], time_ns[rows], value[rows], len(numbers), bins, bin_s))
                 series[WORDS.get(name, harmless_text(name))] = sizes
-        found["buffers"][kind] = {"bin_s": bin_s, "bins": bins, "names": list(series), "sizes": list(series.values())}
-    return found
+        content["buffers"][kind] = {"bin_s": bin_s, "bins": bins, "names": list(series), "sizes": list(series.values())}
+    return content
 
 
 def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s: float) -> Any:
@@ -247,7 +247,7 @@ def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s
     return flat
 
 
-def _losses(node: Coded, quantity: Coded, time_ns: Any, value: Any) -> dict[str, Any]:
+def _losses(node: CodedText, quantity: CodedText, time_ns: Any, value: Any) -> dict[str, Any]:
     """The losses of the whole network: the share of pairs (frame, receiver in range) that were lost, between the
     moments at which it was sampled.
     """

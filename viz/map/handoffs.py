@@ -66,9 +66,11 @@ def handoffs(run: Record) -> dict[str, Any]:
         elif kind[row] == 2:
             confirmed[h] = station
             if h in open_ and open_[h]["session"] == session:
-                said = run.details(row)
+                details = run.details(row)
                 open_.pop(h).update(
-                    end=int(run.time_ns[row]), recovered=_count(said, "recovered"), skipped=_count(said, "skipped")
+                    end=int(run.time_ns[row]),
+                    recovered=_count(details, "recovered"),
+                    skipped=_count(details, "skipped"),
                 )
         else:
             confirmed[h] = station
@@ -87,8 +89,8 @@ def handoffs(run: Record) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _count(said: dict[str, Any], key: str) -> int:
-    value = said.get(key, 0)
+def _count(details: dict[str, Any], key: str) -> int:
+    value = details.get(key, 0)
     return value if isinstance(value, int) and 0 <= value < 2**31 else -1
 
 

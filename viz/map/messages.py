@@ -38,24 +38,24 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
     )
     all_ids = run.message.codes[sent]
     count = np.bincount(run.message.codes[delivered], minlength=len(run.message.words))
-    kept, every = _sample(all_ids, before, count, most)
+    sample, every = _sample(all_ids, before, count, most)
     place = np.full(len(run.message.words), -1, dtype=np.int64)
-    place[kept] = np.arange(len(kept))
+    place[sample] = np.arange(len(sample))
     own = delivered[place[run.message.codes[delivered]] >= 0]
     index = place[run.message.codes[own]]
     own, index = (column[np.argsort(index, kind="stable")] for column in (own, index))
-    rows = broadcast_of[kept]
+    rows = broadcast_of[sample]
     hosts = run.node.as_(run.host_of)
-    known = [[int(place[p]) for p in before[m] if place[p] >= 0] for m in kept.tolist()]
+    known = [[int(place[p]) for p in before[m] if place[p] >= 0] for m in sample.tolist()]
     return {
         "total": len(all_ids), "deliveries_total": len(delivered), "every": every,
         "time_ns": pack_column(run.time_ns[rows], "f64"), "host": narrow(hosts[rows]),
-        "number": narrow([_number(run.message.words[m]) for m in kept.tolist()]),
-        "picked": pack_column(_pick(all_ids, every, kept), "u8"),
+        "number": narrow([_number(run.message.words[m]) for m in sample.tolist()]),
+        "picked": pack_column(_pick(all_ids, every, sample), "u8"),
         "before_ends": narrow(np.cumsum([len(p) for p in known])),
         "before": narrow([p for each in known for p in each]),
-        "before_unknown": narrow([len(before[m]) - len(p) for m, p in zip(kept.tolist(), known, strict=True)]),
-        "ends": narrow(np.searchsorted(index, np.arange(len(kept)), side="right")),
+        "before_unknown": narrow([len(before[m]) - len(p) for m, p in zip(sample.tolist(), known, strict=True)]),
+        "ends": narrow(np.searchsorted(index, np.arange(len(sample)), side="right")),
         "to": narrow(hosts[own]), "delay_s": pack_column((run.time_ns[own] - run.time_ns[rows][index]) / 1e9, "f32"),
     }  # fmt: skip
 
@@ -95,18 +95,18 @@ def _sample(ids: Ints, before: dict[int, frozenset[int]], count: Ints, most: int
     """Message codes in order of broadcast, and how far apart the picked ones are."""
     every = 1
     while True:
-        wanted = set(ids[::every].tolist())
+        wanted_ids = set(ids[::every].tolist())
         if every > 1:
-            wanted |= {p for m in list(wanted) for p in before[m]}
-        kept = ids[np.isin(ids, np.fromiter(wanted, dtype=np.int64, count=len(wanted)))]
-        load = int(count[kept].sum())
+            wanted_ids |= {p for m in list(wanted_ids) for p in before[m]}
+        sample = ids[np.isin(ids, np.fromiter(wanted_ids, dtype=np.int64, count=len(wanted_ids)))]
+        load = int(count[sample].sum())
         if load <= most or every >= max(1, len(ids)):
-            return kept, every
+            return sample, every
         every = max(every + 1, min(len(ids), round(every * min(16, load / most))))
 
 
-def _pick(ids: Ints, every: int, kept: Ints) -> Ints:
-    return np.isin(kept, ids[::every]).astype(np.int64)
+def _pick(ids: Ints, every: int, sample: Ints) -> Ints:
+    return np.isin(sample, ids[::every]).astype(np.int64)
 
 
 def _number(name: str) -> int:

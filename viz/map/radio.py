@@ -43,21 +43,21 @@ def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:
     wireless = run.scenario.get("wireless")
     if not isinstance(wireless, dict) or wireless.get("model") != "sinr":
         return None
-    found: dict[str, Any] = {"walls": None, "power": None, "links": _links(run, frames_in)}
+    document: dict[str, Any] = {"walls": None, "power": None, "links": _links(run, frames_in)}
     try:
         scenario = Scenario.load(run.folder / "scenario.yaml")
         world = RadioWorld(scenario, run.stations_m)
         obstacles = scenario.wireless.obstacles
         buildings = [] if obstacles is None else read_buildings(scenario.folder / obstacles.file, scenario.origin)
     except (ScenarioError, OSError):
-        return found
+        return document
     if buildings:
-        found["walls"] = _walls(buildings)
+        document["walls"] = _walls(buildings)
     if world.serving is not None and len(run.stations_m) and len(run.stations_m) < NOTHING:
         around_m = AROUND_M if buildings else 1.05 * run.range_m
         least_dbm = scenario.wireless.preamble_rssi_dbm
-        found["power"] = _power(run, world.serving, buildings, around_m, least_dbm)
-    return found
+        document["power"] = _power(run, world.serving, buildings, around_m, least_dbm)
+    return document
 
 
 def _power(
@@ -108,21 +108,23 @@ def _links(run: Record, frames_in: Path) -> dict[str, Any] | None:
     end_ms = -(-integers(frames, "end_ns") // 1_000_000)
     rows = rows[np.lexsort((end_ms[rows], host[rows]))]
     every_ms = 1
-    kept = rows
-    while len(kept) > LINKS:
+    few_rows = rows
+    while len(few_rows) > LINKS:
         every_ms *= 2
         last = np.ones(len(rows), dtype=bool)
         place = end_ms[rows] // every_ms
         last[:-1] = (host[rows][1:] != host[rows][:-1]) | (place[1:] != place[:-1])
-        kept = rows[last]
+        few_rows = rows[last]
     senders = run.host_of | {name: len(run.hosts) + i for name, i in run.station_of.items()}
     tenths = [
-        np.nan_to_num(np.rint(10 * links[name].combine_chunks().to_numpy(zero_copy_only=False)[kept])).astype(np.int64)
+        np.nan_to_num(np.rint(10 * links[name].combine_chunks().to_numpy(zero_copy_only=False)[few_rows])).astype(
+            np.int64
+        )
         for name in ("power_dbm", "sinr_db")
     ]
     return {
         "every_s": every_ms / 1000 if every_ms > 1 else 0.0,
-        "count": narrow(np.bincount(host[kept], minlength=len(run.hosts))), "time_ms": narrow(end_ms[kept]),
-        "sender": narrow(coded_column(frames, "sender").as_(senders)[kept]),
+        "count": narrow(np.bincount(host[few_rows], minlength=len(run.hosts))), "time_ms": narrow(end_ms[few_rows]),
+        "sender": narrow(coded_column(frames, "sender").as_(senders)[few_rows]),
         "power_ddbm": narrow(tenths[0]), "sinr_ddb": narrow(tenths[1]),
     }  # fmt: skip

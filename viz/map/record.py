@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.kinds import kind_of
+from mobilenet.rundir.kinds import run_kind
 from mobilenet.rundir.reader import RunError, read_manifest, read_table
 from mobilenet.scenario.base import read
 
@@ -32,7 +32,7 @@ FARTHEST_M = 20_000_000.0  # a place farther out than half the Earth is invalid;
 
 
 @dataclass(frozen=True)
-class Coded:
+class CodedText:
     """A column of text as numbers: which of `words` each row has, -1 for null."""
 
     words: list[str]
@@ -73,8 +73,10 @@ class Places:
             return np.full(len(host), np.nan), np.full(len(host), np.nan)
         apart = self.time_ns[after] - self.time_ns[before]
         share = np.clip(np.where(apart > 0, (time_ns - self.time_ns[before]) / np.maximum(apart, 1), 0.0), 0.0, 1.0)
-        found = [np.where(known, v[before] + (v[after] - v[before]) * share, np.nan) for v in (self.x_m, self.y_m)]
-        return found[0], found[1]
+        coordinates = [
+            np.where(known, v[before] + (v[after] - v[before]) * share, np.nan) for v in (self.x_m, self.y_m)
+        ]
+        return coordinates[0], coordinates[1]
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,9 @@ class Record:
     stations_m: Floats
     range_m: float
     time_ns: Ints
-    event: Coded
-    node: Coded
-    message: Coded
+    event: CodedText
+    node: CodedText
+    message: CodedText
     station: Ints
     session: Ints
     detail: list[str | None]
@@ -108,7 +110,7 @@ class Record:
 def record(folder: Path, hosts_there: int = 0) -> Record:
     """Open a run directory. `hosts_there`: the least number of hosts."""
     manifest = read_manifest(folder)
-    kind_of(manifest).require_hosts(folder, "it has no places to show on a map; `mobilenet show` has its numbers")
+    run_kind(manifest).require_hosts(folder, "it has no places to show on a map; `mobilenet show` has its numbers")
     stations_m, range_m = _stations(folder, manifest)
     events, positions = (
         read_table(folder, "events"),
@@ -132,12 +134,12 @@ def record(folder: Path, hosts_there: int = 0) -> Record:
     )  # fmt: skip
 
 
-def coded_column(data: pa.Table, column: str) -> Coded:
+def coded_column(data: pa.Table, column: str) -> CodedText:
     values = data[column].combine_chunks()
     if pa.types.is_null(values.type):
-        return Coded([], np.full(len(values), -1, dtype=np.int64))
+        return CodedText([], np.full(len(values), -1, dtype=np.int64))
     packed = values.dictionary_encode()
-    return Coded(
+    return CodedText(
         packed.dictionary.to_pylist(), pc.fill_null(packed.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     )
 
@@ -147,8 +149,8 @@ def integers(data: pa.Table, column: str) -> Ints:
     values = data[column].combine_chunks()
     if pa.types.is_null(values.type):
         return np.full(len(values), -1, dtype=np.int64)
-    found: Ints = pc.fill_null(values, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    numbers: Ints = pc.fill_null(values, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
 
 
 def harmless_text(text: object) -> str:

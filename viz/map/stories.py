@@ -28,24 +28,28 @@ def stories(run: Record, most: int = MOST) -> dict[str, Any]:
 
 
 def _stories(run: Record, most: int) -> dict[str, dict[str, list[list[Any]]]]:
-    found = recorded_stories(run.folder)
-    if found.record.of_datagrams:  # the map shows what the programs report, which no frame is known to carry
+    run_stories = recorded_stories(run.folder)
+    if run_stories.record.of_datagrams:  # the map shows what the programs report, which no frame is known to carry
         return {}
-    words = Words(found.record)
-    known = [one for one in found.record.deliveries if one.message in found.record.broadcasts and one.node[0] == "h"]
-    shown: dict[str, dict[str, list[list[Any]]]] = {}
+    words = Words(run_stories.record)
+    known = [
+        one
+        for one in run_stories.record.deliveries
+        if one.message in run_stories.record.broadcasts and one.node[0] == "h"
+    ]
+    by_message: dict[str, dict[str, list[list[Any]]]] = {}
     count = 0
-    for one in sorted(known, key=lambda one: -delay_ns(found, one)):
-        story = found.of(one.message, one.node)
+    for one in sorted(known, key=lambda one: -delay_ns(run_stories, one)):
+        story = run_stories.of(one.message, one.node)
         count += len(story)
         if count > most:
             break
-        sent_ns = found.record.broadcasts[one.message].time_ns
-        shown.setdefault(one.message, {})[one.node] = [
+        sent_ns = run_stories.record.broadcasts[one.message].time_ns
+        by_message.setdefault(one.message, {})[one.node] = [
             [
                 (s.begin_ns - sent_ns) / 1e6, s.length_ns / 1e6, s.kind, harmless_text(words.sentence(s, one.node)),
                 bool(s.held_by),
             ]
             for s in story
         ]  # fmt: skip
-    return shown
+    return by_message

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
-from mobilenet.quoting import spelled_out
+from mobilenet.quoting import spell_out
 
-from ..style import Drawn, cut
+from ..style import DrawnFigure, cut
 
 LONGEST = 20_000  # characters of one text
 
@@ -33,7 +33,7 @@ def code(value: object) -> str:
     """The text with invisible characters spelled out: some of them turn the direction of
     writing.
     """
-    return f"<pre>{escape(spelled_out(str(value)))}</pre>"
+    return f"<pre>{escape(spell_out(str(value)))}</pre>"
 
 
 def paragraph(*words: str) -> str:
@@ -68,15 +68,15 @@ def details(summary: str, inside: str) -> str:
 BROAD = ("curve", "means", "comparison")  # figures that answer what a study asks
 
 
-def pictures(drawn: Iterable[Drawn]) -> str:
+def pictures(drawn: Iterable[DrawnFigure]) -> str:
     """SVG files, into the page, with their captions below."""
-    found = []
+    figures = []
     for title, path, note in drawn:
         data = base64.b64encode(path.read_bytes()).decode()
         broad = " class=broad" if path.stem in BROAD else ""
         image = f"<img alt='{escape(title, quote=True)}' src='data:image/svg+xml;base64,{data}'>"
-        found.append(f"<figure{broad}>{image}<figcaption>{text(note)}</figcaption></figure>")
-    return f"<div class=figures>{''.join(found)}</div>"
+        figures.append(f"<figure{broad}>{image}<figcaption>{text(note)}</figcaption></figure>")
+    return f"<div class=figures>{''.join(figures)}</div>"
 
 
 def embedded_page(html: str, title: str) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import Run
-from mobilenet.quoting import counted, shown
-from mobilenet.rundir.kinds import PROCESSES, kind_of
+from mobilenet.quoting import format_number, pluralize
+from mobilenet.rundir.kinds import PROCESSES, run_kind
 from mobilenet.scenario.radio_words import radio_of_run
 
 from ..figures import run_figures
@@ -42,7 +42,7 @@ ASKED_OF_PROCESSES = {
 def run_page(directory: Path) -> str:
     manifest_of(directory)  # before anything is drawn
     run = Run(directory)
-    manifest, kind = run.manifest, kind_of(run.manifest)
+    manifest, kind = run.manifest, run_kind(run.manifest)
     checks = [
         (check, verdict.answer, PROPERTIES.get(check, ""), verdict.explanation or "")
         for check, verdict in run.verdicts.items()
@@ -78,13 +78,13 @@ def run_page(directory: Path) -> str:
 
 
 def _numbers(run: Run) -> str:
-    of_processes, metrics, own = kind_of(run.manifest) is PROCESSES, run.metrics, run.manifest.get("own_metrics", {})
+    of_processes, metrics, own = run_kind(run.manifest) is PROCESSES, run.metrics, run.manifest.get("own_metrics", {})
     first = [
-        (meaning(key, of_processes, own), shown(metrics[key]))
+        (meaning(key, of_processes, own), format_number(metrics[key]))
         for key in (*own, *(FIRST_OF_PROCESSES if of_processes else FIRST))
         if metrics.get(key) is not None
     ]
-    rest = [(key, meaning(key, of_processes, own), shown(value)) for key, value in metrics.items()]
+    rest = [(key, meaning(key, of_processes, own), format_number(value)) for key, value in metrics.items()]
     return (
         ("" if of_processes else paragraph(text(_window(run.manifest))))
         + table(("quantity", "this run"), first)
@@ -114,22 +114,22 @@ def _window(manifest: dict[str, Any]) -> str:
 def _answer(run: Run) -> str:
     """The question of a run, and its answer, in words."""
     promise = run.manifest["promises"]["broadcast"]
-    questions = ASKED_OF_PROCESSES if kind_of(run.manifest) is PROCESSES else ASKED
-    asked = questions.get(promise, f"Did the broadcast keep its promise ({promise})?")
+    questions = ASKED_OF_PROCESSES if run_kind(run.manifest) is PROCESSES else ASKED
+    question = questions.get(promise, f"Did the broadcast keep its promise ({promise})?")
     broken, unknown = (
         [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == answer]
         for answer in ("violated", "unknown")
     )
     if broken:
-        return paragraph(f"<b>{text(asked)} No.</b>") + "".join(code(line) for line in broken)
+        return paragraph(f"<b>{text(question)} No.</b>") + "".join(code(line) for line in broken)
     happened = run.events.event.value_counts()
     counts = (
-        f"The verdict covers the whole run: {counted(int(happened.get('deliver', 0)), 'delivery')} of"
-        f" {counted(int(happened.get('broadcast', 0)), 'broadcast')}."
+        f"The verdict covers the whole run: {pluralize(int(happened.get('deliver', 0)), 'delivery')} of"
+        f" {pluralize(int(happened.get('broadcast', 0)), 'broadcast')}."
     )
     if unknown:
         owed = f" {run.still_owed}." if run.still_owed else ""
-        return paragraph(f"<b>{text(asked)} Not known.</b>", text(counts + owed)) + "".join(
+        return paragraph(f"<b>{text(question)} Not known.</b>", text(counts + owed)) + "".join(
             paragraph(text(line)) for line in unknown
         )
-    return paragraph(f"<b>{text(asked)} Yes.</b>", text(counts))
+    return paragraph(f"<b>{text(question)} Yes.</b>", text(counts))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import counted, quoted, shown
+from mobilenet.quoting import format_number, pluralize, quote
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
@@ -64,9 +64,9 @@ def study_page(directory: Path) -> str:
     factors = tables.factors
     with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
         figures = pictures(study_figures(directory, Path(folder), Look((".svg",), captions=False)))
-    asked = metrics_of_interest(tables)
-    effects = study_effects(directory, tables.factors, asked, tables.confidence)
-    order = list(dict.fromkeys((*asked, *FIRST)))
+    metrics = metrics_of_interest(tables)
+    effects = study_effects(directory, tables.factors, metrics, tables.confidence)
+    order = list(dict.fromkeys((*metrics, *FIRST)))
     main = sorted((row for row in rows if row["metric"] in order), key=lambda row: order.index(row["metric"]))
     sections = [
         ("Figures", figures),
@@ -102,7 +102,7 @@ def study_page(directory: Path) -> str:
     ]
     configurations = {run["configuration"] for run in runs}
     subtitle = text(
-        f"{counted(len(runs), 'run')} of {counted(len(configurations), 'configuration')}; factors:"
+        f"{pluralize(len(runs), 'run')} of {pluralize(len(configurations), 'configuration')}; factors:"
         f" {', '.join(factors) or 'none'}"
     )
     answer = _answer(tables, effects, verdicts, failed, capacity_answer(directory))
@@ -111,11 +111,11 @@ def study_page(directory: Path) -> str:
 
 def _radios(directory: Path) -> set[bool]:
     """Whether the radio models of the configurations are sinr, as far as they can be read."""
-    found = set()
+    models = set()
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):
         with suppress(RunError):
-            found.add(by_power(file.parent))
-    return found
+            models.add(by_power(file.parent))
+    return models
 
 
 def _again(directory: Path) -> str:
@@ -124,7 +124,7 @@ def _again(directory: Path) -> str:
         return command
     name = directory.resolve().name
     allow = " --allow-code" if any(map(_uses_code, sorted(directory.glob("configurations/*/scenario.yaml")))) else ""
-    return f"mobilenet study {quoted(Path(name) / 'study.yaml')} --out {quoted(Path(name + '-again'))}{allow}"
+    return f"mobilenet study {quote(Path(name) / 'study.yaml')} --out {quote(Path(name + '-again'))}{allow}"
 
 
 def _worlds(directory: Path) -> str:
@@ -183,10 +183,10 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
         )
         for row in rows
     ]
-    said = f"n replications, {_worlds(tables.path)}; mean over them, and its {sure} t interval."
+    explanation = f"n replications, {_worlds(tables.path)}; mean over them, and its {sure} t interval."
     if any(line[-3] == "< 0" for line in lines):
-        said += " “< 0”: the symmetric interval extends below the possible values of this quantity."
-    return paragraph(text(said)) + table(head, lines, numbers=len(factors) + 1 + names)
+        explanation += " “< 0”: the symmetric interval extends below the possible values of this quantity."
+    return paragraph(text(explanation)) + table(head, lines, numbers=len(factors) + 1 + names)
 
 
 def _answer(
@@ -199,7 +199,7 @@ def _answer(
         + "."
     )
     judged += "".join(f" {line[:1].upper()}{line[1:]}." for line in doubts(tables.summary, tables.levels))
-    judged += f" Failed, and left out of the numbers: {counted(failed, 'run')}." if failed else ""
+    judged += f" Failed, and left out of the numbers: {pluralize(failed, 'run')}." if failed else ""
     if of_search is not None:
         return of_search + paragraph(text(judged))
     if effects and (comparison is None or not comparison["findings"]):
@@ -215,10 +215,10 @@ def _answer(
             text(judged),
         )
     factor = comparison["factor"]
-    asked = f"What is the effect of {factor}, relative to {tables.levels.name(factor, comparison['baseline'])}?"
+    question = f"What is the effect of {factor}, relative to {tables.levels.name(factor, comparison['baseline'])}?"
     more = len(comparison["findings"]) - 40
     return (
-        paragraph(f"<b>{text(asked)}</b>")
+        paragraph(f"<b>{text(question)}</b>")
         + _sentences(comparison["findings"][:40], tables)
         + (paragraph(text(f"{more} more below.")) if more > 0 else "")
         + paragraph(text(judged))
@@ -260,10 +260,10 @@ def _effects(effects: list[Effect], tables: StudyTables) -> str:
         )
         for effect in effects
     ]
-    said = SCREENED if effects[0].is_size else FACTORIAL
+    explanation = SCREENED if effects[0].is_size else FACTORIAL
     shown_first, rest = lines[:MOST_EFFECTS], lines[MOST_EFFECTS:MOST_ROWS]
     more = details("smaller effects", table(head, rest, numbers=2)) if rest else ""
-    return paragraph(text(said)) + table(head, shown_first, numbers=2) + more
+    return paragraph(text(explanation)) + table(head, shown_first, numbers=2) + more
 
 
 def _findings(tables: StudyTables) -> str:
@@ -281,17 +281,19 @@ def _findings(tables: StudyTables) -> str:
                 level,
                 meaning(f["metric"], tables.of_processes),
                 f["verdict"],
-                shown(f.get("mean")),
-                shown(f.get("baseline_mean")),
+                format_number(f.get("mean")),
+                format_number(f.get("baseline_mean")),
                 *difference,
                 probability(f.get("p_adjusted")),
-                shown(f.get("pairs")),
+                format_number(f.get("pairs")),
             )
         )
     margin = comparison["equivalence_margin"]
-    said = (
+    explanation = (
         f"Differences and their {comparison['confidence'] * 100:g} % t intervals are paired over the same worlds; p"
         " values are adjusted by Holm's method."
     )
-    said += f" Equivalent: two one-sided tests put the ratio within ±{margin * 100:g} %." if margin is not None else ""
-    return paragraph(text(said)) + table(head, lines, numbers=3)
+    explanation += (
+        f" Equivalent: two one-sided tests put the ratio within ±{margin * 100:g} %." if margin is not None else ""
+    )
+    return paragraph(text(explanation)) + table(head, lines, numbers=3)

@@ -18,18 +18,18 @@ from mobilenet.rundir.schema import names_in
 SAYS = '{"says":'
 
 
-def carried(messages: pd.DataFrame, events: pd.DataFrame) -> pd.Series:
+def broadcasts_carried(messages: pd.DataFrame, events: pd.DataFrame) -> pd.Series:
     """The broadcasts that each message carries."""
     sent = events[events.event == "broadcast"]
     since: dict[str, int] = sent.groupby("message").time_ns.min().to_dict()
-    found = [
-        (message,) if isinstance(message, str) else _named(detail, since, int(send_ns))
+    broadcasts = [
+        (message,) if isinstance(message, str) else _broadcast_names(detail, since, int(send_ns))
         for message, detail, send_ns in zip(messages.message, messages.detail, messages.send_ns, strict=True)
     ]
-    return pd.Series(found, index=messages.index, dtype=object)
+    return pd.Series(broadcasts, index=messages.index, dtype=object)
 
 
-def _named(detail: Any, since: dict[str, int], send_ns: int) -> tuple[str, ...]:
+def _broadcast_names(detail: Any, since: dict[str, int], send_ns: int) -> tuple[str, ...]:
     if not isinstance(detail, str) or not detail.startswith(SAYS):
         return ()
     try:

@@ -20,12 +20,12 @@ from typing import Any
 import pandas as pd
 
 from mobilenet.clock import SECOND
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 
 from ..style import QUIET, cut, page, plain, save, station_colour
 from .labels import Labels
 from .legend import ACKNOWLEDGEMENT, APPLICATION, BROADCAST, DOWN, HANDOFF, LOST, WIRED, legend, mark
-from .window import Window, nodes_of, shown_messages
+from .window import Window, messages_to_show, nodes_of
 from .words import RECEIVED, legend_lines
 
 MOST_LABELS = 60
@@ -46,20 +46,20 @@ def draw(
 ) -> list[int]:
     """Write the picture as SVG, PNG or PDF, by the target's suffix. `called`: the nodes' own names. The rows of
     `messages` that are its arrows."""
-    shown = shown_messages(messages, events, window)
+    drawn_messages = messages_to_show(messages, events, window)
     with page(WIDTH_INCHES, 4, layout="none") as (figure, axes):
-        compose(figure, axes, shown, events, window, name, called or {})
+        compose(figure, axes, drawn_messages, events, window, name, called or {})
         save(figure, target)
-    return [int(row) for row in shown.index]
+    return [int(row) for row in drawn_messages.index]
 
 
 def compose(
-    figure: Any, axes: Any, shown: pd.DataFrame, events: pd.DataFrame, window: Window, name: str, called: dict[str, str]
+    figure: Any, axes: Any, rows: pd.DataFrame, events: pd.DataFrame, window: Window, name: str, called: dict[str, str]
 ) -> Labels:
-    nodes = nodes_of(shown, window, events)
+    nodes = nodes_of(rows, window, events)
     levels = {node: -number for number, node in enumerate(nodes)}
-    notes = [line for told in legend_lines(shown.kind, shown.fate) for line in textwrap.wrap(told, 215)]
-    if (shown.fate == "received").any():
+    notes = [line for entry in legend_lines(rows.kind, rows.fate) for line in textwrap.wrap(entry, 215)]
+    if (rows.fate == "received").any():
         notes.append(RECEIVED)
     above, lanes, below = 0.6, LINE_INCHES * len(nodes), 1.35 + 0.17 * len(notes)
     high = above + lanes + below
@@ -78,11 +78,11 @@ def compose(
         labels.keep_free(0, level - half, width, level + half)
     bands = _sessions(axes, events, levels, window, labels)
     happened = _deliveries(axes, events, levels, window, labels)
-    too_many = _arrows(axes, shown, levels, window, labels)
+    too_many = _arrows(axes, rows, levels, window, labels)
     if too_many:
         notes.append(f"Too many to label: {too_many} application messages and losses.")
     if labels.left_out:
-        notes.append(f"{counted(labels.left_out, 'label')} did not fit.")
+        notes.append(f"{pluralize(labels.left_out, 'label')} did not fit.")
     own = re.compile(rf"\b{re.escape(window.host)}\b(?!:\d)")
     in_full = f"{window.host} ({called[window.host]})" if called.get(window.host) else window.host
     figure.text(
@@ -96,9 +96,9 @@ def compose(
     )
     axes.set_xlabel(
         f"milliseconds after {window.begin_ns / SECOND:.6f} s of simulated time    "
-        f"({plain(name)}, {counted(len(shown), 'message')}, n = 1 run)"
+        f"({plain(name)}, {pluralize(len(rows), 'message')}, n = 1 run)"
     )
-    legend(figure, {_style(row) for row in shown.itertuples()}, shown.fate, happened, bands, y=(below - 0.58) / high)
+    legend(figure, {_style(row) for row in rows.itertuples()}, rows.fate, happened, bands, y=(below - 0.58) / high)
     if notes:
         figure.text(
             0.1 / WIDTH_INCHES,
@@ -200,13 +200,13 @@ def _style(row: Any) -> tuple[str, str]:
     return (APPLICATION if carries else HANDOFF), line
 
 
-def _arrows(axes: Any, shown: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> int:
+def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> int:
     """All arrows, and their labels; how many are without one because there would be too many."""
-    width, many = _ms(window.end_ns, window), len(shown) > MANY_ARROWS
+    width, many = _ms(window.end_ns, window), len(messages) > MANY_ARROWS
     groups: dict[tuple[Any, ...], list[tuple[Any, float, float, float, float]]] = {}
     # where the latest of each way began, and how many groups it has
     last: dict[tuple[Any, ...], tuple[float, int]] = {}
-    for row in shown.itertuples():
+    for row in messages.itertuples():
         colour, line = _style(row)
         x, y = _ms(row.send_ns, window), levels[row.sender]
         reaches = row.fate == "received"
@@ -276,13 +276,15 @@ def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window:
     inside = events[
         events.time_ns.between(window.begin_ns, window.end_ns) & events.event.isin(["deliver", "broadcast"])
     ]
-    asked = (inside.node == window.host) | (inside.message == window.message if window.message is not None else False)
-    width, found = _ms(window.end_ns, window), set()
-    for node, own in inside[asked & inside.node.isin(list(levels))].groupby("node", sort=False):
+    is_relevant = (inside.node == window.host) | (
+        inside.message == window.message if window.message is not None else False
+    )
+    width, kinds = _ms(window.end_ns, window), set()
+    for node, own in inside[is_relevant & inside.node.isin(list(levels))].groupby("node", sort=False):
         groups: list[tuple[float, list[str]]] = []
         for row in own.itertuples():
             x, star = _ms(row.time_ns, window), row.event == "broadcast"
-            found.add(row.event)
+            kinds.add(row.event)
             axes.plot([x], [levels[str(node)]], "*" if star else "o", color=BROADCAST if star else "#000000",
                 markeredgecolor="#000000",
                       markeredgewidth=0.6, markersize=10 if star else 5, zorder=7 if star else 6)  # fmt: skip
@@ -305,4 +307,4 @@ def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window:
                 "#000000",
                 7,
             )
-    return found
+    return kinds

@@ -43,10 +43,10 @@ class Labels:
         zorder: float = 8,
     ) -> bool:
         """At the first place (x, y, horizontal and vertical alignment) with room for all of it."""
-        made = self._axes.text(0, 0, plain(text), fontsize=size, color=colour, zorder=zorder, linespacing=1.15,
+        label = self._axes.text(0, 0, plain(text), fontsize=size, color=colour, zorder=zorder, linespacing=1.15,
                                bbox={"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none",
                                "alpha": 0.9})  # fmt: skip
-        extent = made.get_window_extent(self._renderer)
+        extent = label.get_window_extent(self._renderer)
         wide, high = extent.width, extent.height
         for x, y, across, up in places:
             px, py = self._axes.transData.transform((x, y))
@@ -54,11 +54,11 @@ class Labels:
             bottom = py - {"bottom": 0.0, "center": 0.5, "top": 1.0}[up] * high
             box = (left - APART_PX[0], bottom - APART_PX[1], left + wide + APART_PX[0], bottom + high + APART_PX[1])
             if self._is_free(box):
-                made.set(x=x, y=y, ha=across, va=up)
+                label.set(x=x, y=y, ha=across, va=up)
                 self._taken.append(box)
-                self.texts.append(made)
+                self.texts.append(label)
                 return True
-        made.remove()
+        label.remove()
         self.left_out += 1
         return False
 

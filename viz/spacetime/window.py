@@ -19,7 +19,7 @@ import pandas as pd
 
 from mobilenet.clock import SECOND
 
-from .carried import carried
+from .carried import broadcasts_carried
 
 LEAST_MARGIN_NS = 5_000_000
 AROUND_A_MOMENT_NS = 150_000_000  # on either side
@@ -73,15 +73,15 @@ def window_around(
 Place = tuple[int, int, str, str]  # begin, end, host, title
 
 
-def _event_number(events: pd.DataFrame, found: pd.DataFrame, argument: str, kind: str, host: str | None) -> int:
+def _event_number(events: pd.DataFrame, candidates: pd.DataFrame, argument: str, kind: str, host: str | None) -> int:
     whose = f"of {host}" if host else "in this run"
     plural = {"crash": "crashes"}.get(kind, f"{kind}s")
-    if not argument.isdecimal() or not 1 <= int(argument) <= len(found):
-        if len(found) > 1:
-            there = f"there are {len(found)} {plural} {whose}, counted from 1"
+    if not argument.isdecimal() or not 1 <= int(argument) <= len(candidates):
+        if len(candidates) > 1:
+            there = f"there are {len(candidates)} {plural} {whose}, counted from 1"
         else:
-            there = f"there is one {kind} {whose}: {kind}:1" if len(found) else f"there are none {whose}"
-        instead = "" if len(found) else f"; expected {_instead(events, host)}"
+            there = f"there is one {kind} {whose}: {kind}:1" if len(candidates) else f"there are none {whose}"
+        instead = "" if len(candidates) else f"; expected {_instead(events, host)}"
         raise WindowError(f"{kind}:{argument}: no such {kind}; {there}{instead}")
     return int(argument) - 1
 
@@ -99,10 +99,10 @@ def handoffs(events: pd.DataFrame) -> pd.DataFrame:
 
 
 def _handoff(events: pd.DataFrame, argument: str, host: str | None) -> Place:
-    found = handoffs(events)
+    own_handoffs = handoffs(events)
     if host is not None:
-        found = found[found.node == host].reset_index(drop=True)
-    row = found.iloc[_event_number(events, found, argument, "handoff", host)]
+        own_handoffs = own_handoffs[own_handoffs.node == host].reset_index(drop=True)
+    row = own_handoffs.iloc[_event_number(events, own_handoffs, argument, "handoff", host)]
     cause = "cause not recorded"
     if isinstance(row.cause, str):
         known = {"cell": "change of cell", "recovery": "recovery from a crash"}
@@ -113,8 +113,8 @@ def _handoff(events: pd.DataFrame, argument: str, host: str | None) -> Place:
 
 
 def _crash(events: pd.DataFrame, argument: str, host: str | None) -> Place:
-    found = events[(events.event == "crash") & (True if host is None else events.node == host)].reset_index(drop=True)
-    row = found.iloc[_event_number(events, found, argument, "crash", host)]
+    crashes = events[(events.event == "crash") & (True if host is None else events.node == host)].reset_index(drop=True)
+    row = crashes.iloc[_event_number(events, crashes, argument, "crash", host)]
     later = events[(events.node == row.node) & (events.time_ns > row.time_ns)]
     back = later[later.event.isin(["recover", "handoff_end"])].head(2)
     end = int(back.time_ns.max()) if len(back) else int(row.time_ns)
@@ -128,11 +128,11 @@ def _message(events: pd.DataFrame, name: str, host: str | None) -> Place:
         raise WindowError(f"message:{name}: unknown message; expected {_instead(events, host)}")
     at = int(sent.time_ns.iloc[0])
     others = own[(own.event == "deliver") & (own.node != sent.node.iloc[0])].node
-    shown = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last one to get it
-    delivered = own[(own.event == "deliver") & (own.node == shown)]
+    receiver = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last one to get it
+    delivered = own[(own.event == "deliver") & (own.node == receiver)]
     end = int(delivered.time_ns.iloc[0]) if len(delivered) else at + AROUND_A_MOMENT_NS
-    delay = f"its delivery at {shown}, {(end - at) / 1e9:.6g} s later" if len(delivered) else "later"
-    return at, end, shown, f"{name} from its broadcast to {delay}"
+    delay = f"its delivery at {receiver}, {(end - at) / 1e9:.6g} s later" if len(delivered) else "later"
+    return at, end, receiver, f"{name} from its broadcast to {delay}"
 
 
 def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Place:
@@ -162,10 +162,10 @@ def _somebody(events: pd.DataFrame) -> str:
 
 
 def _hosts_there(events: pd.DataFrame) -> str:
-    found = _hosts(events)
-    if not found:
+    hosts = _hosts(events)
+    if not hosts:
         return "nothing happened to any host"
-    return f"hosts are {', '.join(found[:MOST_NAMED])}{', ...' if len(found) > MOST_NAMED else ''}"
+    return f"hosts are {', '.join(hosts[:MOST_NAMED])}{', ...' if len(hosts) > MOST_NAMED else ''}"
 
 
 def _instead(events: pd.DataFrame, host: str | None) -> str:
@@ -196,11 +196,11 @@ def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host
     return (f"message:{sent.iloc[0]}", None) if len(sent) else ("0", host or _somebody(events))
 
 
-def shown_messages(messages: pd.DataFrame, events: pd.DataFrame, window: Window) -> pd.DataFrame:
+def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Window) -> pd.DataFrame:
     """The rows that the diagram shows, with a further column: the broadcasts that each carries."""
     arrives = messages.receive_ns.fillna(messages.send_ns)
     inside = messages[(messages.send_ns <= window.end_ns) & (arrives >= window.begin_ns)]
-    inside = inside.assign(carried=carried(inside, events))
+    inside = inside.assign(carried=broadcasts_carried(inside, events))
     host = window.host
     direct = (inside.sender == host) | (inside.receiver == host)
     named = (inside.medium == "wired") & (inside.host == host)
@@ -209,8 +209,8 @@ def shown_messages(messages: pd.DataFrame, events: pd.DataFrame, window: Window)
     names = set(delivered.message)
     of_them = inside.carried.map(lambda own: not names.isdisjoint(own)).astype(bool)
     passed_on = (inside.medium == "wired") & inside.host.isna() & of_them
-    heard = set(inside[direct].sender) | set(inside[direct].receiver)
-    passed_on &= inside.sender.isin(heard) & inside.receiver.isin(heard)
+    partners = set(inside[direct].sender) | set(inside[direct].receiver)
+    passed_on &= inside.sender.isin(partners) & inside.receiver.isin(partners)
     its = inside.carried.map(lambda own: window.message in own).astype(bool)
     if window.message is not None and its.any():  # all of its way on the wire, and how it got there
         return inside[its & ((inside.medium == "wired") | direct | inside.sender.str.startswith("h"))]

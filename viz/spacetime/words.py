@@ -30,11 +30,11 @@ RECEIVED = "An arrow ends where its message was received, even if the receiver i
 
 def legend_lines(kinds: Iterable[str], outcomes: Iterable[str]) -> list[str]:
     """Up to two lines: what kinds of messages are, and how they can be lost."""
-    found = []
-    told = [f"{kind}: {KINDS[kind]}" for kind in KINDS if kind in set(kinds)]
-    if told:
-        found.append("; ".join(told))
+    lines = []
+    entries = [f"{kind}: {KINDS[kind]}" for kind in KINDS if kind in set(kinds)]
+    if entries:
+        lines.append("; ".join(entries))
     lost = [f"{outcome.replace('_', ' ')}: {OUTCOMES[outcome]}" for outcome in OUTCOMES if outcome in set(outcomes)]
     if lost:
-        found.append("Lost. " + "; ".join(lost))
-    return found
+        lines.append("Lost. " + "; ".join(lost))
+    return lines

@@ -44,7 +44,7 @@ def costs(rate_mbps: float) -> list[int]:
     """-ln(1 - p) of a bit in 2**-30 nats, by SINR from LOWEST_CDB to HIGHEST_CDB; below and above as at the ends."""
     snr = 10.0 ** (np.arange(LOWEST_CDB, HIGHEST_CDB + 1) / 1000.0)
     if rate_mbps in OFDM:
-        wrong = np.minimum(1.0, _coded(*OFDM[rate_mbps], snr))
+        wrong = np.minimum(1.0, _union_bound(*OFDM[rate_mbps], snr))
     elif rate_mbps == 1:
         wrong = 0.5 * np.exp(-22.0 * snr)
     elif rate_mbps == 2:
@@ -64,7 +64,7 @@ def _nats(wrong: Floats) -> list[int]:
     return [int(nat) for nat in np.rint(nats * NAT)]
 
 
-def _coded(points: int, code: Code, snr: Floats) -> Floats:
+def _union_bound(points: int, code: Code, snr: Floats) -> Floats:
     """The probability of an error at a bit behind the decoder: a union bound, which may be above 1."""
     from scipy.special import erfc  # imported here, as quad below: no run by the unit disk needs scipy's functions
 

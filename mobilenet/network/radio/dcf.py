@@ -171,7 +171,7 @@ class Dcf(Mac):
         self._transceiver.contending = False
         self._medium.start(self._queue[0])
 
-    def sent(self, frame: Frame) -> None:
+    def on_sent(self, frame: Frame) -> None:
         """Called by the medium: the frame has left, and has been received where it could be."""
         if not self._queue or self._queue[0] is not frame:
             return  # an ACK, or a frame of the life before a crash

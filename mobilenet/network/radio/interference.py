@@ -100,14 +100,14 @@ class Interference:
         """All others that could have been in the air together with it at one of its receivers."""
         start, end = frame.start_ns - FARTHEST_NS, frame.start_ns + frame.duration_ns + FARTHEST_NS
         x, y, near2 = frame.x_m, frame.y_m, self._near2
-        found = []
+        overlaps = []
         for other in self.frames:
             if other.start_ns < end and other.start_ns + other.duration_ns > start and other is not frame:
                 dx = other.x_m - x
                 dy = other.y_m - y
                 if dx * dx + dy * dy <= near2:
-                    found.append(other)
-        return found
+                    overlaps.append(other)
+        return overlaps
 
     def changes(self, frame: Frame, node: Transceiver, first: int, others: list[Frame]) -> list[tuple[int, int]]:
         """Return when interference changes at a node that the frame reaches at `first`, and by how many zeptowatts."""

@@ -1,7 +1,7 @@
 """What every kind of MAC is to its node and to the medium: a queue, and an answer to what arrives.
 
 Model     one drop-tail queue; its first frame is the one that the kind of MAC is busy with: dcf.py (802.11's CSMA/CA)
-          or acking.py (no carrier sense at all). The medium calls `sent` when all receivers have had a frame of this
+          or acking.py (no carrier sense at all). The medium calls `on_sent` when all receivers have had a frame of this
           MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the transceiver
           contends
 Units     integer nanoseconds, frames
@@ -65,7 +65,7 @@ class Mac(Deadline):
 
     # --- called by the medium
 
-    def sent(self, frame: Frame) -> None:
+    def on_sent(self, frame: Frame) -> None:
         """The frame has left, and has been received where it could be."""
 
     def take_unicast(self, frame: Frame, end: int) -> None:

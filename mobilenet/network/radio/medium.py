@@ -160,7 +160,7 @@ class Medium:
         end = frame.start_ns + frame.duration_ns
         answered = frame.acknowledged or frame.kind != DATA
         may_repeat = frame.number > 0
-        frame.sender.mac.sent(frame)
+        frame.sender.mac.on_sent(frame)
         delays = frame.delays_ns
         listens = self._listens or answered
         # receivers[i].contending, without a hold of the node: one line of the cache less

@@ -59,15 +59,15 @@ class Neighbours:
         if now >= transceiver.candidates_until:
             x, y = transceiver.position(now)
             reach2 = self._reach2
-            found = []
+            candidates = []
             for other in self._around(transceiver):
                 elapsed = now - other.since_ns  # Transceiver.position, without its call
                 dx = other.x_m + other.vx * elapsed - x
                 dy = other.y_m + other.vy * elapsed - y
                 if dx * dx + dy * dy <= reach2 and other is not transceiver:
-                    found.append(other)
-            found.sort(key=_by_index)
-            transceiver.candidates = tuple(found)
+                    candidates.append(other)
+            candidates.sort(key=_by_index)
+            transceiver.candidates = tuple(candidates)
             transceiver.candidates_until = now + self._good_for_ns
         return transceiver.candidates
 

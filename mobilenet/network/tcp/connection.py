@@ -31,8 +31,8 @@ from mobilenet.network.tcp.segment import (
     SYN,
     SYN_ACK,
     UNKNOWN,
+    HasSize,
     Segment,
-    Sized,
     TcpAck,
     TcpData,
     TcpReset,
@@ -111,7 +111,7 @@ class Connection:
         self._learn(syn)
         self._begin(State.SYN_RECEIVED)
 
-    def send(self, message: Sized) -> None:
+    def send(self, message: HasSize) -> None:
         """SEND: queue the message, and send what the windows let out.                                  RFC 9293,
         3.10.2
         """

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from mobilenet.network.tcp.connection import Connection
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.port import Counts, Reason
-from mobilenet.network.tcp.segment import SYN, UNKNOWN, Segment, Sized, reset_of
+from mobilenet.network.tcp.segment import SYN, UNKNOWN, HasSize, Segment, reset_of
 from mobilenet.protocols.port import Timer
 
 
@@ -97,7 +97,7 @@ class Link:
         """Messages that are acknowledged."""
         return self.connection.backlog.taken
 
-    def say(self, message: Sized) -> None:
+    def say(self, message: HasSize) -> None:
         """Send a message over the connection."""
         self.connection.send(message)
 
@@ -120,7 +120,7 @@ class Endpoint:
         self.parameters = parameters
         self.counts = Counts() if counts is None else counts  # of all connections together
         self.links: dict[tuple[int, int], Link] = {}  # (peer, our incarnation) -> link
-        self._asked: dict[tuple[int, int], Link] = {}  # (peer, its incarnation) -> link that it asked for
+        self._incoming_links: dict[tuple[int, int], Link] = {}  # (peer, its incarnation) -> link that it asked for
         self._accepted: dict[int, Link] = {}  # peer -> the link that it opened last
         self._last_incarnation = UNKNOWN
 
@@ -136,11 +136,11 @@ class Endpoint:
         3.10.7.1-2
         """
         if segment.target == UNKNOWN:
-            link = self._asked.get((peer, segment.source))
+            link = self._incoming_links.get((peer, segment.source))
             if link is None and segment.flags == SYN and self.owner.accepts(peer):
                 link = Link(self, peer, passive=True)
                 self.links[peer, link.connection.incarnation] = link
-                self._asked[peer, segment.source] = link
+                self._incoming_links[peer, segment.source] = link
                 link.connection.accept(segment)
                 return
         else:
@@ -176,6 +176,6 @@ class Endpoint:
     def forget(self, link: Link) -> None:
         connection = link.connection
         self.links.pop((link.peer, connection.incarnation), None)
-        self._asked.pop((link.peer, connection.peer_incarnation), None)
+        self._incoming_links.pop((link.peer, connection.peer_incarnation), None)
         if self._accepted.get(link.peer) is link:
             del self._accepted[link.peer]

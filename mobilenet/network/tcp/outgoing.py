@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mobilenet.network.tcp.parameters import TcpParameters
-from mobilenet.network.tcp.segment import Sized
+from mobilenet.network.tcp.segment import HasSize
 
 FIRST_BYTE = 1  # 0 is the SYN
 
 
-Entry = tuple[int, int, int, Sized]  # first byte, first byte of the payload, one past the last byte, message
+Entry = tuple[int, int, int, HasSize]  # first byte, first byte of the payload, one past the last byte, message
 
 
 class Piece(NamedTuple):
@@ -65,7 +65,7 @@ class Outgoing:
         """FlightSize: bytes sent and not acknowledged.                                                   RFC 5681, 2"""
         return self.highest - self.una
 
-    def append(self, message: Sized) -> None:
+    def append(self, message: HasSize) -> None:
         size = message.size_bytes
         payload = message.payload_bytes
         if size < 1 or not 0 <= payload <= size:

@@ -23,7 +23,7 @@ SYN_ACK = SYN | ACK
 UNKNOWN = 0  # the incarnation at the other end, before it is known
 
 
-class Sized(Protocol):
+class HasSize(Protocol):
     """Anything that may be sent over a connection; at least one byte of it. Immutable: it is not copied."""
 
     @property

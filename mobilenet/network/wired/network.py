@@ -17,7 +17,7 @@ from typing import Any, Self
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import RandomNumbers
 from mobilenet.network.wired.link import Arrive, Link
-from mobilenet.quoting import counted, there_are
+from mobilenet.quoting import pluralize, there_are
 
 Edge = tuple[int, int]
 Receive = Callable[[int, Any], None]
@@ -48,7 +48,7 @@ def adjacency(edges: Sequence[Edge], stations: int) -> list[list[int]]:
             if j not in seen and not seen.add(j)  # type: ignore[func-returns-value]
         ]
     if len(seen) != stations:
-        raise ValueError(f"{counted(len(edges), 'edge')} cannot connect {counted(stations, 'station')}")
+        raise ValueError(f"{pluralize(len(edges), 'edge')} cannot connect {pluralize(stations, 'station')}")
     return [sorted(row) for row in near]
 
 
@@ -146,7 +146,7 @@ class WiredNetwork:
 
     def route(self, source: int, at: int, to: int, message: Any) -> None:
         neighbour = to if self._near is None else self._hops_from(self._near, at)[to]
-        self._send(at, neighbour, message, partial(self._routed, source, neighbour, to, message))
+        self._send(at, neighbour, message, partial(self._route, source, neighbour, to, message))
 
     def _hops_from(self, near: list[list[int]], at: int) -> list[int]:
         hops = self._hops.get(at)
@@ -154,7 +154,7 @@ class WiredNetwork:
             hops = self._hops[at] = next_hops(near, at)
         return hops
 
-    def _routed(self, source: int, at: int, to: int, message: Any) -> None:
+    def _route(self, source: int, at: int, to: int, message: Any) -> None:
         if at == to:
             self._receive[at](source, message)
         else:
@@ -165,7 +165,7 @@ class WiredNetwork:
         size_bytes = message.size_bytes + (self._header_bytes if header_bytes is None else header_bytes)
         arrived = None if self._on_hop is None else self._on_hop(a, b, message, size_bytes)
         if arrived is not None:
-            arrive = _Noted(arrive, arrived)
+            arrive = _NotedArrival(arrive, arrived)
         link = self.links.get((a, b))
         if link is None:
             link = self._link(a, b)
@@ -178,13 +178,13 @@ class WiredNetwork:
         return link
 
     def _is_lost(self, arrive: Any, why: str) -> None:
-        if isinstance(arrive, _Noted):
+        if isinstance(arrive, _NotedArrival):
             arrive.note(why)
             arrive = arrive.arrive
         self.on_lost(arrive.args[-1])
 
 
-class _Noted:
+class _NotedArrival:
     """What happens when a message arrives, noted before."""
 
     __slots__ = ("arrive", "note")

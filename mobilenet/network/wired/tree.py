@@ -23,7 +23,7 @@ import shapely
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.network import Edge, Hop, Receive, TreeRoutes, WiredNetwork, adjacency
 from mobilenet.network.wired.parameters import BackboneParameters
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 
 
 def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
@@ -93,7 +93,7 @@ def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) 
 def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     """Adjacency, sorted. Raises ValueError unless the edges are a tree over all stations."""
     if len(edges) != stations - 1:
-        raise ValueError(f"{counted(len(edges), 'edge')} cannot be a tree of {counted(stations, 'station')}")
+        raise ValueError(f"{pluralize(len(edges), 'edge')} cannot be a tree of {pluralize(stations, 'station')}")
     return adjacency(edges, stations)
 
 
@@ -120,13 +120,13 @@ class Tree(WiredNetwork):
 
     def flood(self, source: int, at: int, came_from: int, message: Any) -> None:
         for neighbour in self.routes.onward(at, came_from, None):
-            self._send(at, neighbour, message, partial(self._flooded, source, neighbour, at, message))
+            self._send(at, neighbour, message, partial(self._flood, source, neighbour, at, message))
 
     def hop(self, a: int, b: int, message: Any, header_bytes: int, arrive: Callable[[], None]) -> None:
         """A packet over the one link from a to its neighbour b, with headers of its own."""
         self._send(a, b, message, arrive, header_bytes)
 
-    def _flooded(self, source: int, at: int, came_from: int, message: Any) -> None:
+    def _flood(self, source: int, at: int, came_from: int, message: Any) -> None:
         self.flood(source, at, came_from, message)
         self._receive[at](source, message)
 

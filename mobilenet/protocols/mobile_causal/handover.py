@@ -125,8 +125,8 @@ class Handover:
             c.pin = c.bound
             self._stream.collect()
         here = {item.id for item in self._stream.sbuf.values()}
-        wanted = tuple(mid for mid in m.undelivered if mid not in here)  # A4:75
-        self._wired.send(source, Req2(c.host, c.rq, wanted))  # A4:76
+        wanted_ids = tuple(mid for mid in m.undelivered if mid not in here)  # A4:75
+        self._wired.send(source, Req2(c.host, c.rq, wanted_ids))  # A4:76
 
     def on_rsp2(self, source: int, m: Rsp2) -> None:
         """upon reception of Rsp_2                                       A4:85-96"""
@@ -205,8 +205,8 @@ class Handover:
         c = self._contexts.get(m.host)
         if c is None or c.state is not State.REL or c.grq != m.rq or c.peer != source:
             return
-        wanted, sbuf = set(m.wanted), self._stream.sbuf
-        bodies = tuple(item for lane in (c.rec, sbuf) for item in lane.values() if item.id in wanted)  # A4:80
+        wanted_ids, sbuf = set(m.wanted), self._stream.sbuf
+        bodies = tuple(item for lane in (c.rec, sbuf) for item in lane.values() if item.id in wanted_ids)  # A4:80
         assert not self._check or len(bodies) == len(m.wanted)  # I2
         new_ids = tuple(item.id for q, item in sbuf.items() if q >= c.bound)  # A4:81, F1b, F3b, F3c
         self._wired.send(source, Rsp2(c.host, m.rq, bodies, new_ids))  # A4:84

@@ -291,7 +291,7 @@ class Host:
         detail = {"recovered": m.base - m.start, "skipped": len(m.skip)}
         self._port.session_confirmed(m.ses, station, detail)
         self._announce(joining, m.gap, station)
-        self._acknowledged(m.seq_h)  # A1:43
+        self._forget_below(m.seq_h)  # A1:43
         self._rbuf.keep_from(stable.nxt)  # F2b, F3a
         self._fifo_deliver()  # A1:44
         self._try_leave()
@@ -314,10 +314,10 @@ class Host:
         """ack_C, from any station in any state                          A1:33-35"""
         below = m.seq_h.get(self._port.me)  # F1a (a number of h's own messages: A1:35 is not done)
         if below is not None and self.stable.sbuf:
-            self._acknowledged(below)  # A1:34
+            self._forget_below(below)  # A1:34
             self._try_leave()
 
-    def _acknowledged(self, below: int) -> None:
+    def _forget_below(self, below: int) -> None:
         sbuf = self.stable.sbuf
         while sbuf and (seq := next(iter(sbuf))) < below:  # F1b (`below` is the next expected)
             del sbuf[seq]  # A1:34, A1:43
@@ -378,7 +378,7 @@ class Host:
 
     def on_sent(self, message: Any, given_up: bool = False) -> None:
         if type(message) is AppHs:
-            self._resender.done(message.seq, message, given_up)
+            self._resender.on_sent(message.seq, message, given_up)
 
     def on_dropped(self, message: Any) -> None:
         self.on_sent(message, given_up=True)

@@ -220,7 +220,7 @@ class MobileCausalParameters(BaseModel):
         return {name: value for name, value in handler(self).items() if name not in foreign}
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _require_order(self) -> Self:
         if self.resend_full_s > self.resend_first_s:
             raise ValueError("resend_full_s: must not be above resend_first_s")
         if self.ack_min_s > self.ack_max_s:

@@ -106,7 +106,7 @@ class Resender(Generic[Key]):
         self._ready.clear()
         self._timer.stop()
 
-    def done(self, key: Key, message: Any, given_up: bool = False) -> None:
+    def on_sent(self, key: Key, message: Any, given_up: bool = False) -> None:
         """The radio has sent this copy, or given it up."""
         if self._waiting_copies.get(key) is message:
             del self._waiting_copies[key]

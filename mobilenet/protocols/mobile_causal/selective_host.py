@@ -73,7 +73,7 @@ class SelectiveHost(Host):
             self._on_have(message)
             return
         if type(message) in CARRIERS and message.id.host == self._port.me:
-            self._acknowledged(message.id.seq + 1)  # R4
+            self._forget_below(message.id.seq + 1)  # R4
             self._try_leave()
         super().on_receive(sender, message)
 

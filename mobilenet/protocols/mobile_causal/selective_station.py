@@ -113,15 +113,15 @@ class SelectiveStream(CellStream):
 
     def _lacking(self, number: int, most: int) -> list[Context]:
         """The hosts, connected and not silent, that are not known to have this number of the stream."""
-        now, found = self._port.now, list[Context]()
+        now, contexts = self._port.now, list[Context]()
         for c in self._contexts.values():
             if c.state is not State.OWN or c.expired or now - c.heard_ns > self._silent_ns:
                 continue
             if max(c.nxt, c.base) <= number and number not in c.have and number not in c.skip:
-                found.append(c)
-                if len(found) == most:
+                contexts.append(c)
+                if len(contexts) == most:
                     break
-        return found
+        return contexts
 
     def advance(self, c: Context, position: int) -> None:
         super().advance(c, position)
@@ -167,7 +167,7 @@ class SelectiveStream(CellStream):
         elif type(message) in (AppOne, AppCo) and (c := self._contexts.get(message.host)) is not None:
             c.copied[message.number] = now
         if type(message) is AppOne:
-            self._resender.done((message.number, message.host), message, given_up)
+            self._resender.on_sent((message.number, message.host), message, given_up)
         super().on_sent(message, given_up)
 
 

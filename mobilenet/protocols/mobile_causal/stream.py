@@ -148,8 +148,8 @@ class CellStream:
         """What is resent, unless only silent hosts, or hosts on their way elsewhere, still need it."""
         number, host = key
         if host == CELL:
-            wanted = number >= self._contexts.wanted_from(self._port.now, self._silent_ns)
-            return self._app_sh(number, self.sbuf[number]) if wanted else None
+            is_wanted = number >= self._contexts.wanted_from(self._port.now, self._silent_ns)
+            return self._app_sh(number, self.sbuf[number]) if is_wanted else None
         c = self._contexts[host]
         if c.state is not State.OWN or self._port.now - c.heard_ns > self._silent_ns:  # F14
             return None
@@ -165,6 +165,6 @@ class CellStream:
     def on_sent(self, message: Any, given_up: bool) -> None:
         """The radio has sent a copy, or given it up."""
         if type(message) is AppSh:
-            self._resender.done((message.number, CELL), message, given_up)
+            self._resender.on_sent((message.number, CELL), message, given_up)
         elif type(message) is AppCo:
-            self._resender.done((message.number, message.host), message, given_up)
+            self._resender.on_sent((message.number, message.host), message, given_up)

@@ -176,7 +176,7 @@ class Host:
         self.stable.ses = ses
         self._port.session_opened(ses, station, "cell")
         self._primary.say(Stay(ses))  # R5
-        self._confirmed(station, {})
+        self._confirm(station, {})
 
     def _try_leave(self) -> None:
         if self._want_leave and self._primary is not None and self._next is None and not self.stable.unsent:
@@ -232,7 +232,7 @@ class Host:
             else:
                 channel.say(m)
         self._buffer_end = channel.taken + channel.backlog
-        self._confirmed(channel.peer, {"relayed": len(buffer)})
+        self._confirm(channel.peer, {"relayed": len(buffer)})
         self._try_leave()
 
     def _on_welcome(self, channel: Channel, m: Welcome) -> None:
@@ -242,7 +242,7 @@ class Host:
         stable.status, stable.via = Status.MEMBER, (channel.peer,)
         self._received = dict(m.past)  # R8, R11 (what came before this link never will)
         self._adopt(channel)
-        self._confirmed(channel.peer, {})
+        self._confirm(channel.peer, {})
         if joins:
             self._port.joined(stable.ses, channel.peer)
         else:
@@ -251,7 +251,7 @@ class Host:
             self._send_own(channel, App(self._port.me, seq, body))
         self._try_leave()
 
-    def _confirmed(self, station: int, detail: dict[str, int]) -> None:
+    def _confirm(self, station: int, detail: dict[str, int]) -> None:
         self._unconfirmed = False
         self._port.session_confirmed(self.stable.ses, station, detail)
 

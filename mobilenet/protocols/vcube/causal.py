@@ -48,15 +48,15 @@ class Branch:
 @lru_cache(maxsize=8)
 def routes(n: int) -> list[dict[int, int]]:
     """For each process: child -> the sources in whose trees it is one, as bits."""
-    found: list[dict[int, int]] = [{} for _ in range(n)]
+    tables: list[dict[int, int]] = [{} for _ in range(n)]
     handed_on = [1 << i for i in range(n)]  # of each process, the sources whose messages go on to its clusters 1..s
     for s in range(dimension(n), 0, -1):
         edges = [(i, child) for i in range(n) if (child := first_fault_free(i, s, range(n))) is not None]
         for i, child in edges:
-            found[i][child] = handed_on[i]
+            tables[i][child] = handed_on[i]
         for i, child in edges:  # its receiver there hands it on to its clusters 1..s-1
-            handed_on[child] |= found[i][child]
-    return found
+            handed_on[child] |= tables[i][child]
+    return tables
 
 
 class CausalBroadcast:
@@ -80,7 +80,7 @@ class CausalBroadcast:
         self._entry_bytes = entry_bytes
         self._count = 0  # own broadcasts
         self._delivered = 0  # set of messages
-        self._told = 0  # set: of each source the last one delivered at the last own broadcast, this one included
+        self._last_clock = 0  # set: of each source the last one delivered at the last own broadcast, this one included
         self._received = 0  # set: of each source the contiguous prefix; with aggregation only
         self._beyond: dict[int, Message] = {}  # bit -> received, with a hole before it
         self._waiting: dict[int, list[Message]] = {}  # missing message -> those that wait for it to be delivered
@@ -90,8 +90,8 @@ class CausalBroadcast:
         self._covered = n  # how many bits the masks of the branches cover
         self._branches = self._make_branches()
         everywhere = [[k for k in self._neighbours(h) if k in self._branches] for h in range(dimension(n) + 1)]
-        self._children = [tuple(found) for found in everywhere]  # h -> Children(i, h); the last: of an own message
-        self._below = [tuple(self._branches[k] for k in found) for found in everywhere]  # the same as branches
+        self._children = [tuple(peers) for peers in everywhere]  # h -> Children(i, h); the last: of an own message
+        self._below = [tuple(self._branches[k] for k in peers) for peers in everywhere]  # the same as branches
 
     def _make_branches(self) -> dict[int, Branch]:
         if self._single:
@@ -118,10 +118,10 @@ class CausalBroadcast:
         source, ts = self._i, self._count
         self._count += 1
         last = self._delivered & ~(self._delivered >> self._n)  # of each source, as delivery is FIFO
-        entries = (last & ~self._told).bit_count() + 1  # of the compressed clock: what changed, and its own
+        entries = (last & ~self._last_clock).bit_count() + 1  # of the compressed clock: what changed, and its own
         size = self._message_bytes + size_of(body) + self._entry_bytes * entries
         m = Message(source, ts, self._n, last, body, size)  # l.8, 9
-        self._told = last | m.mask
+        self._last_clock = last | m.mask
         self._note_received(m)  # l.7
         self._deliver(m)  # l.10
         if self._single and source != 0:
@@ -250,8 +250,8 @@ class CausalBroadcast:
 
     def _look_again(self, held: list[tuple[Branch, int, Message]]) -> None:
         for branch, order, m in held:
-            wanted = m.depends & branch.sources
-            lacking = wanted & self._received ^ wanted
+            dependencies = m.depends & branch.sources
+            lacking = dependencies & self._received ^ dependencies
             if lacking:
                 self._hold(lacking, branch, order, m)
             else:

@@ -184,7 +184,7 @@ class CausalLayer(StampedSends):
     """Above a broadcast in any order."""
 
     def __init__(self, port: LayerPort, n: int, make: Callable[[ProcessPort], BroadcastProtocol]) -> None:
-        self._told = [0] * n  # the clock at the own last broadcast
+        self._last_clock = [0] * n  # the clock at the own last broadcast
         self._read = [[0] * n for _ in range(n)]  # of each source the last stamp that was read
         self._unread: list[dict[int, Stamped]] = [{} for _ in range(n)]  # source: ts -> one with a hole before it
         super().__init__(port, n, make)
@@ -195,9 +195,9 @@ class CausalLayer(StampedSends):
 
     def broadcast(self, message: Any) -> None:
         self.clock[self.me] += 1
-        both = enumerate(zip(self._told, self.clock, strict=True))
+        both = enumerate(zip(self._last_clock, self.clock, strict=True))
         changed = tuple((station, new) for station, (old, new) in both if old != new)
-        self._told = self.clock.copy()
+        self._last_clock = self.clock.copy()
         self.beneath.broadcast(Stamped(changed, message))
 
     def deliver(self, message: MessageId, body: Any) -> None:

@@ -73,7 +73,7 @@ class PrintedCausalBroadcast:
         self._header_bytes = header_bytes
         self._message_bytes = message_bytes
         self._entry_bytes = entry_bytes
-        self._told = [0] * n  # vector_clock at the last own broadcast: what others know of it
+        self._last_clock = [0] * n  # vector_clock at the last own broadcast: what others know of it
         self._children_in_tree_of = [frozenset(children(self._i, l, self._d, n)) for l in range(n)]  # noqa: E741
         self.vector_clock = [0] * n  # l.2
         self.vector_max = [0] * n  # l.3
@@ -87,8 +87,8 @@ class PrintedCausalBroadcast:
         i = self._i
         self.vector_clock[i] += 1  # l.6
         self.vector_max[i] = self.vector_clock[i]  # l.7
-        changed = sum(new != old for new, old in zip(self.vector_clock, self._told, strict=True))
-        self._told = list(self.vector_clock)
+        changed = sum(new != old for new, old in zip(self.vector_clock, self._last_clock, strict=True))
+        self._last_clock = list(self.vector_clock)
         size = self._message_bytes + size_of(body) + self._entry_bytes * changed
         m = Message(MessageId(i, self.vector_clock[i] - 1), tuple(self.vector_clock), body, size)  # l.8, 9
         self._port.deliver(m.id, m.body)  # l.10

@@ -104,26 +104,26 @@ class Detector:
     def start_round(self) -> None:
         self._round += 1
         self._answers.clear()
-        self._turns = self._tested()
+        self._turns = self._processes_to_test()
         for j in self._turns:
             self._port.send(j, Test(self._round))
         self._collect()
 
-    def _tested(self) -> list[int]:
+    def _processes_to_test(self) -> list[int]:
         """Each j with i = the first non-suspected process of c(j,s), s ascending.
 
         Without suspicions that is only i xor 2^(s-1); otherwise also those with a suspected process, or a number
         without a process, before i. So only their partners need a look.
         """
-        found: list[int] = []
+        processes: list[int] = []
         i, correct = self._i, self._correct
         absent = [*self._missing, *(j for j, stamp in self._stamps.items() if stamp % 2)]
         for s in range(1, self._d + 1):
             link = 1 << (s - 1)
             partners = [x ^ link for x in absent if 0 < (x ^ i) < link]
             inside = [j for j in (i ^ link, *partners) if j < self._n]
-            found += sorted((j for j in inside if first_fault_free(j, s, correct) == i), key=lambda j: j ^ i)
-        return found
+            processes += sorted((j for j in inside if first_fault_free(j, s, correct) == i), key=lambda j: j ^ i)
+        return processes
 
     def _collect(self) -> None:
         while self._turns:

@@ -33,8 +33,8 @@ def tree_children(x: int, t: int, d: int) -> tuple[int, ...]:
     if not x & top:
         return ()  # the way back was the last step
     steps = [(b - t) % d for b in range(d) if x & (1 << b)]
-    found = [x | (1 << (t + step) % d) for step in range(d - 1, max(steps), -1)]
-    return (*found, *((x ^ top,) if x != top else ()))
+    children = [x | (1 << (t + step) % d) for step in range(d - 1, max(steps), -1)]
+    return (*children, *((x ^ top,) if x != top else ()))
 
 
 class Copy(NamedTuple):

@@ -34,8 +34,8 @@ def payload_of(body: Any) -> int:
 
 
 def lists_of(body: Any) -> Lists:
-    found: Lists = () if body is None or isinstance(body, int) else body.list_sizes()
-    return found
+    sizes: Lists = () if body is None or isinstance(body, int) else body.list_sizes()
+    return sizes
 
 
 def is_control(body: Any) -> bool:

@@ -50,8 +50,8 @@ def first_fault_free(i: int, s: int, believed: Container[int]) -> int | None:
 
 def neighbours(i: int, h: int, believed: Container[int]) -> list[int]:
     """neighborhood_i(h): the first fault-free process of each cluster 1..h."""
-    found = (first_fault_free(i, s, believed) for s in range(1, h + 1))
-    return [j for j in found if j is not None]
+    candidates = (first_fault_free(i, s, believed) for s in range(1, h + 1))
+    return [j for j in candidates if j is not None]
 
 
 def children(i: int, parent: int | None, d: int, believed: Container[int]) -> list[int]:

@@ -35,7 +35,7 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.causes import CauseLog
-from mobilenet.simulation.not_at_rest import listed
+from mobilenet.simulation.not_at_rest import first_few
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import broadcast_for
@@ -97,7 +97,7 @@ class Experiment:
             process.protocol = new_one(process, n)
             receive: Receive = process.on_receive if self.samples_changes else process.protocol.on_receive
             if on_receive is not None:
-                receive = self._told(on_receive, process.me, receive)
+                receive = self._with_observer(on_receive, process.me, receive)
             if self.causes is not None:
                 receive = self.causes.receiving(process.me, receive)
             if self.steps is not None:
@@ -116,7 +116,7 @@ class Experiment:
     def _new_detectors(self) -> list[Detector]:
         parameters = self.scenario.detector
         assert parameters is not None
-        found = []
+        detectors = []
         for process in self.processes:
             send = self.tests.sender(process.me)
             if self.causes is not None:
@@ -128,17 +128,19 @@ class Experiment:
             if self.causes is not None:
                 receive = self.causes.receiving(process.me, receive)
             self.tests.attach(process.me, receive)
-            found.append(detector)
-        return found
+            detectors.append(detector)
+        return detectors
 
-    def _told(self, on_receive: OnMessage, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+    def _with_observer(
+        self, on_receive: OnMessage, i: int, receive: Callable[[int, Any], None]
+    ) -> Callable[[int, Any], None]:
         calendar = self.kernel.calendar
 
-        def watched(sender: int, message: Any) -> None:
+        def observe_and_receive(sender: int, message: Any) -> None:
             on_receive(calendar.now, sender, i, message)
             receive(sender, message)
 
-        return watched
+        return observe_and_receive
 
     # --- what processes need
 
@@ -150,29 +152,29 @@ class Experiment:
         if isinstance(network, AbstractNetwork) and network.loses:
             send = lossy(send, i, self.n, network, self._losses, self.kernel.calendar, self.causes)
         if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
-            send = self._to_who_is_there(send)
+            send = self._only_to_processes(send)
         if self.causes is not None:
             send = self.causes.sending(i, send)
         if self._on_send is None:
             return send
         calendar, on_send = self.kernel.calendar, self._on_send
 
-        def watched(to: int, message: Any) -> None:
+        def observe_and_send(to: int, message: Any) -> None:
             on_send(calendar.now, i, to, message)
             send(to, message)
 
-        return watched
+        return observe_and_send
 
-    def _to_who_is_there(self, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+    def _only_to_processes(self, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
         """Check the receiver: a plug-in or a program may give any number."""
         n = self.n
 
-        def looked_at(to: int, message: Any) -> None:
+        def check_and_send(to: int, message: Any) -> None:
             if type(to) is not int or not 0 <= to < n:
                 raise ValueError(f"send: process {to!r} does not exist; {there_are(n, 'process')}")
             send(to, message)
 
-        return looked_at
+        return check_and_send
 
     def timer(self, i: int, action: Callable[[], None]) -> Any:
         noted = None if self.causes is None else self.causes.timer(f"p{i}", action)
@@ -230,7 +232,7 @@ class Experiment:
         self.processes[i].crash()
         self._crashed.add(i)
         if self.causes is not None:
-            self.causes.crashed(i)
+            self.causes.note_crash(i)
 
     def _mistake(self, by: int, about: int) -> None:
         if self.processes[by].up:
@@ -264,7 +266,7 @@ class Experiment:
             if process.up:
                 process.sample(is_end=True)
         self.recording.counters = self._counters()
-        not_at_rest = () if quiescent else listed(self._not_at_rest())
+        not_at_rest = () if quiescent else first_few(self._not_at_rest())
         own_clock = self._own_clock() if quiescent else ()
         facts = {"own_clock": sorted(own_clock)} if own_clock else {}
         scenario = as_played(self.scenario, self._cast)

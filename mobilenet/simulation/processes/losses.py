@@ -34,7 +34,7 @@ def lossy(
         for since, until, apart in spans:
             is_lost |= since <= now < until and (me in apart) != (to in apart)
         if is_lost and causes is not None:
-            causes.lost(me, to, message)
+            causes.note_loss(me, to, message)
         send(nowhere if is_lost else to, message)
 
     return sending

@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from mobilenet.protocols.vcube.detector import Detector
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.recorder import EventLog
 from mobilenet.simulation.processes.process import Process
 
@@ -33,7 +33,7 @@ def of_processes(
     """
     in_flight = counters["messages"].get("in_flight")
     if in_flight:
-        yield f"{counted(in_flight, 'message')} in flight"
+        yield f"{pluralize(in_flight, 'message')} in flight"
     for process in processes:
         if process.up:
             sizes = zip(process.protocol.BUFFERS, process.protocol.buffer_sizes(), strict=True)

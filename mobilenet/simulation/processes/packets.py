@@ -124,9 +124,9 @@ class PacketNetwork:
 
     def _open(self, slot: int) -> list[Any]:
         """For what arrives in a slot; one that has begun already gets another list."""
-        found = self._slots[slot] = []
+        arrivals = self._slots[slot] = []
         self.kernel.at(max((slot << SLOT_BITS) - 1, self.kernel.now), partial(self._begin, slot))
-        return found
+        return arrivals
 
     def _begin(self, slot: int) -> None:
         rest = iter(self._slots.pop(slot))

@@ -62,11 +62,11 @@ class StepNetwork:
 
     def bucket(self, time_ns: int) -> Bucket:
         """What happens at an instant, in the order of appending."""
-        found = self._calendar.get(time_ns)
-        if found is None:
-            found = self._calendar[time_ns] = []
+        bucket = self._calendar.get(time_ns)
+        if bucket is None:
+            bucket = self._calendar[time_ns] = []
             self.kernel.at(time_ns, self._happen)
-        return found
+        return bucket
 
     def timer(self, i: int, action: Callable[[], None]) -> StepTimer:
         return StepTimer(self, i, action)

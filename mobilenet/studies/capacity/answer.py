@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from mobilenet.studies.capacity.feasibility import Judged, State
+from mobilenet.studies.capacity.feasibility import State, ValueJudgement
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict
 from mobilenet.studies.rare import RARE
@@ -19,12 +19,12 @@ from mobilenet.studies.rare import RARE
 Number = float | int
 
 
-def shown_value(value: Number | None) -> str:
+def format_value(value: Number | None) -> str:
     """A value of the key in full, as commands take it."""
     return "–" if value is None else f"{value:.12g}"
 
 
-class Asked(NamedTuple):
+class SearchQuestion(NamedTuple):
     """What was asked, as far as readers of the answer need it."""
 
     key: str
@@ -38,14 +38,14 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The answer. `holds_at`, `fails_at`: the values on both sides of the threshold, as far as they are known."""
 
-    asked: Asked
+    question: SearchQuestion
     verdict: Verdict
     holds_at: Number | None
     fails_at: Number | None
-    points: dict[Number, Judged]
+    points: dict[Number, ValueJudgement]
     runs: int
     is_over_budget: bool = False
     failed: int = 0  # runs that could not be made
@@ -70,14 +70,14 @@ class Found:
     def open_points(self) -> list[Number]:
         """The values that are not decided, and would have to be."""
         judged = {value: one.state for value, one in self.points.items()}
-        inside = self.interval or (self.asked.values[0], self.asked.values[-1])
+        inside = self.interval or (self.question.values[0], self.question.values[-1])
         return [value for value, state in judged.items() if state is State.OPEN and inside[0] <= value <= inside[1]]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the table capacity.csv."""
         return [
             {
-                self.asked.key: value,
+                self.question.key: value,
                 "requirement": str(estimate.requirement),
                 "metric": estimate.requirement.metric,
                 "limit": estimate.requirement.limit,
@@ -97,20 +97,20 @@ class Found:
     def json(self) -> dict[str, Any]:
         """Return the numbers of capacity.json; infinite ones, which JSON lacks, are texts."""
         return {
-            "vary": self.asked.key,
-            "from": self.asked.values[0],
-            "to": self.asked.values[-1],
-            "requirements": [str(one) for one in self.asked.requirements],
-            "tolerances": [one.tolerance for one in self.asked.requirements],
-            "error": self.asked.error,
-            "rare": self.asked.rare,
+            "vary": self.question.key,
+            "from": self.question.values[0],
+            "to": self.question.values[-1],
+            "requirements": [str(one) for one in self.question.requirements],
+            "tolerances": [one.tolerance for one in self.question.requirements],
+            "error": self.question.error,
+            "rare": self.question.rare,
             "verdict": self.verdict.value,
             "value": self.value,
             "interval": list(self.interval) if self.interval is not None else None,
             "holds_at": self.holds_at,
             "fails_at": self.fails_at,
             "runs": self.runs,
-            "budget": self.asked.budget,
+            "budget": self.question.budget,
             "points": [{name: _plain(value) for name, value in row.items()} for row in self.rows()],
         }
 

@@ -21,8 +21,8 @@ from mobilenet.rundir.stamp import in_document, in_text
 from mobilenet.rundir.writer import write_json
 from mobilenet.studies import StudyError
 from mobilenet.studies.batch import Progress, run_all
-from mobilenet.studies.capacity.answer import Found
-from mobilenet.studies.capacity.feasibility import Judge, Judged, Row
+from mobilenet.studies.capacity.answer import SearchResult
+from mobilenet.studies.capacity.feasibility import Judge, Row, ValueJudgement
 from mobilenet.studies.capacity.question import Plan, normal_form
 from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
 from mobilenet.studies.capacity.words import document, markdown, progress_note
@@ -46,7 +46,7 @@ class Outcome:
     """The answer, and what became of the runs."""
 
     store: Store
-    found: Found
+    result: SearchResult
     failed: list[str]  # run: why
     violated: list[str]  # runs
 
@@ -57,7 +57,7 @@ class Rounds:
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan, self._store = plan, store
         self._judge = Judge(plan.requirements, plan.question.error / claims(plan.last), plan.question.rare)
-        self._judged: dict[int, Judged] = {}
+        self._judged: dict[int, ValueJudgement] = {}
         self._targets: list[int] = [0] * len(plan.values)
         self._step = Step(Verdict.UNDECIDED, {})
         self._is_over_budget = False
@@ -83,22 +83,24 @@ class Rounds:
         self._require_metrics(rows)
         self._judged |= {value: self._judge.judge(rows.get(value, [])) for value in changed}
         self._step = next_step(self._plan.last, self._judged)
-        if not self._step.wanted:
+        if not self._step.run_counts:
             return None
-        wanted = list(targets)
-        for value, runs in self._step.wanted.items():
-            wanted[value] = runs
-        self._is_over_budget = sum(wanted) > self._plan.question.budget
+        next_targets = list(targets)
+        for value, runs in self._step.run_counts.items():
+            next_targets[value] = runs
+        self._is_over_budget = sum(next_targets) > self._plan.question.budget
         if self._is_over_budget:
             return None
-        middle = min(self._step.wanted)
-        return wanted, progress_note(self._plan.asked, self._plan.values[middle], self._judged.get(middle))
+        middle = min(self._step.run_counts)
+        return next_targets, progress_note(
+            self._plan.search_question, self._plan.values[middle], self._judged.get(middle)
+        )
 
-    def found(self, targets: list[int]) -> Found:
+    def answer(self, targets: list[int]) -> SearchResult:
         """Return the answer, after the last round."""
         values, step = self._plan.values, self._step
-        return Found(
-            self._plan.asked,
+        return SearchResult(
+            self._plan.search_question,
             step.verdict,
             None if step.holds_at is None else values[step.holds_at],
             None if step.fails_at is None else values[step.fails_at],
@@ -112,7 +114,7 @@ class Rounds:
         """Runs of plug-ins and of processes show only now which metrics they have. The others were known before, and
         may be missing in the first runs by chance.
         """
-        declared = [] if self._plan.asked.of_processes else known_metrics()
+        declared = [] if self._plan.search_question.of_processes else known_metrics()
         known = sorted({name for own in rows.values() for row in own for name in row})
         for one in self._plan.requirements:
             if known and one.metric not in known and one.metric not in declared:
@@ -138,15 +140,15 @@ def search(
             require_programs(store, spark)
             targets = run_all(store, spark, progress, rounds)
             write_tables(store, targets, spark, command)
-        found = rounds.found(targets)
+        result = rounds.answer(targets)
         with stamping_of(out, command):
-            write_rows(out, "capacity", found.rows())
-            write_json(out / "capacity.json", in_document(document(found)))
-            write_text(out / "capacity.md", in_text(markdown(found), "\n<!-- ", " -->"))
-        planned, made = read_rows(out / "runs.csv"), read_rows(store.tables / "runs.csv")
+            write_rows(out, "capacity", result.rows())
+            write_json(out / "capacity.json", in_document(document(result)))
+            write_text(out / "capacity.md", in_text(markdown(result), "\n<!-- ", " -->"))
+        planned, run_rows = read_rows(out / "runs.csv"), read_rows(store.tables / "runs.csv")
     return Outcome(
         store,
-        found,
+        result,
         [f"{row['run']}: {row['error']}" for row in planned if row["state"] == "failed"],
-        [row["run"] for row in made if row["verdict"] == "violated"],
+        [row["run"] for row in run_rows if row["verdict"] == "violated"],
     )

@@ -27,7 +27,7 @@ import numpy as np
 
 from mobilenet.metrics.registry import limits
 from mobilenet.studies.capacity.requirements import Requirement
-from mobilenet.studies.rare import OF_RARE, RARE, Error, clipped, is_rare, lower, unseen, upper
+from mobilenet.studies.rare import OF_RARE, RARE, Error, clip, is_rare, lower, unseen, upper
 from mobilenet.studies.statistics import Bounds, Values, grows, look, may_grow, share_of_look
 
 Row = Mapping[str, float]
@@ -58,7 +58,7 @@ class Estimate(NamedTuple):
         return self.n < self.runs
 
 
-class Judged(NamedTuple):
+class ValueJudgement(NamedTuple):
     """What is known at one value, from its first `n` runs."""
 
     state: State
@@ -81,7 +81,7 @@ class Judged(NamedTuple):
             return State.FAILS, True
         if one.bounds is None:
             return State.NO_DATA, False
-        state = _decided(one.requirement, one.bounds)
+        state = _decide(one.requirement, one.bounds)
         if state is State.OPEN or (state is State.HOLDS and self.may_run_away):
             return State.OPEN, False
         test = _holds if state is State.HOLDS else _fails
@@ -100,41 +100,41 @@ class Judge:
         self._error_of_rare = OF_RARE * error / len(self.requirements)
         self._error_of_backlog = OF_BACKLOG * error
 
-    def judge(self, rows: Sequence[Row]) -> Judged:
+    def judge(self, rows: Sequence[Row]) -> ValueJudgement:
         """Look at the runs as often as the schedule asks for, until the point is decided."""
-        found = Judged(State.OPEN, 0, look(0))
+        judgement = ValueJudgement(State.OPEN, 0, look(0))
         for number in itertools.count():
             n = look(number)
             if n > len(rows):
-                return found
-            found = self._look(rows[:n], share_of_look(number), look(number + 1))
-            if found.state is not State.OPEN:
-                return found
+                return judgement
+            judgement = self._look(rows[:n], share_of_look(number), look(number + 1))
+            if judgement.state is not State.OPEN:
+                return judgement
         raise AssertionError("unreachable")
 
-    def _look(self, rows: Sequence[Row], share: float, next_n: int) -> Judged:
+    def _look(self, rows: Sequence[Row], share: float, next_n: int) -> ValueJudgement:
         error = Error(share * self._error, self._error_of_rare, self._rare)
         estimates = tuple(_estimate(rows, one, error) for one in self.requirements)
         slopes = np.array([row.get("backlog_slope", 0.0) for row in rows])
         if grows(slopes, share * self._error_of_backlog):
-            return Judged(State.FAILS, len(rows), 0, estimates, runs_away=True, is_clear=True, is_far=True)
+            return ValueJudgement(State.FAILS, len(rows), 0, estimates, runs_away=True, is_clear=True, is_far=True)
         known = [(e.requirement, e.bounds) for e in estimates if e.bounds is not None]
-        states = [_decided(one, bounds) for one, bounds in known]
+        states = [_decide(one, bounds) for one, bounds in known]
         if State.FAILS in states:
             clear = any(_fails(one, bounds, 0.0) for one, bounds in known)
             far = any(_fails(one, bounds, -one.tolerance) for one, bounds in known)
-            return Judged(State.FAILS, len(rows), 0, estimates, is_clear=clear, is_far=far)
+            return ValueJudgement(State.FAILS, len(rows), 0, estimates, is_clear=clear, is_far=far)
         if any(e.bounds is None and is_rare(len(rows), e.n, error) for e in estimates):
-            return Judged(State.NO_DATA, len(rows), 0, estimates)
+            return ValueJudgement(State.NO_DATA, len(rows), 0, estimates)
         if len(known) < len(estimates):
-            return Judged(State.OPEN, len(rows), next_n, estimates)
+            return ValueJudgement(State.OPEN, len(rows), next_n, estimates)
         if all(state is State.HOLDS for state in states):
             if may_run_away(slopes):
-                return Judged(State.OPEN, len(rows), next_n, estimates, may_run_away=True)
+                return ValueJudgement(State.OPEN, len(rows), next_n, estimates, may_run_away=True)
             clear = all(_holds(one, bounds, 0.0) for one, bounds in known)
             far = all(_holds(one, bounds, -one.tolerance) for one, bounds in known)
-            return Judged(State.HOLDS, len(rows), 0, estimates, is_clear=clear, is_far=far)
-        return Judged(State.OPEN, len(rows), next_n, estimates)
+            return ValueJudgement(State.HOLDS, len(rows), 0, estimates, is_clear=clear, is_far=far)
+        return ValueJudgement(State.OPEN, len(rows), next_n, estimates)
 
 
 def may_run_away(slopes: Values) -> bool:
@@ -149,18 +149,18 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
         return Estimate(one, len(rows), Bounds(math.inf, math.inf, math.inf), runs=len(rows))
     if len(values) < ENOUGH_VALUES:
         return Estimate(one, len(values), None, runs=len(rows))
-    found = np.array(values, dtype=np.float64)
-    above = unseen(len(found), int(np.sum(found > one.limit + one.tolerance)), error)
-    below = unseen(len(found), int(np.sum(found < one.limit - one.tolerance)), error)
+    sample = np.array(values, dtype=np.float64)
+    above = unseen(len(sample), int(np.sum(sample > one.limit + one.tolerance)), error)
+    below = unseen(len(sample), int(np.sum(sample < one.limit - one.tolerance)), error)
     least, most = limits(one.metric)
-    ends = lower(found, least, below, error), upper(found, most, above, error)
-    interval = clipped(Bounds(float(np.mean(found)), *ends), least, most)
-    state = _decided(one, interval)
+    ends = lower(sample, least, below, error), upper(sample, most, above, error)
+    interval = clip(Bounds(float(np.mean(sample)), *ends), least, most)
+    state = _decide(one, interval)
     rests_on = above if one.at_most is (state is State.HOLDS) else below
     return Estimate(one, len(values), interval, state is not State.OPEN and rests_on.is_assumed, len(rows))
 
 
-def _decided(one: Requirement, bounds: Bounds) -> State:
+def _decide(one: Requirement, bounds: Bounds) -> State:
     """Return what an interval shows. If all of it is within the tolerance of the limit, either decision is right, and
     the mean decides.
     """

@@ -59,6 +59,6 @@ def read_back(folder: Path) -> Plan:
     }  # fmt: skip
     changes = [[f"{question.vary}={inline(value)}"] for value in values]
     require_made_by(file, study, expected, changes)
-    wanted = requirements(question.require, question.tolerance, question.word("require"))
+    all_requirements = requirements(question.require, question.tolerance, question.word("require"))
     is_of_processes = isinstance(study.base(), ProcessScenario)
-    return Plan(question, study, tuple(values), tuple(wanted), is_of_processes)
+    return Plan(question, study, tuple(values), tuple(all_requirements), is_of_processes)

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import as_file_name, quoted
+from mobilenet.quoting import as_file_name, quote
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
-from mobilenet.studies.capacity.answer import Asked
+from mobilenet.studies.capacity.answer import SearchQuestion
 from mobilenet.studies.capacity.requirements import Requirement, requirements
 from mobilenet.studies.capacity.search import first_values
 from mobilenet.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
@@ -75,10 +75,12 @@ class Plan:
     of_processes: bool = False  # whether the scenario is one of processes
 
     @property
-    def asked(self) -> Asked:
+    def search_question(self) -> SearchQuestion:
         """What readers of the answer need."""
         q = self.question
-        return Asked(q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.of_processes, q.rare)
+        return SearchQuestion(
+            q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.of_processes, q.rare
+        )
 
     @property
     def last(self) -> int:
@@ -89,9 +91,9 @@ class Plan:
 def plan(question: Question, allow_code: bool = False) -> Plan:
     """Check all of it against the scenario; `allow_code`: as for mobilenet.run. Raises ScenarioError."""
     require_sense(question)
-    wanted = requirements(question.require, question.tolerance, question.word("require"))
+    all_requirements = requirements(question.require, question.tolerance, question.word("require"))
     bare = _study(question, None)
-    scenario = bare.scenario_with(_fixed(question, bare))
+    scenario = bare.scenario_with(_fixed_changes(question, bare))
     _require_numeric(question, scenario)
     try:
         require_allowed(scenario, allow_code)
@@ -100,7 +102,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
     is_whole = _takes_only_whole(question, bare)
     values = values_of(question, is_whole)
     study = _study(question, values)
-    for one, text in zip(wanted, question.require, strict=True):
+    for one, text in zip(all_requirements, question.require, strict=True):
         try:
             require_metric(study, one.metric)
         except ScenarioError as error:
@@ -111,7 +113,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
             f"{question.word('budget')} {question.budget}: too few runs, expected at least {least}: the first"
             f" {look(0)} at each of {least // look(0)} values"
         )
-    return Plan(question, study, values, tuple(wanted), isinstance(scenario, ProcessScenario))
+    return Plan(question, study, values, tuple(all_requirements), isinstance(scenario, ProcessScenario))
 
 
 def default_directory(question: Question) -> Path:
@@ -188,7 +190,7 @@ def _refusal(question: Question, study: Study, value: float, name: str) -> Scena
     plain = int(value) if float(value).is_integer() else value
     where = f"{question.word(name)} {plain}"
     try:
-        study.scenario_with([*_fixed(question, study), Change(f"{question.vary}={inline(plain)}", where)])
+        study.scenario_with([*_fixed_changes(question, study), Change(f"{question.vary}={inline(plain)}", where)])
     except ScenarioError as error:
         message = str(error).splitlines()[0]
         if "unknown key" in message:
@@ -197,7 +199,7 @@ def _refusal(question: Question, study: Study, value: float, name: str) -> Scena
     return None
 
 
-def _fixed(question: Question, study: Study) -> list[Change]:
+def _fixed_changes(question: Question, study: Study) -> list[Change]:
     """What holds for all values, by the words of the caller."""
     values = {key: f"{key}={inline(value)}" for key, value in study.set.items()}
     return [Change(text, f"{question.word('set')} {text}") for text in values.values()]
@@ -211,8 +213,8 @@ def values_of(question: Question, is_whole: bool) -> tuple[float | int, ...]:
         raise ScenarioError(f"{question.word('resolution')} {step:g}: expected more than 0")
     count = max(1, math.ceil(min(span / step, 1e9) * (1 - 1e-9)))
     _require_steps(question, count)
-    found = [float(f"{low + step * place:.12g}") for place in range(count)] + [float(high)]
-    return tuple(int(value) if value.is_integer() else value for value in found)
+    numbers = [float(f"{low + step * place:.12g}") for place in range(count)] + [float(high)]
+    return tuple(int(value) if value.is_integer() else value for value in numbers)
 
 
 def _round_step(span: float, is_whole: bool) -> float:
@@ -234,13 +236,13 @@ def _require_steps(question: Question, count: int) -> None:
 
 def _study(question: Question, values: tuple[float | int, ...] | None) -> Study:
     """Without values: only the scenario and what is set."""
-    given = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
-    wanted: dict[str, Any] = {"scenario": given, "seed": question.seed, "set": changes_of(question)}
+    scenario = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
+    declaration: dict[str, Any] = {"scenario": scenario, "seed": question.seed, "set": changes_of(question)}
     if values is not None:
-        if question.vary in wanted["set"]:
+        if question.vary in declaration["set"]:
             raise ScenarioError(f"{question.word('set')} {question.vary}: it is the key that varies")
-        wanted |= {"factors": {question.vary: list(values)}, "replications": {"min": look(0)}}
-    return Study.of(wanted, Path(), question.name)
+        declaration |= {"factors": {question.vary: list(values)}, "replications": {"min": look(0)}}
+    return Study.of(declaration, Path(), question.name)
 
 
 def changes_of(question: Question) -> dict[str, Any]:
@@ -251,7 +253,7 @@ def changes_of(question: Question) -> dict[str, Any]:
 
 def command_of(question: Question, scenario: str, out: Path | None = None, allow_code: bool = False) -> str:
     """Return the same command without its budget; it resumes the search."""
-    words = ["mobilenet capacity", quoted(Path(scenario)), "--vary", shlex.quote(question.vary)]
+    words = ["mobilenet capacity", quote(Path(scenario)), "--vary", shlex.quote(question.vary)]
     words += ["--from", f"{question.low:.12g}", "--to", f"{question.high:.12g}"]
     for text in question.require:
         words += ["--require", shlex.quote(text)]
@@ -264,7 +266,7 @@ def command_of(question: Question, scenario: str, out: Path | None = None, allow
         words += [] if value == default else [f"--{name}", text]
     for text in _texts_of_set(question):
         words += ["--set", shlex.quote(text)]
-    words += [] if out is None else ["--out", quoted(out)]
+    words += [] if out is None else ["--out", quote(out)]
     return " ".join([*words, *(["--allow-code"] if allow_code else [])])
 
 
@@ -272,8 +274,8 @@ def normal_form(question: Question, allow_code: bool) -> str:
     """Return the command for the provenance of files: with the scenario that the directory keeps. `allow_code`: whether
     it runs code.
     """
-    found = command_of(question, f"STUDY/{KEPT.format(0)}", None, allow_code)
-    return found if question.budget == BUDGET else f"{found} --budget {question.budget}"
+    command = command_of(question, f"STUDY/{KEPT.format(0)}", None, allow_code)
+    return command if question.budget == BUDGET else f"{command} --budget {question.budget}"
 
 
 def _texts_of_set(question: Question) -> list[str]:

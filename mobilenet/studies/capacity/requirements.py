@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from mobilenet.metrics.registry import limits
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import shown
+from mobilenet.quoting import format_number
 
 FORM = "expected METRIC <= NUMBER or METRIC >= NUMBER, such as 'delivery_delay_p95_s <= 1.0'"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -47,11 +47,11 @@ def requirements(texts: Sequence[str], share: float, option: str) -> list[Requir
     """
     if not texts:
         raise ScenarioError(f"{option}: missing; {FORM}")
-    found = [_requirement(text, share, f"{option} {text!r}") for text in texts]
-    for place, one in enumerate(found):
-        if any((one.metric, one.at_most) == (other.metric, other.at_most) for other in found[:place]):
+    all_requirements = [_requirement(text, share, f"{option} {text!r}") for text in texts]
+    for place, one in enumerate(all_requirements):
+        if any((one.metric, one.at_most) == (other.metric, other.at_most) for other in all_requirements[:place]):
             raise ScenarioError(f"{option} {texts[place]!r}: {one.metric} is limited twice; keep the stricter limit")
-    return found
+    return all_requirements
 
 
 def _require_decidable(one: Requirement, where: str) -> None:
@@ -76,7 +76,7 @@ def _requirement(text: str, share: float, where: str) -> Requirement:
         raise ScenarioError(f"{where}: too large a number; {FORM}")
     _require_decidable(Requirement(metric, sign in _AT_MOST, limit, 0.0), where)
     if tolerance <= 0 and own is not None:
-        raise ScenarioError(f"{where}: tolerance {shown(tolerance)}, expected more than 0")
+        raise ScenarioError(f"{where}: tolerance {format_number(tolerance)}, expected more than 0")
     if tolerance <= 0:
         raise ScenarioError(
             f"{where}: a limit of 0 has no relative tolerance; give an absolute one, such as '{metric} {sign} 0 +- 0.1'"

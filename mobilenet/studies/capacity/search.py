@@ -21,7 +21,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
-from mobilenet.studies.capacity.feasibility import Judged, State
+from mobilenet.studies.capacity.feasibility import State, ValueJudgement
 from mobilenet.studies.statistics import look
 
 QUARTERS = 4
@@ -40,7 +40,7 @@ class Step(NamedTuple):
     """What is known, and what to run next: value -> number of runs; empty: the search is over."""
 
     verdict: Verdict  # UNDECIDED as long as there is more to run
-    wanted: dict[int, int]
+    run_counts: dict[int, int]
     holds_at: int | None = None  # the value next to the threshold that holds
     fails_at: int | None = None
 
@@ -57,7 +57,7 @@ def claims(last: int) -> int:
     return len(first) + 2 * math.ceil(math.log2(widest))
 
 
-def next_step(last: int, judged: Mapping[int, Judged]) -> Step:
+def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
     """Return what to do with decisions at these values."""
     first = first_values(last)
     if missing := [value for value in first if value not in judged or judged[value].n == 0]:
@@ -87,19 +87,19 @@ def next_step(last: int, judged: Mapping[int, Judged]) -> Step:
     return Step(Verdict.LARGEST if known[0] == low else Verdict.SMALLEST, {}, *known)
 
 
-def _open(judged: Mapping[int, Judged], values: list[int]) -> dict[int, int]:
+def _open(judged: Mapping[int, ValueJudgement], values: list[int]) -> dict[int, int]:
     return {value: judged[value].next_n for value in values if judged[value].state is State.OPEN}
 
 
-def _decided(judged: Mapping[int, Judged]) -> list[int]:
+def _decided_values(judged: Mapping[int, ValueJudgement]) -> list[int]:
     return [value for value in sorted(judged) if judged[value].state in (State.HOLDS, State.FAILS)]
 
 
-def _turns(judged: Mapping[int, Judged]) -> int:
+def _turns(judged: Mapping[int, ValueJudgement]) -> int:
     """How often the requirements certainly begin or cease to hold. Two neighbouring states certainly differ if both are
     clear without the tolerance, or if one of them is beyond the tolerance.
     """
-    decided = [judged[value] for value in _decided(judged)]
+    decided = [judged[value] for value in _decided_values(judged)]
     sequences = [
         [one.state for one in decided if one.is_clear],
         [one.state for one in decided if one.state is State.HOLDS or one.is_far],
@@ -108,12 +108,12 @@ def _turns(judged: Mapping[int, Judged]) -> int:
     return max(sum(a is not b for a, b in pairwise(states)) for states in sequences)
 
 
-def _bracket(judged: Mapping[int, Judged]) -> tuple[int, int] | None:
+def _bracket(judged: Mapping[int, ValueJudgement]) -> tuple[int, int] | None:
     """Two decided values next to each other with different states. If there are several pairs, within the tolerance,
     the one next to the end that holds: what is reported to hold is then surrounded by what holds.
     """
-    pairs = [(a, b) for a, b in pairwise(_decided(judged)) if judged[a].state is not judged[b].state]
+    pairs = [(a, b) for a, b in pairwise(_decided_values(judged)) if judged[a].state is not judged[b].state]
     if not pairs:
         return None
-    values = _decided(judged)
+    values = _decided_values(judged)
     return pairs[0] if judged[values[0]].state is State.HOLDS else pairs[-1]

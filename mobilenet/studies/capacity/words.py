@@ -12,9 +12,9 @@ import math
 from typing import Any
 
 from mobilenet.metrics.registry import unit_of
-from mobilenet.quoting import counted, shown
-from mobilenet.studies.capacity.answer import Asked, Found, Number, shown_value
-from mobilenet.studies.capacity.feasibility import Estimate, Judged, State
+from mobilenet.quoting import format_number, pluralize
+from mobilenet.studies.capacity.answer import Number, SearchQuestion, SearchResult, format_value
+from mobilenet.studies.capacity.feasibility import Estimate, State, ValueJudgement
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict, first_values
 from mobilenet.studies.rare import assumption
@@ -23,153 +23,161 @@ HEAD = ("requirement", "runs", "mean", "interval", "decision")
 TOGETHER = "all requirements"
 
 
-def answer(found: Found) -> str:
+def answer(result: SearchResult) -> str:
     """Return the answer as one sentence."""
-    key, over = found.asked.key, span(found.asked)
-    if found.verdict is Verdict.EVERYWHERE:
-        return f"holds everywhere: the requirements hold at {_tried(found)}, and therefore for {over}{_some(found)}"
-    if found.verdict is Verdict.NOWHERE:
-        return f"holds nowhere: the requirements fail at {_tried(found)}, and therefore for {over}{_some(found)}"
-    if found.verdict is Verdict.NOT_MONOTONE:
+    key, over = result.question.key, span(result.question)
+    if result.verdict is Verdict.EVERYWHERE:
+        return (
+            f"holds everywhere: the requirements hold at {_values_tried(result)}, and therefore for"
+            f" {over}{_some(result)}"
+        )
+    if result.verdict is Verdict.NOWHERE:
+        return (
+            f"holds nowhere: the requirements fail at {_values_tried(result)}, and therefore for {over}{_some(result)}"
+        )
+    if result.verdict is Verdict.NOT_MONOTONE:
         states = ", ".join(
-            f"{one.state.value} at {shown_value(value)}" for value, one in found.points.items() if one.is_clear
+            f"{one.state.value} at {format_value(value)}" for value, one in result.points.items() if one.is_clear
         )
         turns = "the requirements change between holding and failing more than once"
         return f"not monotone here: for {over}, {turns}: {states}"
-    if found.value is not None:
-        holds, fails = shown_value(found.holds_at), shown_value(found.fails_at)
-        said = f"the requirements hold at {holds} and fail at {fails}{_within(found)}"
-        return f"the {found.verdict.value} {key} is {holds}: {said}"
-    return f"undecided: {_so_far(found)}"
+    if result.value is not None:
+        holds, fails = format_value(result.holds_at), format_value(result.fails_at)
+        threshold = f"the requirements hold at {holds} and fail at {fails}{_within(result)}"
+        return f"the {result.verdict.value} {key} is {holds}: {threshold}"
+    return f"undecided: {_so_far(result)}"
 
 
-def headline(found: Found) -> str:
+def headline(result: SearchResult) -> str:
     """Return the answer for the title of a figure."""
-    if found.value is None:
-        return answer(found)
-    return answer(found).partition(":")[0] + (" (decided within the tolerance)" if _within(found) else "")
+    if result.value is None:
+        return answer(result)
+    return answer(result).partition(":")[0] + (" (decided within the tolerance)" if _within(result) else "")
 
 
-def _within(found: Found) -> str:
+def _within(result: SearchResult) -> str:
     """Return where the values next to the threshold are decided only with the help of the tolerance."""
-    ends = [value for value in (found.holds_at, found.fails_at) if value is not None]
-    unclear = [shown_value(value) for value in ends if not found.points[value].is_clear]
+    ends = [value for value in (result.holds_at, result.fails_at) if value is not None]
+    unclear = [format_value(value) for value in ends if not result.points[value].is_clear]
     if not unclear:
         return ""
     where = "both" if len(unclear) > 1 else f"at {unclear[0]}"
     return f" ({where} only within the tolerance)"
 
 
-def _some(found: Found) -> str:
-    unclear = [shown_value(value) for value, one in found.points.items() if one.n and not one.is_clear]
+def _some(result: SearchResult) -> str:
+    unclear = [format_value(value) for value, one in result.points.items() if one.n and not one.is_clear]
     return f" (at {', '.join(unclear)} only within the tolerance)" if unclear else ""
 
 
-def head(asked: Asked) -> tuple[str, ...]:
+def head(question: SearchQuestion) -> tuple[str, ...]:
     """Return the head of the table of all points: with several requirements, also what is known of all of them."""
-    return (asked.key, *HEAD, *([TOGETHER] if len(asked.requirements) > 1 else ()))
+    return (question.key, *HEAD, *([TOGETHER] if len(question.requirements) > 1 else ()))
 
 
-def span(asked: Asked) -> str:
+def span(question: SearchQuestion) -> str:
     """Return the key and its ends: `wireless.loss from 0 to 0.4`."""
-    return f"{asked.key} from {shown_value(asked.values[0])} to {shown_value(asked.values[-1])}"
+    return f"{question.key} from {format_value(question.values[0])} to {format_value(question.values[-1])}"
 
 
-def _tried(found: Found) -> str:
-    return f"all {counted(sum(one.n > 0 for one in found.points.values()), 'value')} that were tried"
+def _values_tried(result: SearchResult) -> str:
+    return f"all {pluralize(sum(one.n > 0 for one in result.points.values()), 'value')} that were tried"
 
 
-def _so_far(found: Found) -> str:
-    key = found.asked.key
-    why = f"the budget of {counted(found.asked.budget, 'run')} is used up"
-    if found.failed:
-        why = f"{counted(found.failed, 'run')} failed"
-    elif empty := _empty(found):
+def _so_far(result: SearchResult) -> str:
+    key = result.question.key
+    why = f"the budget of {pluralize(result.question.budget, 'run')} is used up"
+    if result.failed:
+        why = f"{pluralize(result.failed, 'run')} failed"
+    elif empty := _empty(result):
         return empty
-    elif any(one.bounds is None for value in found.open_points for one in found.points[value].estimates):
+    elif any(one.bounds is None for value in result.open_points for one in result.points[value].estimates):
         why += ", and too few runs have a value for the metric"
-    if found.interval is None:
+    if result.interval is None:
         return f"{why}; not known: a value of {key} at which the requirements hold, and another at which they fail"
     return (
-        f"{why}; the requirements hold at {key} {shown_value(found.holds_at)} and fail at {shown_value(found.fails_at)}"
+        f"{why}; the requirements hold at {key} {format_value(result.holds_at)} and fail at"
+        f" {format_value(result.fails_at)}"
     )
 
 
-def _empty(found: Found) -> str | None:
+def _empty(result: SearchResult) -> str | None:
     """At which value the runs hardly ever have a metric."""
-    for value, judged in found.points.items():
+    for value, judged in result.points.items():
         for one in judged.estimates if judged.state is State.NO_DATA else ():
             if one.bounds is None:
-                seldom = f"in under {found.asked.rare * 100:g} % of the runs"
-                return f"at {shown_value(value)}, {one.requirement.metric} has a value {seldom}"
+                seldom = f"in under {result.question.rare * 100:g} % of the runs"
+                return f"at {format_value(value)}, {one.requirement.metric} has a value {seldom}"
     return None
 
 
-def support(found: Found) -> list[str]:
+def support(result: SearchResult) -> list[str]:
     """What is known at the values that the answer rests on, one line for each requirement."""
-    values = [value for value in (found.holds_at, found.fails_at) if value is not None]
+    values = [value for value in (result.holds_at, result.fails_at) if value is not None]
     lines = []
-    for value in dict.fromkeys([*values, *found.open_points]) if values or found.is_undecided else []:
-        judged = found.points[value]
+    for value in dict.fromkeys([*values, *result.open_points]) if values or result.is_undecided else []:
+        judged = result.points[value]
         lines += [
-            f"at {shown_value(value)} ({_decision(judged, one)}): {_estimated(found.asked, one)}"
+            f"at {format_value(value)} ({_decision(judged, one)}): {_estimate_text(result.question, one)}"
             for one in judged.estimates
         ]
     return lines
 
 
-def assurance(found: Found) -> str:
+def assurance(result: SearchResult) -> str:
     """What the error means."""
-    asked = found.asked
-    tolerances = ", ".join(f"{one.metric} ± {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
-    had = "".join(f"; {one}" for one in _had(found))
+    question = result.question
+    tolerances = ", ".join(
+        f"{one.metric} ± {_with_unit(question, one, one.tolerance)}" for one in question.requirements
+    )
+    had = "".join(f"; {one}" for one in _had(result))
     return (
-        f"probability of a wrong answer: at most {asked.error * 100:g} %, not counting values within the"
+        f"probability of a wrong answer: at most {question.error * 100:g} %, not counting values within the"
         f" tolerance ({tolerances}){had};"
-        f" {counted(found.runs, 'run')}"
+        f" {pluralize(result.runs, 'run')}"
     )
 
 
-def assumptions(found: Found) -> list[str]:
+def assumptions(result: SearchResult) -> list[str]:
     """What the answer takes for granted."""
-    asked, last = found.asked, len(found.asked.values) - 1
+    question, last = result.question, len(result.question.values) - 1
     lines = []
-    if any(judged.assumes for judged in found.points.values()):
-        lines.append(assumption(asked.rare))
-    if found.verdict not in (Verdict.NOT_MONOTONE, Verdict.UNDECIDED):
-        checked = ", ".join(shown_value(asked.values[place]) for place in first_values(last))
-        lines.append(f"assumed: the requirements are monotone in {asked.key}; this was checked at {checked}")
+    if any(judged.assumes for judged in result.points.values()):
+        lines.append(assumption(question.rare))
+    if result.verdict not in (Verdict.NOT_MONOTONE, Verdict.UNDECIDED):
+        checked = ", ".join(format_value(question.values[place]) for place in first_values(last))
+        lines.append(f"assumed: the requirements are monotone in {question.key}; this was checked at {checked}")
     return lines
 
 
-def sentences(found: Found) -> list[str]:
+def sentences(result: SearchResult) -> list[str]:
     """Return the answer, what supports it, and what it assumes."""
-    return [answer(found), *support(found), assurance(found), *assumptions(found)]
+    return [answer(result), *support(result), assurance(result), *assumptions(result)]
 
 
-def _had(found: Found) -> list[str]:
+def _had(result: SearchResult) -> list[str]:
     """Return how many runs had each metric that not all of them had."""
     lines = []
-    for place, one in enumerate(found.asked.requirements):
-        own = [judged.estimates[place] for judged in found.points.values() if judged.estimates]
+    for place, one in enumerate(result.question.requirements):
+        own = [judged.estimates[place] for judged in result.points.values() if judged.estimates]
         if any(each.is_of_some for each in own):
             have, runs = sum(each.n for each in own), sum(each.runs for each in own)
-            total = counted(runs, "run")
+            total = pluralize(runs, "run")
             lines.append(f"only {have:,} of {total} have a value for {one.metric}, and its means are taken over these")
     return lines
 
 
-def document(found: Found) -> dict[str, Any]:
+def document(result: SearchResult) -> dict[str, Any]:
     """Return capacity.json: the numbers, and the same in sentences."""
-    return found.json() | {"sentences": sentences(found)}
+    return result.json() | {"sentences": sentences(result)}
 
 
-def more_runs(found: Found) -> int:
+def more_runs(result: SearchResult) -> int:
     """Estimate how many runs the values that are not decided would need in addition."""
-    return sum(_needed(found.points[value]) for value in found.open_points)
+    return sum(_runs_needed(result.points[value]) for value in result.open_points)
 
 
-def _needed(judged: Judged) -> int:
+def _runs_needed(judged: ValueJudgement) -> int:
     """An interval shrinks with the square root of the runs."""
     factor = 1.0
     for one in judged.estimates:
@@ -180,28 +188,30 @@ def _needed(judged: Judged) -> int:
     return math.ceil(judged.n * (factor - 1))
 
 
-def progress_note(asked: Asked, value: Number, judged: Judged | None) -> str:
+def progress_note(question: SearchQuestion, value: Number, judged: ValueJudgement | None) -> str:
     """What is being decided now."""
-    name = f"{asked.key.rpartition('.')[2]} {shown_value(value)}"
+    name = f"{question.key.rpartition('.')[2]} {format_value(value)}"
     if judged is None or not judged.estimates or judged.estimates[0].bounds is None:
         return name
-    return f"{name}: {_estimated(asked, judged.estimates[0])}"
+    return f"{name}: {_estimate_text(question, judged.estimates[0])}"
 
 
-def markdown(found: Found) -> str:
+def markdown(result: SearchResult) -> str:
     """Return the report."""
-    asked = found.asked
-    wanted = "\n".join(f"- {one}, tolerance {_with_unit(asked, one, one.tolerance)}" for one in asked.requirements)
+    question = result.question
+    requirements = "\n".join(
+        f"- {one}, tolerance {_with_unit(question, one, one.tolerance)}" for one in question.requirements
+    )
     parts = [
-        f"# How far can {asked.key} be pushed?",
-        f"**{answer(found)[0].upper()}{answer(found)[1:]}.**",
-        f"Requirements on the mean over runs, with {span(asked)}:",
-        wanted,
-        *(["\n".join(f"- {line}" for line in support(found))] if support(found) else []),
-        " ".join(f"{one[0].upper()}{one[1:]}." for one in (assurance(found), *assumptions(found))),
+        f"# How far can {question.key} be pushed?",
+        f"**{answer(result)[0].upper()}{answer(result)[1:]}.**",
+        f"Requirements on the mean over runs, with {span(question)}:",
+        requirements,
+        *(["\n".join(f"- {line}" for line in support(result))] if support(result) else []),
+        " ".join(f"{one[0].upper()}{one[1:]}." for one in (assurance(result), *assumptions(result))),
         _table(
-            head(asked),
-            [_cells(asked, value, one, each) for value, one in found.points.items() for each in one.estimates],
+            head(question),
+            [_cells(question, value, one, each) for value, one in result.points.items() for each in one.estimates],
         ),
         "A value holds if every interval lies entirely within its limit, relaxed by the tolerance. It fails if an"
         " interval lies entirely beyond its limit, tightened by the tolerance, or if the backlog grows without bound."
@@ -209,23 +219,25 @@ def markdown(found: Found) -> str:
         " Each value is examined after 10, 14, 20, 28, …"
         " runs, and the intervals take all looks into account. Percentiles are computed for each run, and"
         " then averaged over runs."
-        f" All values were run in the same worlds. Seed of the study: {asked.seed}.",
+        f" All values were run in the same worlds. Seed of the study: {question.seed}.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _cells(asked: Asked, value: Number, judged: Judged, one: Estimate) -> tuple[str, ...]:
+def _cells(question: SearchQuestion, value: Number, judged: ValueJudgement, one: Estimate) -> tuple[str, ...]:
     b = one.bounds
-    mean, interval = ("–", "–") if b is None else (shown(b.mean), f"{shown(b.low)} to {shown(b.high)}")
-    together = (judged.state.value,) if len(asked.requirements) > 1 else ()
-    return (shown_value(value), str(one.requirement), _n(one), mean, interval, _decision(judged, one), *together)
+    mean, interval = (
+        ("–", "–") if b is None else (format_number(b.mean), f"{format_number(b.low)} to {format_number(b.high)}")
+    )
+    together = (judged.state.value,) if len(question.requirements) > 1 else ()
+    return (format_value(value), str(one.requirement), _n(one), mean, interval, _decision(judged, one), *together)
 
 
 def _n(one: Estimate) -> str:
     return f"{one.n} of {one.runs}" if one.is_of_some else str(one.n)
 
 
-def _decision(judged: Judged, one: Estimate) -> str:
+def _decision(judged: ValueJudgement, one: Estimate) -> str:
     """Return what is known about a requirement: `holds`, `fails, within the tolerance`, ..."""
     state, is_clear = judged.of(one)
     if judged.runs_away:
@@ -236,9 +248,9 @@ def _decision(judged: Judged, one: Estimate) -> str:
     return f"{state.value}{', within the tolerance' if is_decided and not is_clear else ''}"
 
 
-def point_rows(found: Found) -> list[tuple[str, ...]]:
+def point_rows(result: SearchResult) -> list[tuple[str, ...]]:
     """Return the table of all points for the screen."""
-    return [_cells(found.asked, value, one, each) for value, one in found.points.items() for each in one.estimates]
+    return [_cells(result.question, value, one, each) for value, one in result.points.items() for each in one.estimates]
 
 
 def _table(head: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
@@ -246,18 +258,20 @@ def _table(head: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (head, rule, *lines))
 
 
-def _estimated(asked: Asked, one: Estimate) -> str:
+def _estimate_text(question: SearchQuestion, one: Estimate) -> str:
     metric = one.requirement.metric
     if one.bounds is None:
-        return f"{metric} has a value in {one.n} of {counted(one.runs, 'run')}, too few for an interval"
+        return f"{metric} has a value in {one.n} of {pluralize(one.runs, 'run')}, too few for an interval"
     if math.isinf(one.bounds.mean):
         return f"{metric} is infinite: in some runs, too large a share of the messages never arrives"
-    low, high = shown(one.bounds.low), _with_unit(asked, one.requirement, one.bounds.high)
+    low, high = format_number(one.bounds.low), _with_unit(question, one.requirement, one.bounds.high)
     side = "at most" if one.requirement.at_most else "at least"
-    some = f" in {one.n} of {counted(one.runs, 'run')}" if one.is_of_some else ""
-    return f"{metric} {shown(one.bounds.mean)}{some} ({low} to {high}), required {side} {one.requirement.limit:g}"
+    some = f" in {one.n} of {pluralize(one.runs, 'run')}" if one.is_of_some else ""
+    return (
+        f"{metric} {format_number(one.bounds.mean)}{some} ({low} to {high}), required {side} {one.requirement.limit:g}"
+    )
 
 
-def _with_unit(asked: Asked, one: Requirement, value: float) -> str:
-    unit = unit_of(one.metric, asked.of_processes)
-    return f"{shown(value)} {unit}" if unit else shown(value)
+def _with_unit(question: SearchQuestion, one: Requirement, value: float) -> str:
+    unit = unit_of(one.metric, question.of_processes)
+    return f"{format_number(value)} {unit}" if unit else format_number(value)

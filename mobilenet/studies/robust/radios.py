@@ -80,17 +80,17 @@ def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) 
         raise ScenarioError(
             "radio obstacles: the scenario does not name a file of obstacles; specify one with --obstacles FILE"
         )
-    found = [Radio(own, RADIOS.get(own, "the scenario's own radio, power-based reception"), scenario.wireless, {})]
+    all_radios = [Radio(own, RADIOS.get(own, "the scenario's own radio, power-based reception"), scenario.wireless, {})]
     for name in RADIOS:
         if name in names and name != own:
             other = _disk(scenario, name) if name in ("disk", "capture") else _by_power(scenario, name, walls)
-            if all(other.wireless.model_dump() != known.wireless.model_dump() for known in found):
-                found.append(other)
-    if len(found) < 2:
+            if all(other.wireless.model_dump() != known.wireless.model_dump() for known in all_radios):
+                all_radios.append(other)
+    if len(all_radios) < 2:
         raise ScenarioError(
             f"radios: only {own}, so there is nothing to compare; expected at least one more of {', '.join(RADIOS)}"
         )
-    return found
+    return all_radios
 
 
 def _require_known(name: str, own: str) -> None:
@@ -106,15 +106,15 @@ def _disk(scenario: Scenario, name: str) -> Radio:
     if own.model == "unit_disk":
         values, changes = own.model_dump() | more, {f"wireless.{key}": value for key, value in more.items()}
     else:
-        values = {key: value for key, value in _kept(own).items() if key not in RECEIVER}
+        values = {key: value for key, value in _shared_values(own).items() if key not in RECEIVER}
         values |= {"range_m": cell_m(own), "unicast_rate_mbps": own.unicast_rate_mbps} | more
-        changes = _exchanged(scenario, values)
+        changes = _exchange(scenario, values)
     return Radio(name, RADIOS[name], WirelessParameters.model_validate(values), changes)
 
 
 def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Radio:
     own = scenario.wireless
-    values = _kept(own) | {"model": "sinr"}
+    values = _shared_values(own) | {"model": "sinr"}
     if own.capture_db is not None:
         values["capture_db"] = own.capture_db
     if name == "obstacles":
@@ -133,7 +133,7 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
             " leave this radio out of --radios, or reduce wireless.range_m"
         )
     values |= _rates(WirelessParameters.model_validate(values), own, scenario.workload.payload_bytes)
-    changes = _exchanged(scenario, values)
+    changes = _exchange(scenario, values)
     return Radio(name, RADIOS[name], WirelessParameters.model_validate(values), changes)
 
 
@@ -147,30 +147,34 @@ def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
     return {"model": "log_distance", "exponent": EXPONENT, "reference_loss_db": round(usual + step / 100 - behind, 8)}
 
 
-def _kept(own: WirelessParameters) -> dict[str, Any]:
+def _shared_values(own: WirelessParameters) -> dict[str, Any]:
     """What any radio with 802.11's MAC takes over: of the way of receiving, the receiver itself."""
     keys = (*OF_ANY_RADIO, "mode", "eifs", "retry_limit", *RECEIVER)
-    kept = {key: getattr(own, key) for key in keys if key in own.model_fields_set}
-    return kept | {"broadcast_rate_mbps": own.broadcast_rate_mbps}
+    parameters = {key: getattr(own, key) for key in keys if key in own.model_fields_set}
+    return parameters | {"broadcast_rate_mbps": own.broadcast_rate_mbps}
 
 
 def _rates(wireless: WirelessParameters, own: WirelessParameters, payload_bytes: int) -> dict[str, float]:
     rates = MODES[wireless.mode].rates_mbps
     far = REACHES * cell_m(wireless)
     reaching = [rate for rate in rates if rate_reach_m(wireless, rate, payload_bytes) >= far] or [min(rates)]
-    kept = own.broadcast_rate_mbps
+    own_rate = own.broadcast_rate_mbps
     return {
-        "broadcast_rate_mbps": kept if kept in reaching else max(reaching),
+        "broadcast_rate_mbps": own_rate if own_rate in reaching else max(reaching),
         "unicast_rate_mbps": max(reaching),
     }
 
 
-def _exchanged(scenario: Scenario, wireless: dict[str, Any]) -> dict[str, Any]:
+def _exchange(scenario: Scenario, wireless: dict[str, Any]) -> dict[str, Any]:
     """The changes, in an order in which each is possible: no radio is seen with a hysteresis of the other model."""
     rule, model = scenario.hosts.attachment, wireless.get("model", "unit_disk")
-    said = rule.model_dump(exclude_unset=True)
-    neutral = {key: value for key, value in said.items() if key not in STRANGE_HYSTERESIS.values()}
-    if neutral == said:
+    settings = rule.model_dump(exclude_unset=True)
+    neutral = {key: value for key, value in settings.items() if key not in STRANGE_HYSTERESIS.values()}
+    if neutral == settings:
         return {"wireless": wireless}
-    own = {key: said[key] for key in STRANGE_HYSTERESIS.values() if key in said and key != STRANGE_HYSTERESIS[model]}
+    own = {
+        key: settings[key]
+        for key in STRANGE_HYSTERESIS.values()
+        if key in settings and key != STRANGE_HYSTERESIS[model]
+    }
     return {ATTACHMENT: neutral, "wireless": wireless} | {f"{ATTACHMENT}.{key}": value for key, value in own.items()}

@@ -19,7 +19,7 @@ from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.base import is_file
 from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
@@ -77,9 +77,9 @@ def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_cod
     elif scenario.wireless.obstacles is not None:
         read_buildings(scenario.folder / scenario.wireless.obstacles.file, scenario.origin)
     walls = None if obstacles is None else os.path.relpath(obstacles, study.scenario_path.parent)
-    found = configurations(study, allow_code)
+    all_configurations = configurations(study, allow_code)
     for factor in study.factors:
-        keys = [o.partition("=")[0] for c in found for o in c.overrides[len(study.set) :]]
+        keys = [o.partition("=")[0] for c in all_configurations for o in c.overrides[len(study.set) :]]
         _require_same_radio(study, factor, [key for key in dict.fromkeys(keys) if _sets(study, factor, key)])
     for metric in study.compare.metrics:
         require_metric(study, metric)
@@ -90,7 +90,7 @@ def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_cod
             configurations(other, allow_code)
         except ScenarioError as error:
             raise ScenarioError(f"radio {radio.name}: {error}") from None
-    return Plan(study, scenario.wireless.mac, own, studies, study.replications.min * len(found))
+    return Plan(study, scenario.wireless.mac, own, studies, study.replications.min * len(all_configurations))
 
 
 def perform(
@@ -113,14 +113,14 @@ def perform(
             before = sum(result.done for result in done), sum(len(result.failed) for result in done)
             tell = partial(_tell, progress, before, plan.runs * (len(plan.radios) - number - 1))
             done.append(run_study(study, out / radio.name, master, tell, say, allow_code, context))
-            say(f"{radio.name}: {counted(done[-1].done, 'run')} done, {len(done[-1].failed)} failed")
+            say(f"{radio.name}: {pluralize(done[-1].done, 'run')} done, {len(done[-1].failed)} failed")
     return done
 
 
 def judge(plan: Plan, out: Path) -> list[Claim]:
     """From the tables of all radios."""
-    found = {radio.name: compare_study(out / radio.name) or [] for radio in plan.radios}
-    return claims(found, plan.study.confidence)
+    findings = {radio.name: compare_study(out / radio.name) or [] for radio in plan.radios}
+    return claims(findings, plan.study.confidence)
 
 
 def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Standing) -> None:
@@ -138,8 +138,8 @@ def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Sta
 def _with(study: Study, radio: Radio) -> Study:
     """The study with another radio; the keys of `set` for the radio are in it already."""
     own = tuple(radio.changes)
-    kept = {key: value for key, value in study.set.items() if not f"{key}.".startswith(tuple(f"{o}." for o in own))}
-    return study.model_copy(update={"set": kept | radio.changes})
+    settings = {key: value for key, value in study.set.items() if not f"{key}.".startswith(tuple(f"{o}." for o in own))}
+    return study.model_copy(update={"set": settings | radio.changes})
 
 
 def _sets(study: Study, factor: str, key: str) -> bool:
@@ -152,14 +152,14 @@ def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
     for key in keys:
         top, _, rest = key.partition(".")
         if top == "wireless" and rest not in OF_ANY_RADIO:
-            kept = " and ".join(f"wireless.{name}" for name in OF_ANY_RADIO)
+            free_keys = " and ".join(f"wireless.{name}" for name in OF_ANY_RADIO)
             raise study.problem(
-                ("factors", factor), f"sets {key}, but this command varies the radio itself; only {kept} may vary"
+                ("factors", factor), f"sets {key}, but this command varies the radio itself; only {free_keys} may vary"
             )
         if key in ("hosts", ATTACHMENT, *(f"{ATTACHMENT}.{name}" for name in STRANGE_HYSTERESIS.values())):
             raise study.problem(("factors", factor), f"sets {key}, whose meaning differs between radios")
 
 
-def rows(found: list[Claim]) -> list[dict[str, Any]]:
+def rows(all_claims: list[Claim]) -> list[dict[str, Any]]:
     """For tables: one for each comparison and radio."""
-    return [row for claim in found for row in claim.rows()]
+    return [row for claim in all_claims for row in claim.rows()]

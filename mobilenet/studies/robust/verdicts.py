@@ -83,25 +83,25 @@ class Claim:
         }
 
 
-def claims(found: dict[str, list[Finding]], confidence: float) -> list[Claim]:
-    """Judge each claim. `found` has the findings of each radio, in one order; those of the first are the claims."""
-    made: list[Claim] = []
-    for own in zip(*found.values(), strict=True):
+def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]:
+    """Judge each claim. `findings` has the findings of each radio, in one order; those of the first are the claims."""
+    all_claims: list[Claim] = []
+    for own in zip(*findings.values(), strict=True):
         first = own[0]
         effects = [
             Effect(radio, finding.result, finding.verdict if finding.verdict in NO_MEAN else "")
-            for radio, finding in zip(found, own, strict=True)
+            for radio, finding in zip(findings, own, strict=True)
         ]
-        made.append(Claim(first.others, first.level, first.baseline, first.metric, effects))
-    family = [(effect, effect.result) for claim in made for effect in claim.effects if effect.result is not None]
+        all_claims.append(Claim(first.others, first.level, first.baseline, first.metric, effects))
+    family = [(effect, effect.result) for claim in all_claims for effect in claim.effects if effect.result is not None]
     for (effect, result), p in zip(family, holm([result.p for _, result in family]), strict=True):
         effect.p_adjusted = p
         if p < 1 - confidence:
             effect.direction = 1 if result.difference.mean > 0 else -1
-    return made
+    return all_claims
 
 
-class Shown(NamedTuple):
+class EffectInterval(NamedTuple):
     """An effect as a number with an interval; nothing is changed at `nothing`."""
 
     value: float
@@ -110,17 +110,17 @@ class Shown(NamedTuple):
     nothing: float
 
 
-def ratios_of(found: list[Claim]) -> set[str]:
+def ratios_of(all_claims: list[Claim]) -> set[str]:
     """The metrics whose effects are ratios, on every radio."""
-    without = {c.metric for c in found for e in c.effects if e.result is not None and e.result.ratio is None}
-    return {c.metric for c in found} - without
+    without = {c.metric for c in all_claims for e in c.effects if e.result is not None and e.result.ratio is None}
+    return {c.metric for c in all_claims} - without
 
 
-def shown(effect: Effect, as_ratio: bool) -> Shown | None:
+def effect_in_figures(effect: Effect, as_ratio: bool) -> EffectInterval | None:
     r = effect.result
     if r is None:
         return None
     if as_ratio:
         assert r.ratio is not None and r.ratio_low is not None and r.ratio_high is not None
-        return Shown(r.ratio, r.ratio_low, r.ratio_high, 1.0)
-    return Shown(r.difference.mean, r.difference.low, r.difference.high, 0.0)
+        return EffectInterval(r.ratio, r.ratio_low, r.ratio_high, 1.0)
+    return EffectInterval(r.difference.mean, r.difference.low, r.difference.high, 0.0)

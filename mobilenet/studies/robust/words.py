@@ -11,10 +11,10 @@ from collections import Counter
 
 from mobilenet.metrics.registry import meaning
 from mobilenet.network.radio.links import cell_m, half_heard_m
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.studies.robust.radios import Radio
 from mobilenet.studies.robust.robust import Plan
-from mobilenet.studies.robust.verdicts import Claim, Effect, Shown, ratios_of, shown
+from mobilenet.studies.robust.verdicts import Claim, Effect, EffectInterval, effect_in_figures, ratios_of
 from mobilenet.studies.study import Result
 
 RADIO_HEAD = (
@@ -30,7 +30,7 @@ def radio_row(radio: Radio) -> tuple[str, ...]:
     return (radio.name, radio.what, w.mac, power, *reaches, *(f"{rate:g}" for rate in radio.rates_mbps))
 
 
-def said_of_mac(plan: Plan) -> str | None:
+def mac_sentence(plan: Plan) -> str | None:
     """Radios that receive by power need 802.11's rates."""
     changed = [radio.name for radio in plan.radios if radio.wireless.mac != plan.mac]
     if not changed:
@@ -51,27 +51,27 @@ def name_of(claim: Claim, plan: Plan) -> str:
 
 def cells(claim: Claim, as_ratio: bool, intervals: bool) -> list[str]:
     """One for each radio."""
-    return [_cell(effect, shown(effect, as_ratio), as_ratio, intervals) for effect in claim.effects]
+    return [_cell(effect, effect_in_figures(effect, as_ratio), as_ratio, intervals) for effect in claim.effects]
 
 
-def _cell(effect: Effect, found: Shown | None, as_ratio: bool, intervals: bool) -> str:
-    if found is None:
+def _cell(effect: Effect, estimate: EffectInterval | None, as_ratio: bool, intervals: bool) -> str:
+    if estimate is None:
         return effect.lack
-    text = f"× {found.value:.3g}" if as_ratio else f"{found.value:+.3g}"
-    text += f" ({found.low:.3g} to {found.high:.3g})" if intervals else ""
+    text = f"× {estimate.value:.3g}" if as_ratio else f"{estimate.value:+.3g}"
+    text += f" ({estimate.low:.3g} to {estimate.high:.3g})" if intervals else ""
     return text if effect.direction else f"{text} ?"
 
 
-def totals(found: list[Claim]) -> str:
+def totals(claims: list[Claim]) -> str:
     """How many of each verdict."""
-    counts = Counter(c.verdict.partition(" ")[0] for c in found)
+    counts = Counter(c.verdict.partition(" ")[0] for c in claims)
     one = {"survives": "survives", "flips": "flips"}
     many = [
         f"{counts[word]} {one.get(word, plural) if counts[word] == 1 else plural}"
         for word, plural in WORDS.items()
         if counts[word]
     ]
-    return f"{counted(len(found), 'comparison')}: {', '.join(many)}"
+    return f"{pluralize(len(claims), 'comparison')}: {', '.join(many)}"
 
 
 def without_mean(done: list[Result]) -> list[str]:
@@ -79,18 +79,18 @@ def without_mean(done: list[Result]) -> list[str]:
     return [f"unstable: {result.store.path.name}: {c.label}" for result in done for c in result.unstable]
 
 
-def markdown(plan: Plan, found: list[Claim], unstable: list[str]) -> str:
+def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:
     """Both tables, and how to read them."""
-    first, as_ratios = plan.radios[0].name, ratios_of(found)
+    first, as_ratios = plan.radios[0].name, ratios_of(claims)
     sure = f"{plan.study.confidence * 100:g} %"
     head = ("quantity", "comparison", *(radio.name for radio in plan.radios), "verdict")
     lines = [
-        (meaning(c.metric, False), name_of(c, plan), *cells(c, c.metric in as_ratios, True), c.verdict) for c in found
+        (meaning(c.metric, False), name_of(c, plan), *cells(c, c.metric in as_ratios, True), c.verdict) for c in claims
     ]
-    mac = said_of_mac(plan)
+    mac = mac_sentence(plan)
     parts = [
         "# Would the result be the same on another radio?",
-        f"{totals(found)}. A claim is a significant effect on {first}. It survives if it is significant in the same"
+        f"{totals(claims)}. A claim is a significant effect on {first}. It survives if it is significant in the same"
         " direction on all radios. It flips if it is significant in the opposite direction.",
         _table(head, lines),
         f"Ratios (×) or differences from the baseline with {sure} t intervals, paired over the same worlds (at least"

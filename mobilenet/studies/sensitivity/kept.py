@@ -11,10 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies import StudyError
-from mobilenet.studies.declaration import KEPT, Replications, Study, given_values, unlabelled
+from mobilenet.studies.declaration import KEPT, Replications, Study, given_values, split_label
 from mobilenet.studies.effects import SCREENING
 from mobilenet.studies.kept_commands import options_in, provenance_in, require_made_by
 from mobilenet.studies.sensitivity.ranges import ranges
@@ -46,19 +46,19 @@ def read_back(folder: Path) -> Plan:
     file, study = folder / ANSWER, Study.load(folder / "study.yaml")
     keys = sum(text.count(",") + 1 for text in question.keys)
     if question.trajectories < LEAST_TRAJECTORIES or question.trajectories * keys * (keys + 1) > MOST_NUMBERS:
-        raise StudyError(f"{file}: {counted(keys, 'key')} and {question.trajectories} trajectories are not possible")
-    found = ranges(question.keys, study.base(), question.option)
-    points = trajectories(len(found), question.trajectories, question.seed)
-    levels: list[dict[str, Any]] = levels_of(found, points)
+        raise StudyError(f"{file}: {pluralize(keys, 'key')} and {question.trajectories} trajectories are not possible")
+    all_ranges = ranges(question.keys, study.base(), question.option)
+    points = trajectories(len(all_ranges), question.trajectories, question.seed)
+    levels: list[dict[str, Any]] = levels_of(all_ranges, points)
     fixed = {key: node.plain() for key, node in given_values(question.set).items()}
     expected = {
         "factors": {POINT: tuple(levels)}, "seed": question.seed, "first_seed": None, "set": fixed,
         "kind": "terminating", "compare": None, "confidence": 0.95,
         "replications": Replications(min=question.replications),
     }  # fmt: skip
-    changes = [[f"{key}={inline(value)}" for key, value in unlabelled(level)[0].items()] for level in levels]
+    changes = [[f"{key}={inline(value)}" for key, value in split_label(level)[0].items()] for level in levels]
     require_made_by(file, study, expected, changes)
-    plan = Plan(question, study, found, points)
+    plan = Plan(question, study, all_ranges, points)
     if command not in (normal_form(plan, False), normal_form(plan, True)):
         raise StudyError(f"{file}: its command is not in normal form; repeat the command that made it")
     return plan

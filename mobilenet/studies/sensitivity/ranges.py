@@ -51,20 +51,20 @@ def ranges(texts: Sequence[str], scenario: Any, option: str) -> tuple[Range, ...
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     if not parts:
         raise ScenarioError(f"{option}: missing; expected keys such as workload.interval_s=1:10,protocol.repair")
-    found = tuple(_range(part, scenario, f"{option} {part}") for part in parts)
-    keys = [one.key for one in found]
+    all_ranges = tuple(_range(part, scenario, f"{option} {part}") for part in parts)
+    keys = [one.key for one in all_ranges]
     for key in keys:
         if keys.count(key) > 1:
             raise ScenarioError(f"{option}: {key} is given twice")
-    if len(found) < 2:
+    if len(all_ranges) < 2:
         raise ScenarioError(f"{option}: only {keys[0]}; expected at least two keys to rank")
-    return found
+    return all_ranges
 
 
 def _range(part: str, scenario: Any, where: str) -> Range:
     key, equals, text = (word.strip() for word in part.partition("="))
     if not equals:
-        return _declared(key, scenario, where)
+        return _declared_range(key, scenario, where)
     if "|" in text:
         values = tuple(parse_value(word, where).plain() for word in text.split("|"))
         if not 2 <= len(values) <= LEVELS or len(set(map(inline, values))) < len(values):
@@ -92,7 +92,7 @@ def _between(key: str, low: float, high: float, is_whole: bool, where: str) -> R
     return Range(key, tuple(float(f"{value:.12g}") for value in values), True)
 
 
-def _declared(key: str, scenario: Any, where: str) -> Range:
+def _declared_range(key: str, scenario: Any, where: str) -> Range:
     annotation, limits, value = _declaration(key, scenario, where)
     if bool in _alternatives(annotation):
         return Range(key, (False, True), False)
@@ -136,8 +136,8 @@ def _declaration(key: str, scenario: Any, where: str) -> tuple[Any, tuple[float,
 
 def _number(rule: Any, *names: Any) -> float:
     *attributes, otherwise = names
-    found = (getattr(rule, name, None) for name in attributes)
-    return next((float(value) for value in found if isinstance(value, (int, float))), otherwise)
+    candidates = (getattr(rule, name, None) for name in attributes)
+    return next((float(value) for value in candidates if isinstance(value, (int, float))), otherwise)
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:

@@ -35,7 +35,7 @@ Levels = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
-class Screened(NamedTuple):
+class KeyEffect(NamedTuple):
     """What one key does to one metric."""
 
     key: int
@@ -50,25 +50,25 @@ def trajectories(keys: int, count: int, seed: int) -> Levels:
     sample, _ = _salib()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SALib's notes on its own future
-        found = sample(_problem(keys), count, num_levels=LEVELS, seed=seed)
-    levels: Levels = np.rint(found * (LEVELS - 1)).astype(np.int64).reshape(count, keys + 1, keys)
+        points = sample(_problem(keys), count, num_levels=LEVELS, seed=seed)
+    levels: Levels = np.rint(points * (LEVELS - 1)).astype(np.int64).reshape(count, keys + 1, keys)
     return levels
 
 
-def screen(points: Levels, values: Values, confidence: float, seed: int) -> list[Screened]:
+def screen(points: Levels, values: Values, confidence: float, seed: int) -> list[KeyEffect]:
     """What each key does, the largest size first; `values`: of one metric, without gaps."""
     _, analyze = _salib()
     count, _, keys = points.shape
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = analyze(
+        analysis = analyze(
             _problem(keys), points.reshape(-1, keys) / (LEVELS - 1), values.mean(axis=2).reshape(-1),
             num_resamples=RESAMPLES, conf_level=confidence, num_levels=LEVELS, seed=seed,
         )  # fmt: skip
     adjusted = holm([p_of_no_effect(points, values, key) for key in range(keys)])
-    sizes = (np.asarray(found[name], float) for name in ("mu_star", "mu_star_conf", "mu", "sigma"))
+    sizes = (np.asarray(analysis[name], float) for name in ("mu_star", "mu_star_conf", "mu", "sigma"))
     rows = [
-        Screened(key, Interval(count, float(size), float(spread), float(half)), float(mean), float(spread), p)
+        KeyEffect(key, Interval(count, float(size), float(spread), float(half)), float(mean), float(spread), p)
         for key, (size, half, mean, spread, p) in enumerate(zip(*sizes, adjusted, strict=True))
     ]
     return sorted(rows, key=lambda row: -row.size.mean)

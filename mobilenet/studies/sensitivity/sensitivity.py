@@ -97,19 +97,20 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
         require_allowed(scenario, allow_code)
     except ScenarioError as error:
         raise ScenarioError(f"{question.name}: {error}") from None
-    found = ranges(question.keys, scenario, question.option)
-    for one in found:
+    all_ranges = ranges(question.keys, scenario, question.option)
+    for one in all_ranges:
         if one.key == "seed":
             what = "runs take their seeds from the seed of the study; expected another key"
             raise ScenarioError(f"{question.option} seed: {what}")
         if one.key in bare.set:
             raise ScenarioError(f"{question.option} {one.key}: {question.word_for_set} gives it a fixed value")
-    _require_possible(question, bare, found)
-    points = trajectories(len(found), question.trajectories, question.seed)
-    levels = levels_of(found, points)
+    _require_possible(question, bare, all_ranges)
+    points = trajectories(len(all_ranges), question.trajectories, question.seed)
+    levels = levels_of(all_ranges, points)
     if len(levels) > MOST_LEVELS:
         raise ScenarioError(
-            f"{question.option}: {len(found)} keys and {question.trajectories} trajectories make {len(levels)} points,"
+            f"{question.option}: {len(all_ranges)} keys and {question.trajectories} trajectories make"
+            f" {len(levels)} points,"
             f" expected at most {MOST_LEVELS}"
         )
     study = _study(question, {"factors": {POINT: levels}, "replications": {"min": question.replications}})
@@ -118,7 +119,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
             require_metric(study, metric)
         except ScenarioError as error:
             raise type(error)(f"{question.word_for_metric} {metric}: {error}") from None
-    return Plan(question, study, found, points)
+    return Plan(question, study, all_ranges, points)
 
 
 def default_directory(question: Question) -> Path:
@@ -147,8 +148,8 @@ def run(
 
 
 def _has_code(study: Study, allow_code: bool) -> bool:
-    found = configurations(study, allow_code)
-    return any(any(study.scenario_of(one.number, one.overrides).code()) for one in found)
+    all_configurations = configurations(study, allow_code)
+    return any(any(study.scenario_of(one.number, one.overrides).code()) for one in all_configurations)
 
 
 def normal_form(plan: Plan, allow_code: bool) -> str:
@@ -167,27 +168,27 @@ def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
     """The ranking by the metrics that were asked for, and by all others that have a mean at enough points; flat, for
     tables. Raises StudyError where a metric that was asked for has too few means.
     """
-    summary, asked = table_rows(path, "tables/summary.csv"), plan.question.metrics
-    metrics = list(dict.fromkeys([*asked, *(row["metric"] for row in summary)]))
+    summary, requested_metrics = table_rows(path, "tables/summary.csv"), plan.question.metrics
+    metrics = list(dict.fromkeys([*requested_metrics, *(row["metric"] for row in summary)]))
     unstable = {int(row["configuration"]) for row in summary if row["label"] == UNSTABLE}
     known = values_of_runs(path, metrics)
-    found = []
+    rows = []
     for metric in metrics:
         values = _values(plan, {number: own for (number, name), own in known.items() if name == metric}, unstable)
         try:
             points, whole = complete(plan.points, values)
         except StudyError:
-            if metric in asked:
+            if metric in requested_metrics:
                 raise
             continue
         for row in screen(points, whole, plan.study.confidence, plan.question.seed):
             one, size = plan.ranges[row.key], row.size
-            found.append(
+            rows.append(
                 {"metric": metric, "key": one.key, "range": one.words, "size": size.mean, "low": size.low,
                  "high": size.high, "mean": row.mean, "spread": row.spread, "p_adjusted": row.p_adjusted,
                  "trajectories": size.n}
             )  # fmt: skip
-    return found
+    return rows
 
 
 def _values(plan: Plan, known: Mapping[int, Mapping[int, float]], unstable: Collection[int]) -> Values:
@@ -216,18 +217,18 @@ def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
     )
 
 
-def levels_of(found: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
+def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
     """A mapping from keys to values for each different point."""
-    different = dict.fromkeys(_places(points, [len(one.values) for one in found]))
+    different = dict.fromkeys(_places(points, [len(one.values) for one in all_ranges]))
     return [
-        {"label": f"p{number}", **{one.key: one.values[value] for one, value in zip(found, place, strict=True)}}
+        {"label": f"p{number}", **{one.key: one.values[value] for one, value in zip(all_ranges, place, strict=True)}}
         for number, place in enumerate(different)
     ]
 
 
-def _require_possible(question: Question, study: Study, found: Sequence[Range]) -> None:
+def _require_possible(question: Question, study: Study, all_ranges: Sequence[Range]) -> None:
     """Try every value of each key by itself, by the words of the caller; combinations are tried with the study."""
-    for one in found:
+    for one in all_ranges:
         for value in one.values:
             where = f"{question.option} {one.key}={inline(value)}"
             try:
@@ -243,6 +244,6 @@ def _require_possible(question: Question, study: Study, found: Sequence[Range]) 
 
 
 def _study(question: Question, more: Mapping[str, Any]) -> Study:
-    given = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
+    scenario = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
     fixed = {key: node.plain() for key, node in given_values(question.set, question.word_for_set).items()}
-    return Study.of({"scenario": given, "seed": question.seed, "set": fixed, **more}, Path(), question.name)
+    return Study.of({"scenario": scenario, "seed": question.seed, "set": fixed, **more}, Path(), question.name)

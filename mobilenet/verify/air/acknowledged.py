@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.confirmed import NEVER, Sessions, whole
@@ -44,8 +44,8 @@ class _Numbers(NamedTuple):
 
     def by(self, times_ns: np.ndarray) -> np.ndarray:
         """Return the number at each of these times."""
-        found: np.ndarray = np.append(0, self.counts)[np.searchsorted(self.at_ns, times_ns, "right")]
-        return found
+        numbers: np.ndarray = np.append(0, self.counts)[np.searchsorted(self.at_ns, times_ns, "right")]
+        return numbers
 
 
 def acknowledged_problem(
@@ -65,14 +65,14 @@ class _Record:
         self, events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, delay_ns: int
     ) -> None:
         self._hops, self._nodes, self._delay_ns, self._sessions = hops, nodes, delay_ns, sessions
-        self._kinds = hops.table.coded("kind")
-        self._names = hops.table.coded("message")
-        rows, self._times = events.coded("event").rows("broadcast"), events.numbers("time_ns")
-        self._sent_ns = self._times[rows], nodes.indices(events.coded("node"))[rows]
+        self._kinds = hops.table.column("kind")
+        self._names = hops.table.column("message")
+        rows, self._times = events.column("event").rows("broadcast"), events.numbers("time_ns")
+        self._sent_ns = self._times[rows], nodes.indices(events.column("node"))[rows]
         self._sizes = sizes_of(samples, "sbuffer")
         self._numbers = np.array([int(name.rpartition(":")[2]) for name in self._names.words] or [0], np.int64)
-        self._said: dict[int, Told] = {}  # host -> what stations send about it
-        self._heard: dict[int, Told] = {}  # host -> what it receives of that
+        self._sent_counts: dict[int, Told] = {}  # host -> what stations send about it
+        self._received_counts: dict[int, Told] = {}  # host -> what it receives of that
         self._is_cut = False
         self._note_acknowledgements()
 
@@ -83,10 +83,10 @@ class _Record:
             own_joins = joins[self._hops.sender[joins] == host]
             yield from self._acknowledgement_problems(host, own_joins)
             yield from self._join_problems(host, own_joins, broadcast_ns)
-            heard = sorted(self._heard.get(host, []))
+            receptions = sorted(self._received_counts.get(host, []))
             got = _Numbers(
-                np.array([at_ns for at_ns, *_ in heard], np.int64),
-                np.maximum.accumulate(np.array([count for _, count, _ in heard], np.int64)),
+                np.array([at_ns for at_ns, *_ in receptions], np.int64),
+                np.maximum.accumulate(np.array([count for _, count, _ in receptions], np.int64)),
             )
             yield from self._size_problems(host, broadcast_ns, got)
             yield from self._copy_problems(host, broadcast_ns, got)
@@ -102,44 +102,48 @@ class _Record:
         begins = np.ones(len(rows), bool)  # rows of one frame are together
         begins[1:] = (np.diff(hops.send_ns[rows]) != 0) | (np.diff(hops.sender[rows]) != 0)
         columns = (hops.receiver[rows].tolist(), hops.send_ns[rows].tolist(), hops.receive_ns[rows].tolist())
-        heard = hops.is_received[rows].tolist()
-        each = zip(rows.tolist(), *columns, begins.tolist(), heard, is_for_all, strict=True)
+        is_received = hops.is_received[rows].tolist()
+        each = zip(rows.tolist(), *columns, begins.tolist(), is_received, is_for_all, strict=True)
         for row, host, send_ns, receive_ns, is_first, is_heard, is_list in each:
-            told = hops.detail_of(row).get("seq_h")
-            counts: dict[str, Any] = told if isinstance(told, dict) else {str(host - stations): told}
+            seq_h = hops.detail_of(row).get("seq_h")
+            counts: dict[str, Any] = seq_h if isinstance(seq_h, dict) else {str(host - stations): seq_h}
             if is_list and len(counts) >= MOST_LISTED:
                 self._is_cut = True
             if is_first:
                 for number, count in counts.items():
-                    self._said.setdefault(stations + int(number), []).append((send_ns, count, row))
+                    self._sent_counts.setdefault(stations + int(number), []).append((send_ns, count, row))
             if is_list and is_heard and str(host - stations) in counts:
-                self._heard.setdefault(host, []).append((receive_ns, counts[str(host - stations)], row))
+                self._received_counts.setdefault(host, []).append((receive_ns, counts[str(host - stations)], row))
         for (host, _), session in self._sessions.items():
-            self._heard.setdefault(host, []).append((session.at_ns - self._delay_ns, session.seq_h, session.row))
+            self._received_counts.setdefault(host, []).append(
+                (session.at_ns - self._delay_ns, session.seq_h, session.row)
+            )
 
     def note_own_messages(self) -> None:
         hops, names = self._hops, self._names
-        owners = names.mapped([self._nodes.index(name.partition(":")[0]) for name in names.words], -1)
+        owners = names.map([self._nodes.index(name.partition(":")[0]) for name in names.words], -1)
         rows = self._of("AppSh", "AppOne", "AppCo")
         rows = rows[hops.is_received[rows] & (owners[rows] == hops.receiver[rows])]
         counts = self._numbers[names.codes[rows]] + 1
         for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
-            self._heard.setdefault(int(hops.receiver[row]), []).append((int(hops.receive_ns[row]), count, row))
+            self._received_counts.setdefault(int(hops.receiver[row]), []).append(
+                (int(hops.receive_ns[row]), count, row)
+            )
 
     def _acknowledgement_problems(self, host: int, joins: np.ndarray) -> Iterator[str]:
         """Yield what stations acknowledge too much or too little of."""
-        hops, said = self._hops, self._said.get(host, [])
+        hops, acknowledgements = self._hops, self._sent_counts.get(host, [])
         got = np.flatnonzero(self._kinds.among(("AppHs",)) & hops.is_received & (hops.sender == host))
         numbers = self._numbers[self._names.codes[got]] + 1
         firsts = [whole(hops.detail_of(row), "first_seq") or 0 for row in joins.tolist()]
         at_ns = np.append(hops.receive_ns[got], hops.send_ns[joins])
         order = np.argsort(at_ns, kind="stable")
         most = _Numbers(at_ns[order], np.maximum.accumulate(np.append(numbers, firsts).astype(np.int64)[order]))
-        due = most.by(np.array([at_ns for at_ns, *_ in said], np.int64)).tolist()
+        due = most.by(np.array([at_ns for at_ns, *_ in acknowledgements], np.int64)).tolist()
         last: dict[int, int] = {}
-        for (_, count, row), limit in zip(said, due, strict=True):
+        for (_, count, row), limit in zip(acknowledgements, due, strict=True):
             station = int(hops.sender[row])
-            what = f"{hops.words(row)}: it acknowledges {counted(count, 'message')} of {self._nodes.name(host)}, but"
+            what = f"{hops.words(row)}: it acknowledges {pluralize(count, 'message')} of {self._nodes.name(host)}, but"
             if count > limit:
                 yield f"{what} stations had received only {limit} by then"
             if count < last.get(station, 0):
@@ -148,15 +152,15 @@ class _Record:
 
     def _join_problems(self, host: int, joins: np.ndarray, broadcast_ns: np.ndarray) -> Iterator[str]:
         """Yield joins that count from another number; what waits in a queue was made before the session began."""
-        numbers = self._hops.table.picked("session", joins)
+        numbers = self._hops.table.pick("session", joins)
         for row, number in zip(joins.tolist(), numbers, strict=True):
             session = self._sessions.get((host, number))
             at_ns = int(self._hops.send_ns[row]) if session is None else min(self._hops.send_ns[row], session.at_ns)
-            told = whole(self._hops.detail_of(row), "first_seq")
+            first_seq = whole(self._hops.detail_of(row), "first_seq")
             least, most = (int(np.searchsorted(broadcast_ns, at_ns, side)) for side in ("left", "right"))
-            if told is None or not least <= told <= most:
+            if first_seq is None or not least <= first_seq <= most:
                 yield (
-                    f"{self._hops.words(row)}: first_seq is {told}, expected {most}, the number of messages that"
+                    f"{self._hops.words(row)}: first_seq is {first_seq}, expected {most}, the number of messages that"
                     " its host had broadcast"
                 )
 
@@ -168,13 +172,14 @@ class _Record:
         until_ns = int(self._hops.receive_ns[resets].min(initial=NEVER))
         times = np.unique(np.append(sizes.times, got.at_ns + self._delay_ns))
         times = times[times < min(until_ns, sizes.times.max(initial=0) + 1)]
-        kept, sent = _in_force(sizes, times), np.searchsorted(broadcast_ns, times, "right")
+        buffer_sizes, sent = _in_force(sizes, times), np.searchsorted(broadcast_ns, times, "right")
         least, most = sent - got.by(times), sent - got.by(times - self._delay_ns)
         if self._is_cut:
             least = np.zeros(len(times), np.int64)
-        if (at := first((kept > most) | (kept < least))) is not None:
+        if (at := first((buffer_sizes > most) | (buffer_sizes < least))) is not None:
             yield (
-                f"samples: the sbuffer of {name} holds {counted(int(kept[at]), 'message')} at {times[at] / SECOND:.6f}"
+                f"samples: the sbuffer of {name} holds {pluralize(int(buffer_sizes[at]), 'message')}"
+                f" at {times[at] / SECOND:.6f}"
                 " s, expected"
                 f" {f'{most[at]}' if least[at] == most[at] else f'{least[at]} to {most[at]}'}: {sent[at]} were"
                 f" broadcast, and {sent[at] - most[at]} of them were acknowledged"
@@ -186,7 +191,7 @@ class _Record:
         rows = np.flatnonzero(self._kinds.among(("AppHs", "AckH", "Have")) & (hops.sender == host) & ~hops.is_wired)
         is_copy = self._kinds.among(("AppHs",))[rows]
         numbers = np.where(is_copy, self._numbers[self._names.codes[rows]], -1)
-        begun = [self._sessions.get((host, number)) for number in hops.table.picked("session", rows)]
+        begun = [self._sessions.get((host, number)) for number in hops.table.pick("session", rows)]
         made_ns = np.array([-1 if session is None else session.at_ns for session in begun], np.int64)
         known = is_copy & (numbers < len(broadcast_ns))
         made_ns[known] = broadcast_ns[numbers[known]]
@@ -203,18 +208,18 @@ class _Record:
     def _position_problems(self) -> Iterator[str]:
         """Yield acknowledgements of hosts that confirm less than those before."""
         rows = self._of("AckH", "Have")
-        numbers = self._hops.table.picked("session", rows)
+        numbers = self._hops.table.pick("session", rows)
         last: dict[tuple[int, int], int] = {}
         for row, host, number in zip(rows.tolist(), self._hops.sender[rows].tolist(), numbers, strict=True):
-            told, before = whole(self._hops.detail_of(row), "nxt") or 0, last.get((host, number), -NEVER)
-            if told < before:
+            position, before = whole(self._hops.detail_of(row), "nxt") or 0, last.get((host, number), -NEVER)
+            if position < before:
                 yield (
-                    f"{self._hops.words(row)}: the next position is {told}, expected at least {before}, as in an"
+                    f"{self._hops.words(row)}: the next position is {position}, expected at least {before}, as in an"
                     " earlier message"
                 )
-            last[host, number] = told
+            last[host, number] = position
 
 
 def _in_force(sizes: Sizes, times: np.ndarray) -> np.ndarray:
-    found: np.ndarray = np.append(0.0, sizes.values)[np.searchsorted(sizes.times, times, "right")]
-    return found
+    values: np.ndarray = np.append(0.0, sizes.values)[np.searchsorted(sizes.times, times, "right")]
+    return values

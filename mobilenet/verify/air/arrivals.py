@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.confirmed import NEVER, Sessions, latest, whole
 from mobilenet.verify.air.heard import expiries
@@ -40,18 +40,18 @@ class Arrivals(NamedTuple):
 
     def of(self, station: int, codes: np.ndarray) -> np.ndarray:
         """Return when these names came in there."""
-        found: np.ndarray = np.append(self.at_ns[station], NEVER)[codes]
-        return found
+        times_ns: np.ndarray = np.append(self.at_ns[station], NEVER)[codes]
+        return times_ns
 
 
-def arrivals_of(hops: Hops, nodes: Nodes, expected: Expected, counters: Mapping[str, Any]) -> Arrivals | None:
+def arrivals_of(hops: Hops, nodes: Nodes, expected: Expectations, counters: Mapping[str, Any]) -> Arrivals | None:
     """Return all arrivals; None where not every one is known."""
     conduct, wired = expected.conduct, counters["wired"]
     forgets = conduct is None or conduct.forgets_after_s is not None
     if forgets or nodes.stations < 2 or wired["in_flight"] or any(switch.loses for switch in expected.switches):
         return None
-    names = hops.table.coded("message")
-    rows = hops.table.coded("kind").rows("App")
+    names = hops.table.column("message")
+    rows = hops.table.column("kind").rows("App")
     at_ns = np.full((nodes.stations, len(names.words)), NEVER, np.int64)
     for ends, times in ((hops.sender, hops.send_ns), (hops.receiver, hops.receive_ns)):
         np.minimum.at(at_ns, (ends[rows], names.codes[rows]), times[rows])
@@ -62,18 +62,18 @@ def arrivals_problem(
     events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, arrivals: Arrivals, delay_ns: int
 ) -> str | None:
     """Return the first number, copy, or size of a buffer, that does not fit."""
-    kept = [_Kept(samples, nodes.name(station), arrivals.order[station]) for station in range(nodes.stations)]
+    sbuffers = [_Sbuffer(samples, nodes.name(station), arrivals.order[station]) for station in range(nodes.stations)]
     problems = (
         *(_number_problems(hops, station, arrivals) for station in range(nodes.stations)),
-        *(one.problems() for one in kept),
-        *(_copy_problems(hops, station, arrivals, kept[station]) for station in range(nodes.stations)),
-        _owed_problems(events, hops, nodes, sessions, kept),
+        *(one.problems() for one in sbuffers),
+        *(_copy_problems(hops, station, arrivals, sbuffers[station]) for station in range(nodes.stations)),
+        _owed_problems(events, hops, nodes, sessions, sbuffers),
         _waiting_problems(samples, hops, nodes, arrivals, delay_ns),
     )
     return next((problem for each in problems for problem in each), None)
 
 
-class _Kept:
+class _Sbuffer:
     """The sbuffer of a station: the given number of latest messages."""
 
     def __init__(self, samples: Table, name: str, order: np.ndarray) -> None:
@@ -94,13 +94,13 @@ class _Kept:
 
     def before(self, times_ns: np.ndarray) -> np.ndarray:
         """Return the oldest number that is kept, just before these times."""
-        found: np.ndarray = np.append(0, self.oldest)[np.searchsorted(self.at_ns, times_ns)]
-        return found
+        numbers: np.ndarray = np.append(0, self.oldest)[np.searchsorted(self.at_ns, times_ns)]
+        return numbers
 
 
 def _number_problems(hops: Hops, station: int, arrivals: Arrivals) -> Iterator[str]:
     rows, numbers = _copies(hops, station)
-    at_ns = arrivals.of(station, hops.table.coded("message").codes[rows])
+    at_ns = arrivals.of(station, hops.table.column("message").codes[rows])
     order = arrivals.order[station]
     least, most = np.searchsorted(order, at_ns), np.searchsorted(order, at_ns, "right") - 1
     if (at := first((numbers < least) | (numbers > most))) is not None:
@@ -112,15 +112,15 @@ def _number_problems(hops: Hops, station: int, arrivals: Arrivals) -> Iterator[s
 
 
 def _copies(hops: Hops, station: int) -> tuple[np.ndarray, np.ndarray]:
-    kinds = hops.table.coded("kind")
+    kinds = hops.table.column("kind")
     rows = np.flatnonzero(kinds.among(("AppSh", "AppOne")) & (hops.sender == station))
     return rows, np.array([hops.detail_of(row)["number"] for row in rows.tolist()], np.int64)
 
 
-def _copy_problems(hops: Hops, station: int, arrivals: Arrivals, kept: _Kept) -> Iterator[str]:
+def _copy_problems(hops: Hops, station: int, arrivals: Arrivals, sbuffer: _Sbuffer) -> Iterator[str]:
     rows, numbers = _copies(hops, station)
-    made_ns = np.maximum.accumulate(arrivals.of(station, hops.table.coded("message").codes[rows]))
-    oldest = kept.before(made_ns)
+    made_ns = np.maximum.accumulate(arrivals.of(station, hops.table.column("message").codes[rows]))
+    oldest = sbuffer.before(made_ns)
     if (at := first(numbers < oldest)) is not None:
         row = int(rows[at])
         yield (
@@ -130,25 +130,27 @@ def _copy_problems(hops: Hops, station: int, arrivals: Arrivals, kept: _Kept) ->
         )
 
 
-def _owed_problems(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, kept: list[_Kept]) -> Iterator[str]:
+def _owed_problems(
+    events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, sbuffers: list[_Sbuffer]
+) -> Iterator[str]:
     """Yield sbuffers that have forgotten what a host of the cell has not acknowledged."""
-    kinds, numbers = hops.table.coded("kind"), hops.table.coded("session")
+    kinds, numbers = hops.table.column("kind"), hops.table.column("session")
     ends = _ends(events, hops, nodes, sessions)
     acks = np.flatnonzero(kinds.among(("AckH", "Have")) & hops.is_received)
     width = len(numbers.words) + 1
     about = hops.sender[acks] * width + numbers.codes[acks]
     order = np.argsort(about, kind="stable")
     for (host, number), session in sessions.items():
-        own = kept[session.station]
+        own = sbuffers[session.station]
         since, until = np.searchsorted(own.at_ns, (session.at_ns, ends[host, number]), "right")
         key = host * width + numbers.code(number)
         begin, end = np.searchsorted(about[order], (key, key + 1))
         mine = acks[order[begin:end]]
         mine = mine[hops.receiver[mine] == session.station]
-        said = [whole(hops.detail_of(row), "nxt") or 0 for row in mine.tolist()]
-        told = np.maximum.accumulate(np.array([max(session.start, session.base), *said], np.int64))
+        positions = [whole(hops.detail_of(row), "nxt") or 0 for row in mine.tolist()]
+        highest_positions = np.maximum.accumulate(np.array([max(session.start, session.base), *positions], np.int64))
         times = own.at_ns[since:until]
-        most = told[np.searchsorted(hops.receive_ns[mine], times, "right")]
+        most = highest_positions[np.searchsorted(hops.receive_ns[mine], times, "right")]
         if (at := first(own.oldest[since:until] > most)) is not None:
             yield (
                 f"samples: the sbuffer of {nodes.name(session.station)} begins with number"
@@ -159,28 +161,28 @@ def _owed_problems(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions, 
 
 def _ends(events: Table, hops: Hops, nodes: Nodes, sessions: Sessions) -> dict[tuple[int, int], int]:
     """Return until when the station of each session surely serves its host in it."""
-    said: dict[int, list[tuple[int, int]]] = {}  # host -> (time of its first frame in a session, session)
+    first_frames: dict[int, list[tuple[int, int]]] = {}  # host -> (time of its first frame in a session, session)
     rows = np.flatnonzero((hops.sender >= nodes.stations) & ~hops.is_wired)
-    numbers = hops.table.picked("session", rows)
+    numbers = hops.table.pick("session", rows)
     for host, number, at_ns in zip(hops.sender[rows].tolist(), numbers, hops.send_ns[rows].tolist(), strict=True):
-        known = said.setdefault(host, [])
+        known = first_frames.setdefault(host, [])
         if number is not None and (not known or number > known[-1][1]):
             known.append((at_ns, number))
     given_up: dict[tuple[int, int], list[int]] = {}
     for at_ns, station, host in expiries(events, nodes):
         given_up.setdefault((station, host), []).append(at_ns)
-    found = {}
+    ends = {}
     for (host, number), session in sessions.items():
-        later = (at_ns for at_ns, of in said.get(host, ()) if of > number)
-        since_ns = next((at_ns for at_ns, of in said.get(host, ()) if of == number), 0)
+        later = (at_ns for at_ns, of in first_frames.get(host, ()) if of > number)
+        since_ns = next((at_ns for at_ns, of in first_frames.get(host, ()) if of == number), 0)
         expired = (at_ns for at_ns in given_up.get((session.station, host), ()) if at_ns >= since_ns)
-        found[host, number] = min(next(later, NEVER), next(expired, NEVER)) - 1
-    return found
+        ends[host, number] = min(next(later, NEVER), next(expired, NEVER)) - 1
+    return ends
 
 
 def _waiting_problems(samples: Table, hops: Hops, nodes: Nodes, arrivals: Arrivals, delay_ns: int) -> Iterator[str]:
     """Yield rbuffers of stations that do not hold what came up and is passed on later."""
-    names, kinds = hops.table.coded("message"), hops.table.coded("kind")
+    names, kinds = hops.table.column("message"), hops.table.column("kind")
     wired = kinds.rows("App")
     key = names.codes.astype(np.int64) * nodes.count
     brought = set((key[wired] + hops.receiver[wired]).tolist())
@@ -188,7 +190,7 @@ def _waiting_problems(samples: Table, hops: Hops, nodes: Nodes, arrivals: Arriva
     is_origin = np.array([each not in brought for each in sent_keys.tolist()], bool)
     rows = wired[heads[is_origin]]
     risen = np.flatnonzero(kinds.among(("AppHs",)) & hops.is_received)
-    at_ns, wanted = arrivals.at_ns[hops.sender[rows], names.codes[rows]], key[rows] + hops.sender[rows]
-    had_ns = latest(key[risen] + hops.receiver[risen], hops.receive_ns[risen], wanted, at_ns)
+    at_ns, origin_keys = arrivals.at_ns[hops.sender[rows], names.codes[rows]], key[rows] + hops.sender[rows]
+    had_ns = latest(key[risen] + hops.receiver[risen], hops.receive_ns[risen], origin_keys, at_ns)
     waits = (had_ns >= 0) & (had_ns + delay_ns < at_ns)
     yield from held_problems(samples, nodes, hops.sender[rows[waits]], had_ns[waits] + delay_ns, at_ns[waits])

@@ -59,19 +59,19 @@ def causes_problem(events: Table, hops: Hops, nodes: Nodes, is_tree: bool) -> st
 
 
 def _broadcasts(events: Table) -> dict[str, int]:
-    rows = events.coded("event").rows("broadcast")
-    return dict(zip(events.picked("message", rows), events.picked("time_ns", rows), strict=True))
+    rows = events.column("event").rows("broadcast")
+    return dict(zip(events.pick("message", rows), events.pick("time_ns", rows), strict=True))
 
 
 def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
-    names, kinds, hosts = (hops.table.coded(name) for name in ("message", "kind", "host"))
+    names, kinds, hosts = (hops.table.column(name) for name in ("message", "kind", "host"))
     broadcasts = _broadcasts(events)
-    since_ns = names.mapped([broadcasts.get(name, NEVER) for name in names.words], 0).astype(np.int64)
+    since_ns = names.map([broadcasts.get(name, NEVER) for name in names.words], 0).astype(np.int64)
     if (row := first(hops.send_ns < since_ns)) is not None:
         yield f"{hops.words(row)}: {names.words[names.codes[row]]} is sent before it is broadcast"
     if (row := first(kinds.among(NAMED) & (names.codes < 0))) is not None:
         yield f"{hops.words(row)}: this application message has no name; expected a name such as 'h12:5'"
-    owners = names.mapped([nodes.index(name.partition(":")[0]) for name in names.words], -1).astype(np.int64)
+    owners = names.map([nodes.index(name.partition(":")[0]) for name in names.words], -1).astype(np.int64)
     about = nodes.indices(hosts)
     from_host, for_one = hops.sender >= nodes.stations, ~hops.is_wired & ~kinds.among(FOR_ALL)
     for wrong, what in (
@@ -84,7 +84,7 @@ def _name_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
 
 
 def _answer_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
-    kinds, hosts, sessions = (hops.table.coded(name) for name in ("kind", "host", "session"))
+    kinds, hosts, sessions = (hops.table.column(name) for name in ("kind", "host", "session"))
     about = (hosts.codes.astype(np.int64) + 1) * (len(sessions.words) + 1) + sessions.codes + 1
     from_station, arrived = hops.sender < nodes.stations, hops.is_received
     for kind, causes in CAUSES.items():
@@ -102,21 +102,21 @@ def _answer_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
 
 
 def _relay_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
-    names, kinds = (hops.table.coded(name) for name in ("message", "kind"))
+    names, kinds = (hops.table.column(name) for name in ("message", "kind"))
     keys = names.codes.astype(np.int64) * nodes.count
     got = np.flatnonzero(kinds.among(("AppHs", "App")) & hops.is_received)
     sent = np.flatnonzero(kinds.among(("AppSh", "AppOne", "App")))
     early_ns = _earliest(keys[got] + hops.receiver[got], hops.receive_ns[got], keys[sent] + hops.sender[sent])
     if (at := first(hops.send_ns[sent] < early_ns)) is not None:
-        yield _uncaused(hops, nodes, int(sent[at]))
+        yield _relay_without_cause(hops, nodes, int(sent[at]))
 
 
 def _lists(hops: Hops, *kinds: str) -> Iterator[tuple[int, list[str], list[str]]]:
     """For each row of these kinds, what its lists name, and what is recovered by it."""
-    details = hops.table.coded("detail")
-    for row in hops.table.coded("kind").rows(*kinds).tolist():
-        told = json.loads(details.words[details.codes[row]]) if details.codes[row] >= 0 else {}
-        lists = {name: list(map(str, each)) for name in LISTED if isinstance(each := told.get(name), list)}
+    details = hops.table.column("detail")
+    for row in hops.table.column("kind").rows(*kinds).tolist():
+        detail = json.loads(details.words[details.codes[row]]) if details.codes[row] >= 0 else {}
+        lists = {name: list(map(str, each)) for name in LISTED if isinstance(each := detail.get(name), list)}
         yield row, [name for each in lists.values() for name in each], lists.get("bodies", [])
 
 
@@ -136,23 +136,23 @@ def _recovery_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
         for name in bodies if hops.is_received[row] else ():
             key = int(hops.receiver[row]), name
             recovered[key] = min(recovered.get(key, NEVER), int(hops.receive_ns[row]))
-    sent = hops.table.coded("kind").rows("AppCo")
-    columns = (hops.sender[sent].tolist(), hops.table.picked("message", sent), hops.send_ns[sent].tolist())
+    sent = hops.table.column("kind").rows("AppCo")
+    columns = (hops.sender[sent].tolist(), hops.table.pick("message", sent), hops.send_ns[sent].tolist())
     for row, station, name, sent_ns in zip(sent.tolist(), *columns, strict=True):
         if sent_ns < recovered.get((station, name), NEVER):
-            yield _uncaused(hops, nodes, row)
+            yield _relay_without_cause(hops, nodes, row)
 
 
 def _number_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
     """Stations acknowledge no more than there is."""
-    rows, times = events.coded("event").rows("broadcast"), events.numbers("time_ns")
-    senders = nodes.indices(events.coded("node"))[rows]
+    rows, times = events.column("event").rows("broadcast"), events.numbers("time_ns")
+    senders = nodes.indices(events.column("node"))[rows]
     sent_ns = [times[rows[senders == nodes.stations + host]] for host in range(nodes.hosts)]
-    details, hosts = hops.table.coded("detail"), nodes.indices(hops.table.coded("host"))
-    for row in hops.table.coded("kind").rows("AckC", "InitAck").tolist():
-        told = json.loads(details.words[details.codes[row]]).get("seq_h") if details.codes[row] >= 0 else {}
-        told = told if isinstance(told, dict) else {str(hosts[row] - nodes.stations): told}
-        for host, number in told.items():
+    details, hosts = hops.table.column("detail"), nodes.indices(hops.table.column("host"))
+    for row in hops.table.column("kind").rows("AckC", "InitAck").tolist():
+        seq_h = json.loads(details.words[details.codes[row]]).get("seq_h") if details.codes[row] >= 0 else {}
+        seq_h = seq_h if isinstance(seq_h, dict) else {str(hosts[row] - nodes.stations): seq_h}
+        for host, number in seq_h.items():
             of = nodes.index(f"h{host}") - nodes.stations
             most = np.searchsorted(sent_ns[of], hops.send_ns[row], "right") if of >= 0 else -1
             if type(number) is not int or number > most:
@@ -163,8 +163,8 @@ def _number_problems(events: Table, hops: Hops, nodes: Nodes) -> Iterator[str]:
 
 def _join_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
     """A join is confirmed when every other station has answered that nothing of the host is left there."""
-    kinds = hops.table.coded("kind")
-    about = [hops.table.coded(name).codes for name in ("host", "session")]
+    kinds = hops.table.column("kind")
+    about = [hops.table.column(name).codes for name in ("host", "session")]
     counts: dict[tuple[int, ...], list[int]] = {}
     joined = {(int(about[0][row]), int(about[1][row])) for row in kinds.rows("Join").tolist()}
     for row in kinds.rows("Nothing").tolist():
@@ -178,15 +178,15 @@ def _join_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
             yield f"{hops.words(row)}: it confirms a join before all other stations have answered"
 
 
-def _earliest(keys: np.ndarray, times_ns: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _earliest(keys: np.ndarray, times_ns: np.ndarray, wanted_keys: np.ndarray) -> np.ndarray:
     """When each wanted key has its first time; NEVER: it has none."""
     order = np.lexsort((times_ns, keys))
     unique, begins = np.unique(keys[order], return_index=True)
-    at = np.searchsorted(unique, wanted)
-    found = np.append(unique, -1)[at] == wanted
-    return np.where(found, np.append(times_ns[order][begins], NEVER)[np.where(found, at, -1)], NEVER)
+    at = np.searchsorted(unique, wanted_keys)
+    has_time = np.append(unique, -1)[at] == wanted_keys
+    return np.where(has_time, np.append(times_ns[order][begins], NEVER)[np.where(has_time, at, -1)], NEVER)
 
 
-def _uncaused(hops: Hops, nodes: Nodes, row: int) -> str:
+def _relay_without_cause(hops: Hops, nodes: Nodes, row: int) -> str:
     name, station = hops.table["message"][row], nodes.name(int(hops.sender[row]))
     return f"{hops.words(row)}: {name} is relayed, but {station} had not received it"

@@ -43,7 +43,7 @@ DATA = ("TcpData",)
 MARGIN_NS = 1000  # silences are recorded as decimal fractions
 
 
-class Heard:
+class Receptions:
     """What nodes received over the radio, by sender, receiver and time."""
 
     def __init__(
@@ -66,16 +66,16 @@ class Heard:
         self._rows = dict(zip(links.tolist(), spans, strict=True))
         self._nodes, self.delay_ns = nodes, delay_ns
 
-    def handed_up(self, sender: int, receiver: int) -> tuple[np.ndarray, np.ndarray]:
+    def between(self, sender: int, receiver: int) -> tuple[np.ndarray, np.ndarray]:
         """The times of what was for this receiver, and whether it may have been received before."""
         begin, end = self._rows.get(sender * self._nodes.count + receiver, (0, 0))
         own = self._addressed[begin:end]
         return self._at_ns[begin:end][own], self._twice[begin:end][own]
 
 
-def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Heard:
+def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Receptions:
     """By the rows of frames; of some `kinds`, or of all."""
-    chosen = pairs.table.coded("kind").among(kinds) if kinds else ~pairs.is_ack
+    chosen = pairs.table.column("kind").among(kinds) if kinds else ~pairs.is_ack
     rows = np.flatnonzero((pairs.outcome == RECEIVED) & chosen)
     lasts_ns, sizes = (pairs.end_ns - pairs.start_ns)[rows], pairs.size_bytes[rows]
     twice = np.zeros(len(rows), bool)
@@ -84,25 +84,25 @@ def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air, kinds: tuple[str, ...]
         unicast_ns = np.array([air.unicast.of(size) for size in each.tolist()], np.int64)
         twice = lasts_ns == unicast_ns[which]
     columns = (pairs.sender[rows], pairs.receiver[rows], pairs.end_ns[rows], pairs.addressed[rows])
-    return Heard(*columns, twice, nodes, pairs.delay_ns)
+    return Receptions(*columns, twice, nodes, pairs.delay_ns)
 
 
-def heard_in_messages(hops: Hops, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Heard:
+def heard_in_messages(hops: Hops, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Receptions:
     """By the rows of messages: those that were for the receiver, and broadcasts; of some `kinds`, or of all."""
     chosen = hops.is_received & ~hops.is_wired
-    rows = np.flatnonzero(chosen & hops.table.coded("kind").among(kinds) if kinds else chosen)
+    rows = np.flatnonzero(chosen & hops.table.column("kind").among(kinds) if kinds else chosen)
     twice = np.full(len(rows), air.repeats and not air.acts_on_frames)
     columns = (hops.sender[rows], hops.receiver[rows], hops.receive_ns[rows], np.ones(len(rows), bool))
-    return Heard(*columns, twice, nodes, air.delay_ns)
+    return Receptions(*columns, twice, nodes, air.delay_ns)
 
 
-def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str | None:
+def acts_problem(events: Table, event: str, receptions: Receptions, nodes: Nodes) -> str | None:
     """The first event of this kind at a host for which it had received nothing."""
-    rows = events.coded("event").rows(event)
+    rows = events.column("event").rows(event)
     if not len(rows):
         return None
-    host = nodes.indices(events.coded("node"))[rows]
-    station = nodes.indices(events.coded("station"))[rows]
+    host = nodes.indices(events.column("node"))[rows]
+    station = nodes.indices(events.column("station"))[rows]
     at_ns = events.numbers("time_ns")[rows]
     link = station * nodes.count + host
     wrong: list[int] = []
@@ -111,9 +111,9 @@ def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str |
     ends = [*begins.tolist()[1:], len(order)]
     for begin, end in zip(begins.tolist(), ends, strict=True):
         own = order[begin:end]
-        times = heard.handed_up(int(station[own[0]]), int(host[own[0]]))[0]
-        last = np.append(times, NO_NS - heard.delay_ns)[np.searchsorted(times, at_ns[own], "right") - 1]
-        if (at := first(last < at_ns[own] - heard.delay_ns)) is not None:
+        times = receptions.between(int(station[own[0]]), int(host[own[0]]))[0]
+        last = np.append(times, NO_NS - receptions.delay_ns)[np.searchsorted(times, at_ns[own], "right") - 1]
+        if (at := first(last < at_ns[own] - receptions.delay_ns)) is not None:
             wrong.append(int(rows[own[at]]))
     if not wrong:
         return None
@@ -123,13 +123,13 @@ def acts_problem(events: Table, event: str, heard: Heard, nodes: Nodes) -> str |
     return f"{_event(events, row)}: {what}, but receives no {kinds} from {of} at that time"
 
 
-def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
+def segments_problem(events: Table, receptions: Receptions, nodes: Nodes) -> str | None:
     """Over TCP, the first event at a host for which no station had just sent it data.
 
     A host delivers its own messages at once. If it turns back before it has left, its handoff ends when it begins.
     """
-    rows = events.coded("event").rows("handoff_start", "join", "handoff_end", "gap", "deliver")
-    columns = (events.picked(name, rows) for name in ("event", "node", "time_ns", "message"))
+    rows = events.column("event").rows("handoff_start", "join", "handoff_end", "gap", "deliver")
+    columns = (events.pick(name, rows) for name in ("event", "node", "time_ns", "message"))
     times: dict[str, np.ndarray] = {}
     begun_ns: dict[str, int] = {}
     for row, (event, node, now_ns, message) in zip(rows.tolist(), zip(*columns, strict=True), strict=True):
@@ -140,23 +140,23 @@ def segments_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
         if event == "deliver" and message.startswith(f"{node}:"):
             continue
         if node not in times:
-            heard_ns = [heard.handed_up(station, nodes.index(node))[0] for station in range(nodes.stations)]
+            heard_ns = [receptions.between(station, nodes.index(node))[0] for station in range(nodes.stations)]
             times[node] = np.sort(np.concatenate(heard_ns))
         last = int(np.searchsorted(times[node], now_ns, "right")) - 1
-        if last < 0 or times[node][last] < now_ns - heard.delay_ns:
+        if last < 0 or times[node][last] < now_ns - receptions.delay_ns:
             return f"{_event(events, row)}: {node} has the event {event}, but receives no {DATA[0]} at that time"
     return None
 
 
-def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
+def unheard_problem(events: Table, receptions: Receptions, nodes: Nodes) -> str | None:
     """The first message, or end of a handoff, of a host that no station had received anything of."""
-    message, sent = events.coded("message"), events.coded("event").rows("broadcast")
-    delivered = events.coded("event").rows("deliver")
+    message, sent = events.column("message"), events.column("event").rows("broadcast")
+    delivered = events.column("event").rows("deliver")
     at_ns, first_ns = events.numbers("time_ns"), np.full(len(message.words) + 1, NEVER)
     np.minimum.at(first_ns, message.codes[delivered], at_ns[delivered])
-    senders = nodes.indices(events.coded("node"))[sent]
+    senders = nodes.indices(events.column("node"))[sent]
     for host in np.unique(senders).tolist():
-        times = np.sort(np.concatenate([heard.handed_up(host, station)[0] for station in range(nodes.stations)]))
+        times = np.sort(np.concatenate([receptions.between(host, station)[0] for station in range(nodes.stations)]))
         own = sent[senders == host]
         due_ns = first_ns[message.codes[own]]
         reached_ns = np.append(times, NEVER)[np.searchsorted(times, at_ns[own])]
@@ -165,13 +165,13 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
             what = f"{events['node'][row]} broadcasts {events['message'][row]}"
             return f"{_event(events, row)}: {what}, which is delivered before any station hears from this host again"
     begun_ns: dict[str, int] = {}
-    rows = events.coded("event").rows("handoff_start", "handoff_end")
-    columns = (events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
+    rows = events.column("event").rows("handoff_start", "handoff_end")
+    columns = (events.pick(name, rows) for name in ("event", "node", "station", "time_ns"))
     for row, (event, node, station, now_ns) in zip(rows.tolist(), zip(*columns, strict=True), strict=True):
         if event == "handoff_start":
             begun_ns[node] = now_ns
         elif node in begun_ns:
-            times = heard.handed_up(nodes.index(node), nodes.index(station))[0]
+            times = receptions.between(nodes.index(node), nodes.index(station))[0]
             if np.searchsorted(times, begun_ns[node]) == np.searchsorted(times, now_ns, "right"):
                 return (
                     f"{_event(events, row)}: {node} ends a handoff with {station}, which received nothing from"
@@ -182,22 +182,22 @@ def unheard_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
 
 def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:
     """The first message of another host that is delivered where no message with its name was received."""
-    rows = events.coded("event").rows("deliver")
-    names, known = events.coded("message"), hops.table.coded("message")
+    rows = events.column("event").rows("deliver")
+    names, known = events.column("message"), hops.table.column("message")
     codes = {name: code for code, name in enumerate(known.words)}
-    of_known = names.mapped([codes.get(name, -2) for name in names.words], -2)[rows]
-    host = nodes.indices(events.coded("node"))[rows]
+    of_known = names.map([codes.get(name, -2) for name in names.words], -2)[rows]
+    host = nodes.indices(events.column("node"))[rows]
     got = np.flatnonzero(hops.is_received & ~hops.is_wired & (known.codes >= 0))
     width = len(known.words) + 3
     keys = hops.receiver[got] * width + known.codes[got]
     order = np.lexsort((hops.receive_ns[got], keys))
     unique, begins = np.unique(keys[order], return_index=True)
     earliest_ns = hops.receive_ns[got][order][begins]
-    wanted = host * width + of_known
-    at = np.searchsorted(unique, wanted)
+    delivered_keys = host * width + of_known
+    at = np.searchsorted(unique, delivered_keys)
     inside = np.minimum(at, max(len(unique) - 1, 0))
     if len(unique):
-        is_there = (at < len(unique)) & (unique[inside] == wanted) & (of_known >= 0)
+        is_there = (at < len(unique)) & (unique[inside] == delivered_keys) & (of_known >= 0)
         is_there &= earliest_ns[inside] <= events.numbers("time_ns")[rows]
     else:
         is_there = np.zeros(len(rows), bool)
@@ -208,16 +208,16 @@ def carried_problem(events: Table, hops: Hops, nodes: Nodes) -> str | None:
     return f"{_event(events, row)}: {node} delivers {message}, but has received no message that carries it"
 
 
-def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
+def expire_problem(events: Table, receptions: Receptions, nodes: Nodes) -> str | None:
     """The first station that gives up on a host after a silence that differs from that in the rows."""
-    rows = events.coded("event").rows("expire")
-    columns = (events.picked(name, rows) for name in ("time_ns", "node", "detail"))
+    rows = events.column("event").rows("expire")
+    columns = (events.pick(name, rows) for name in ("time_ns", "node", "detail"))
     for row, now_ns, station, detail in zip(rows.tolist(), *columns, strict=True):
         expiry = _expiry(detail)
         if expiry is None:
             continue  # its form is looked at elsewhere
-        at_ns, twice = heard.handed_up(nodes.index(expiry.host), nodes.index(station))
-        spans = _silences(at_ns, twice, now_ns, heard.delay_ns)
+        at_ns, twice = receptions.between(nodes.index(expiry.host), nodes.index(station))
+        spans = _silences(at_ns, twice, now_ns, receptions.delay_ns)
         if not any(least - MARGIN_NS <= expiry.silent_ns <= most + MARGIN_NS for least, most in spans):
             return (
                 f"{_event(events, row)}: {station} gives up on {expiry.host} after {expiry.silent_ns / SECOND:.6f} s of"
@@ -228,8 +228,8 @@ def expire_problem(events: Table, heard: Heard, nodes: Nodes) -> str | None:
 
 def expiries(events: Table, nodes: Nodes) -> Iterator[tuple[int, int, int]]:
     """Yield when which station gave up which host."""
-    rows = events.coded("event").rows("expire")
-    columns = (events.picked(name, rows) for name in ("time_ns", "node", "detail"))
+    rows = events.column("event").rows("expire")
+    columns = (events.pick(name, rows) for name in ("time_ns", "node", "detail"))
     for now_ns, station, detail in zip(*columns, strict=True):
         if (expiry := _expiry(detail)) is not None:
             yield now_ns, nodes.index(station), nodes.index(expiry.host)
@@ -242,8 +242,8 @@ class Expiry(NamedTuple):
 
 def _expiry(detail: str | None) -> Expiry | None:
     try:
-        told = json.loads(detail or "")
-        return Expiry(str(told["host"]), round(told["silent_s"] * SECOND))
+        content = json.loads(detail or "")
+        return Expiry(str(content["host"]), round(content["silent_s"] * SECOND))
     except (ValueError, KeyError, TypeError, OverflowError):
         return None
 

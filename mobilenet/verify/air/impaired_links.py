@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected, Impairment
+from mobilenet.expected.expectations import Expectations, Impairment
 
 Cuts = list[tuple[int, int, bool]]  # since, until, and whether the link loses what is sent meanwhile
 
@@ -32,7 +32,7 @@ class OnLink(NamedTuple):
     takes_ns: int  # of the wire's time
 
 
-def impaired_ends(expected: Expected) -> set[tuple[str, str]]:
+def impaired_ends(expected: Expectations) -> set[tuple[str, str]]:
     """The links that were ever impaired."""
     return {(one.node, one.other) for one in expected.impairments if one.other is not None}
 
@@ -40,7 +40,7 @@ def impaired_ends(expected: Expected) -> set[tuple[str, str]]:
 class ImpairedLink:
     """One link, in either direction."""
 
-    def __init__(self, expected: Expected, ends: tuple[str, str], cuts: Cuts) -> None:
+    def __init__(self, expected: Expectations, ends: tuple[str, str], cuts: Cuts) -> None:
         assert expected.air is not None
         self._changes: list[Impairment] = [one for one in expected.impairments if (one.node, one.other) == ends]
         self._times_ns = [one.at_ns for one in self._changes]

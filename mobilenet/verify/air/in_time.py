@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Air, Expected
+from mobilenet.expected.expectations import Air, Expectations
 from mobilenet.verify.air.messages import Hops
 from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outages import DOWN
@@ -35,7 +35,7 @@ AT_ONCE_NS = 500  # with a longer propagation delay an acknowledgement may be ha
 OUTSTANDING = 2  # attempts of a node that are not followed by an acknowledgement or a retry yet
 
 
-class Counted(NamedTuple):
+class Addend(NamedTuple):
     """What rows add to a total."""
 
     table: str
@@ -47,18 +47,20 @@ class Counted(NamedTuple):
 
 
 def frames_in_time_problem(
-    pairs: Pairs, nodes: Nodes, totals: Totals, counters: dict[str, Any], expected: Expected
+    pairs: Pairs, nodes: Nodes, totals: Totals, counters: dict[str, Any], expected: Expectations
 ) -> str | None:
     """The first total that frames contradict."""
     assert expected.air is not None
     heads = pairs.first
     data = heads[~pairs.is_ack[heads]]
-    sent = _Sent("frames", pairs.table.coded("kind"), data, pairs.sender[data] < nodes.stations, counters, expected)
+    sent = _SentFrames(
+        "frames", pairs.table.column("kind"), data, pairs.sender[data] < nodes.stations, counters, expected
+    )
     since_ns, until_ns = pairs.end_ns[heads], pairs.end_ns[heads] + pairs.delay_ns
     size_bytes = pairs.size_bytes[heads]
     each = [
-        Counted("frames", "radio_bytes", since_ns, until_ns, size_bytes, counters["radio"]["bytes"]),
-        *sent.counted(pairs.end_ns[data], pairs.end_ns[data] + pairs.delay_ns),
+        Addend("frames", "radio_bytes", since_ns, until_ns, size_bytes, counters["radio"]["bytes"]),
+        *sent.counts(pairs.end_ns[data], pairs.end_ns[data] + pairs.delay_ns),
     ]
     problem = next((problem for one in each for problem in _problems(one, totals)), None)
     if problem is None and expected.air.only_segments and expected.air.ack is not None:
@@ -67,7 +69,7 @@ def frames_in_time_problem(
 
 
 def messages_in_time_problem(
-    hops: Hops, nodes: Nodes, totals: Totals, counters: dict[str, Any], expected: Expected, alone: bool
+    hops: Hops, nodes: Nodes, totals: Totals, counters: dict[str, Any], expected: Expectations, alone: bool
 ) -> str | None:
     """The first total that messages contradict; `alone`: frames are not recorded."""
     assert expected.air is not None
@@ -75,8 +77,8 @@ def messages_in_time_problem(
     at_ns = hops.send_ns[wired]
     size_bytes = hops.size_bytes[wired] + (expected.wired_header_bytes or 0)
     each = [
-        Counted("messages", "wired_messages", at_ns, at_ns, np.ones(len(wired)), counters["wired"]["sent"]),
-        Counted("messages", "wired_bytes", at_ns, at_ns, size_bytes, counters["wired"]["bytes"]),
+        Addend("messages", "wired_messages", at_ns, at_ns, np.ones(len(wired)), counters["wired"]["sent"]),
+        Addend("messages", "wired_bytes", at_ns, at_ns, size_bytes, counters["wired"]["bytes"]),
     ]
     radio = np.flatnonzero(~hops.is_wired)
     begins = np.ones(len(radio), bool)  # rows of one frame are together
@@ -85,13 +87,13 @@ def messages_in_time_problem(
     since_ns, until_ns = _ends(hops, heads, expected.air)
     if alone:
         from_station = hops.sender[heads] < nodes.stations
-        sent = _Sent("messages", hops.table.coded("kind"), heads, from_station, counters, expected)
-        each += sent.counted(since_ns, until_ns)
+        sent = _SentFrames("messages", hops.table.column("kind"), heads, from_station, counters, expected)
+        each += sent.counts(since_ns, until_ns)
     if expected.air.only_segments:
-        details = hops.table.coded("detail")
-        payload = details.mapped([_payload(word) for word in details.words], 0)[heads]
-        told = _told_payload(counters)
-        each.append(Counted("messages", "radio_payload_bytes", since_ns, until_ns, payload, told))
+        details = hops.table.column("detail")
+        payload = details.map([_payload(word) for word in details.words], 0)[heads]
+        total_bytes = _payload_in_counters(counters)
+        each.append(Addend("messages", "radio_payload_bytes", since_ns, until_ns, payload, total_bytes))
     return next((problem for one in each for problem in _problems(one, totals)), None)
 
 
@@ -105,16 +107,16 @@ def _ends(hops: Hops, heads: np.ndarray, air: Air) -> tuple[np.ndarray, np.ndarr
 
 
 def _payload(detail: str) -> float:
-    told = json.loads(detail).get("payload_bytes", 0)
-    return float(told) if type(told) is int and abs(told) < 1 << 40 else 0.0
+    payload_bytes = json.loads(detail).get("payload_bytes", 0)
+    return float(payload_bytes) if type(payload_bytes) is int and abs(payload_bytes) < 1 << 40 else 0.0
 
 
-def _told_payload(counters: dict[str, Any]) -> float:
+def _payload_in_counters(counters: dict[str, Any]) -> float:
     kinds = counters["by_message_type"]
     return float(sum(kind["bytes"] - kind["control_bytes"] for side in SIDES for kind in kinds[side].values()))
 
 
-class _Sent:
+class _SentFrames:
     """Frames of messages: the first row of each."""
 
     def __init__(
@@ -124,16 +126,16 @@ class _Sent:
         heads: np.ndarray,
         from_station: np.ndarray,
         counters: dict[str, Any],
-        expected: Expected,
+        expected: Expectations,
     ) -> None:
         self._table, self._counters, self._expected = table, counters, expected
         self._words, self._codes, self._from_station = kinds.words, kinds.codes[heads], from_station
 
-    def counted(self, since_ns: np.ndarray, until_ns: np.ndarray) -> Iterator[Counted]:
+    def counts(self, since_ns: np.ndarray, until_ns: np.ndarray) -> Iterator[Addend]:
         """How many, those that only acknowledge, and payload, as far as kinds of messages determine it."""
         kinds, assumed = self._counters["by_message_type"], self._expected
         known = assumed.radio.kinds if assumed.radio is not None else None
-        count = {side: {name: float(told["count"]) for name, told in kinds[side].items()} for side in SIDES}
+        count = {side: {name: float(tally["count"]) for name, tally in kinds[side].items()} for side in SIDES}
         every = {side: dict.fromkeys(count[side], 1.0) for side in SIDES}
         by_name = {"radio_frames": every}
         if known is not None:
@@ -157,13 +159,13 @@ class _Sent:
                 own = self._from_station == is_station
                 weights[own] = of[self._codes[own]]
             if quantity == "radio_payload_bytes":
-                total = _told_payload(self._counters)
+                total = _payload_in_counters(self._counters)
             else:  # a class that is not known may only acknowledge
                 total = sum(count[side][name] * values[side].get(name, 1.0) for side in SIDES for name in count[side])
-            yield Counted(self._table, quantity, since_ns, until_ns, weights, total)
+            yield Addend(self._table, quantity, since_ns, until_ns, weights, total)
 
 
-def _problems(counted: Counted, totals: Totals) -> Iterator[str]:
+def _problems(counted: Addend, totals: Totals) -> Iterator[str]:
     at_ns, values = totals.of(counted.quantity)
     if not len(at_ns):
         return
@@ -182,8 +184,8 @@ def _problems(counted: Counted, totals: Totals) -> Iterator[str]:
 def _sums_at(times_ns: np.ndarray, weights: np.ndarray, at_ns: np.ndarray, side: Any) -> np.ndarray:
     order = np.argsort(times_ns, kind="stable")
     sums = np.append(0.0, np.cumsum(weights[order], dtype=float))
-    found: np.ndarray = sums[np.searchsorted(times_ns[order], at_ns, side)]
-    return found
+    totals: np.ndarray = sums[np.searchsorted(times_ns[order], at_ns, side)]
+    return totals
 
 
 def _retries_problem(pairs: Pairs, nodes: Nodes, totals: Totals, counters: dict[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mobilenet.expected.expectations import Air, Expected
+from mobilenet.expected.expectations import Air, Expectations
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import COLLISION
@@ -29,7 +29,9 @@ from mobilenet.verify.air.possible_outcomes import Unseen
 ROUNDING_DB = 0.03  # powers and sums of them are whole hundredths
 
 
-def interference_problem(links: Table, pairs: Pairs, nodes: Nodes, unseen: Unseen, expected: Expected) -> str | None:
+def interference_problem(
+    links: Table, pairs: Pairs, nodes: Nodes, unseen: Unseen, expected: Expectations
+) -> str | None:
     """The first SINR that other frames contradict."""
     air, radio, hosts = expected.air, expected.radio, expected.hosts
     assert air is not None and hosts is not None
@@ -61,8 +63,8 @@ def _is_noisy(pairs: Pairs, air: Air) -> np.ndarray:
     for airtime in (air.broadcast, air.unicast):
         lasts_ns = np.array([airtime.of(size) for size in sizes.tolist()], np.int64)[which]
         fits[int(airtime.header_bits > 0)] |= pairs.end_ns - pairs.start_ns == lasts_ns
-    found: np.ndarray = fits[0] & ~fits[1] & ~pairs.is_ack
-    return found
+    is_noisy: np.ndarray = fits[0] & ~fits[1] & ~pairs.is_ack
+    return is_noisy
 
 
 def _sum_problems(
@@ -119,5 +121,5 @@ def _mw(dbm: np.ndarray | float) -> np.ndarray:
 
 
 def _dbm(mw: np.ndarray) -> np.ndarray:
-    found: np.ndarray = 10 * np.log10(mw)
-    return found
+    dbm: np.ndarray = 10 * np.log10(mw)
+    return dbm

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mobilenet.expected.expectations import Air, Expected
+from mobilenet.expected.expectations import Air, Expectations
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.acknowledged import acknowledged_problem
 from mobilenet.verify.air.arrivals import arrivals_of, arrivals_problem
@@ -25,7 +25,7 @@ from mobilenet.verify.air.handovers import handovers_problem
 from mobilenet.verify.air.heard import (
     ACTS,
     DATA,
-    Heard,
+    Receptions,
     acts_problem,
     carried_problem,
     expire_problem,
@@ -54,7 +54,7 @@ from mobilenet.verify.air.same import same_problem
 from mobilenet.verify.air.segment_lists import segment_lists_problem
 from mobilenet.verify.air.segments import tcp_segments_problem
 from mobilenet.verify.air.session_claims import session_claims_problem
-from mobilenet.verify.air.tallies import Hidden, Totals, tallies_problem
+from mobilenet.verify.air.tallies import Totals, UnrecordedFrames, tallies_problem
 from mobilenet.verify.air.unframed import unframed_counts_problem, unframed_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
 from mobilenet.verify.basis.evidence import Evidence
@@ -81,9 +81,9 @@ def air_problem(run: Evidence) -> Problem | None:
 
 def _presence_problem(tables: Mapping[str, Table], air: Air) -> str | None:
     has_links = air.frames and air.by_power
-    for name, wanted in (("frames", air.frames), ("links", has_links), ("messages", air.messages)):
-        if (name in tables) != wanted:
-            if wanted:
+    for name, is_required in (("frames", air.frames), ("links", has_links), ("messages", air.messages)):
+        if (name in tables) != is_required:
+            if is_required:
                 return f"{name}: the table is missing, although the scenario asks for it"
             return f"{name}: the table is present, although the scenario does not ask for it"
     return None
@@ -92,7 +92,9 @@ def _presence_problem(tables: Mapping[str, Table], air: Air) -> str | None:
 class _Run:
     """One run whose frames or messages are recorded."""
 
-    def __init__(self, run: Evidence, tables: Mapping[str, Table], expected: Expected, air: Air, nodes: Nodes) -> None:
+    def __init__(
+        self, run: Evidence, tables: Mapping[str, Table], expected: Expectations, air: Air, nodes: Nodes
+    ) -> None:
         self._tables = {name: tables[name] for name in TABLES if name in tables}
         self._lines = tables["lines"] if "lines" in tables and tables["lines"]["node"] else None
         self._events, self._samples, self._positions = run.events, run.samples, run.positions
@@ -116,8 +118,8 @@ class _Run:
             return "conservation", problem
         whereabouts = Whereabouts(self._positions, self._expected, nodes)
         bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
-        outages, hidden = Outages(self._events, nodes), Hidden(pairs, totals, self._counters)
-        broadcasts = len(self._events.coded("event").rows("broadcast"))
+        outages, hidden = Outages(self._events, nodes), UnrecordedFrames(pairs, totals, self._counters)
+        broadcasts = len(self._events.column("event").rows("broadcast"))
         unseen = unseen_in(pairs, nodes, hidden, self._expected, broadcasts, self._end_ns)
         problem = range_problem(pairs, nodes, whereabouts, air, bounds_m, pairs)
         problem = problem or outcomes_problem(pairs, nodes, outages, unseen, self._expected)
@@ -176,21 +178,21 @@ class _Run:
         """Check the events by what was received."""
         if self._pairs is None and self._hops is None:
             return None
-        heard, events, nodes = self._heard(), self._events, self._nodes
+        receptions, events, nodes = self._receptions(), self._events, self._nodes
         if self._lines is not None and self._hops is not None:
             untold = programs_problem(self._lines, self._hops, nodes, self._expected, self._pairs)
             if untold is not None:
                 return "record", untold
         if (problem := retries_problem(events, self._pairs, nodes, self._air, self._counters)) is not None:
             return "conservation", problem
-        if (problem := expire_problem(events, heard, nodes)) is not None:
+        if (problem := expire_problem(events, receptions, nodes)) is not None:
             return "gaps", problem
         if self._air.only_segments:
-            problem = segments_problem(events, self._heard(DATA), nodes)
+            problem = segments_problem(events, self._receptions(DATA), nodes)
         if not self._air.acts_on_frames:
             return None if problem is None else ("record", problem)
-        acts = (acts_problem(events, event, self._heard(kinds), nodes) for event, kinds in ACTS.items())
-        problem = next(filter(None, acts), None) or unheard_problem(events, heard, nodes)
+        acts = (acts_problem(events, event, self._receptions(kinds), nodes) for event, kinds in ACTS.items())
+        problem = next(filter(None, acts), None) or unheard_problem(events, receptions, nodes)
         if problem is None and self._hops is not None:
             problem = carried_problem(events, self._hops, nodes)
         if problem is None and self._hops is not None and self._expected.conduct is not None:
@@ -220,7 +222,7 @@ class _Run:
             problem = arrivals_problem(events, samples, hops, nodes, sessions, arrivals, delay_ns)
         return None if problem is None else ("record", problem)
 
-    def _heard(self, kinds: tuple[str, ...] = ()) -> Heard:
+    def _receptions(self, kinds: tuple[str, ...] = ()) -> Receptions:
         if self._pairs is not None:
             return heard_in_frames(self._pairs, self._nodes, self._air, kinds)
         assert self._hops is not None

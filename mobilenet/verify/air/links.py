@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mobilenet.expected.expectations import STRENGTH_STEP_M, Air, Expected
+from mobilenet.expected.expectations import STRENGTH_STEP_M, Air, Expectations
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import BIT_ERRORS, COLLISION, RANDOM, RECEIVED
@@ -33,7 +33,7 @@ UNLOOKED_DBM = 60.0  # so strong that no SINR is worked out
 
 
 def links_problem(
-    links: Table, pairs: Pairs, nodes: Nodes, expected: Expected, bounds_m: Bounds, unseen: Unseen
+    links: Table, pairs: Pairs, nodes: Nodes, expected: Expectations, bounds_m: Bounds, unseen: Unseen
 ) -> str | None:
     """Return the first impossible row; `bounds_m`: the least and the greatest distance of each row."""
     air = expected.air
@@ -53,8 +53,8 @@ def _pairs_problem(links: Table, pairs: Pairs, nodes: Nodes) -> str | None:
     if links.rows != len(pairs.start_ns):
         return f"links has {links.rows} rows, but frames has {len(pairs.start_ns)}"
     same = links.numbers("start_ns") == pairs.start_ns
-    same &= nodes.indices(links.coded("sender")) == pairs.sender
-    same &= nodes.indices(links.coded("receiver")) == pairs.receiver
+    same &= nodes.indices(links.column("sender")) == pairs.sender
+    same &= nodes.indices(links.column("receiver")) == pairs.receiver
     if (row := first(~same)) is not None:
         return f"{_words(links, row)}: expected the pair in the same row of frames, {pairs.words(row)}"
     return None
@@ -73,25 +73,27 @@ def _power_problems(links: Table, pairs: Pairs, nodes: Nodes, air: Air, bounds_m
             table = np.array([*strength.least_dbm, -np.inf])
             farthest = np.ceil(np.minimum(bounds_m[1][rows] / STRENGTH_STEP_M, len(table))) + 1
             least[rows] = table[np.minimum(farthest, len(table) - 1).astype(np.int64)]
-    told = links["power_dbm"]
+    powers_dbm = links["power_dbm"]
     if (row := first(np.abs(power * 100 - np.round(power * 100)) > 1e-6)) is not None:
-        yield f"{_words(links, row)}: {told[row]!r} dBm, expected a multiple of 0.01 dBm"
+        yield f"{_words(links, row)}: {powers_dbm[row]!r} dBm, expected a multiple of 0.01 dBm"
     if (row := first(~(power <= most + ROUNDING_DB))) is not None:
         yield (
-            f"{_words(links, row)}: {told[row]:g} dBm, expected at most {most[row]:.2f} dBm at a distance of at least"
+            f"{_words(links, row)}: {powers_dbm[row]:g} dBm, expected at most {most[row]:.2f} dBm at"
+            " a distance of at least"
             f" {bounds_m[0][row]:.1f} m"
         )
     if (row := first(power < air.detected_dbm - ROUNDING_DB)) is not None:
         expected = f"expected at least {air.detected_dbm:.2f} dBm, at which a preamble is detected"
-        yield f"{_words(links, row)}: {told[row]:g} dBm, {expected}"
+        yield f"{_words(links, row)}: {powers_dbm[row]:g} dBm, {expected}"
     if (row := first(power < least - ROUNDING_DB)) is not None:
         yield (
-            f"{_words(links, row)}: {told[row]:g} dBm, expected at least {least[row]:.2f} dBm at a distance of at most"
+            f"{_words(links, row)}: {powers_dbm[row]:g} dBm, expected at least {least[row]:.2f} dBm"
+            " at a distance of at most"
             f" {bounds_m[1][row]:.1f} m"
         )
 
 
-def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes, expected: Expected, air: Air) -> Iterator[str]:
+def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes, expected: Expectations, air: Air) -> Iterator[str]:
     """Check nodes that stand still: without fading they hear each other at constant power."""
     stays = _stays(pairs, nodes, expected)
     rows = np.flatnonzero((stays[0] >= 0) & (stays[1] >= 0))
@@ -106,14 +108,14 @@ def _steady_problems(links: Table, pairs: Pairs, nodes: Nodes, expected: Expecte
         yield f"{_words(links, row)}: {power[at]:g} dBm, expected {due[at]:.2f} dBm, since {but}"
 
 
-def _stays(pairs: Pairs, nodes: Nodes, expected: Expected) -> np.ndarray:
+def _stays(pairs: Pairs, nodes: Nodes, expected: Expectations) -> np.ndarray:
     """Number the places at which senders and receivers stand still, int64 (2, rows); -1: not known.
 
     A host that does not walk is moved only by drags, and perhaps once the active part is over.
     """
     assert expected.hosts is not None
     ends = np.array([pairs.sender, pairs.receiver])
-    found = np.where(ends < nodes.stations, ends, -1)
+    place_numbers = np.where(ends < nodes.stations, ends, -1)
     places = nodes.stations
     for host, plan in enumerate(expected.hosts):
         if plan.speed_mps:
@@ -121,9 +123,9 @@ def _stays(pairs: Pairs, nodes: Nodes, expected: Expected) -> np.ndarray:
         moves_ns = np.array([*(at_ns for at_ns, *_ in plan.drags), expected.end_ns])
         its = ends == nodes.stations + host
         since, until = (np.searchsorted(moves_ns, pairs.start_ns, side) for side in ("left", "right"))
-        found = np.where(its & (since == until), places + since, found)
+        place_numbers = np.where(its & (since == until), places + since, place_numbers)
         places += len(moves_ns) + 1
-    return found
+    return place_numbers
 
 
 def _sinr_problems(links: Table, pairs: Pairs, air: Air, unseen: Unseen) -> Iterator[str]:

@@ -36,10 +36,10 @@ def listed_problem(
     """Return the first length that differs; `has_all_wires`: each message on the wires has its row; `is_repeated`: the
     MAC may send a message again, which has no sample of its own.
     """
-    node, details = nodes.indices(samples.coded("node")), hops.table.coded("detail")
+    node, details = nodes.indices(samples.column("node")), hops.table.column("detail")
     for quantity, (kind, name) in RADIO.items():
-        rows = samples.coded("quantity").rows(quantity)
-        sent = hops.table.coded("kind").rows(kind)
+        rows = samples.column("quantity").rows(quantity)
+        sent = hops.table.column("kind").rows(kind)
         for station in range(nodes.stations):
             measured, own = rows[node[rows] == station], sent[hops.sender[sent] == station]
             own = own[np.diff(hops.send_ns[own], prepend=-1) != 0]  # one row of each frame
@@ -60,17 +60,17 @@ def listed_problem(
 
 def _delivered_problem(events: Table, hops: Hops) -> str | None:
     """Return the first message that names a host which delivers it later."""
-    details = hops.table.coded("detail")
+    details = hops.table.column("detail")
     names = np.array([*("delivered" in word and '"delivered": []' not in word for word in details.words), False])
-    rows = hops.table.coded("kind").rows("AppSh")
+    rows = hops.table.column("kind").rows("AppSh")
     rows = rows[names[details.codes[rows]]]
     if not len(rows):
         return None
-    wanted = set(hops.table.picked("message", rows))
-    delivered = events.coded("event").rows("deliver")
-    columns = (events.picked(name, delivered) for name in ("node", "message", "time_ns"))
-    at_ns = {(node, name): now_ns for node, name, now_ns in zip(*columns, strict=True) if name in wanted}
-    for row, name in zip(rows.tolist(), hops.table.picked("message", rows), strict=True):
+    messages = set(hops.table.pick("message", rows))
+    delivered = events.column("event").rows("deliver")
+    columns = (events.pick(name, delivered) for name in ("node", "message", "time_ns"))
+    at_ns = {(node, name): now_ns for node, name, now_ns in zip(*columns, strict=True) if name in messages}
+    for row, name in zip(rows.tolist(), hops.table.pick("message", rows), strict=True):
         for host in hops.detail_of(row).get("delivered") or ():
             if at_ns.get((f"h{host}", name), 0) > hops.send_ns[row]:
                 return (
@@ -106,10 +106,10 @@ def _order_problem(
 
 def _wired_problem(samples: Table, hops: Hops, node: np.ndarray, quantity: str, kind: str, name: str) -> str | None:
     sent: dict[tuple[int, int], list[int]] = {}
-    rows = hops.table.coded("kind").rows(kind)
+    rows = hops.table.column("kind").rows(kind)
     for row, sender, at_ns in zip(rows.tolist(), hops.sender[rows].tolist(), hops.send_ns[rows].tolist(), strict=True):
         sent.setdefault((sender, at_ns), []).append(_length(hops, row, name))
-    measured = samples.coded("quantity").rows(quantity)
+    measured = samples.column("quantity").rows(quantity)
     columns = (samples.numbers("time_ns")[measured].tolist(), samples.numbers("value")[measured].tolist())
     for sender, at_ns, value in zip(node[measured].tolist(), *columns, strict=True):
         if not any(_is(value, length) for length in sent.get((sender, at_ns), ())):

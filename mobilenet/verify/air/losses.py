@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outcomes import RANDOM, RECEIVED
 from mobilenet.verify.air.pairs import Pairs
 
 
-def loss_problems(pairs: Pairs, nodes: Nodes, expected: Expected) -> Iterator[str]:
+def loss_problems(pairs: Pairs, nodes: Nodes, expected: Expectations) -> Iterator[str]:
     """The first row of each kind that cannot be."""
     assert expected.air is not None
     share, settled = _shares(expected.air.losses, pairs.end_ns, pairs.delay_ns)
@@ -45,9 +45,9 @@ def _shares(changes: Sequence[tuple[int, float]], end_ns: np.ndarray, delay_ns: 
     return shares[begin], begin == end
 
 
-def _of_hosts(expected: Expected) -> dict[str, list[tuple[int, float]]]:
-    found: dict[str, list[tuple[int, float]]] = {}
+def _of_hosts(expected: Expectations) -> dict[str, list[tuple[int, float]]]:
+    losses: dict[str, list[tuple[int, float]]] = {}
     for one in expected.impairments:
         if one.other is None:
-            found.setdefault(one.node, [(-1, 0.0)]).append((one.at_ns, one.loss))
-    return found
+            losses.setdefault(one.node, [(-1, 0.0)]).append((one.at_ns, one.loss))
+    return losses

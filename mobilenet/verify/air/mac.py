@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Air, Expected
+from mobilenet.expected.expectations import Air, Expectations
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outages import Outages
@@ -29,7 +29,7 @@ from mobilenet.verify.air.pairs import Pairs
 
 
 def mac_problem(
-    pairs: Pairs, nodes: Nodes, outages: Outages, expected: Expected, counters: dict[str, Any], end_ns: int
+    pairs: Pairs, nodes: Nodes, outages: Outages, expected: Expectations, counters: dict[str, Any], end_ns: int
 ) -> str | None:
     """The first frame that breaks a rule; `end_ns`: of the run."""
     air = expected.air
@@ -54,7 +54,7 @@ def retries_problem(events: Table, pairs: Pairs | None, nodes: Nodes, air: Air, 
     acks = radio["mac_acks"]
     if pairs is not None:
         acks = int((pairs.is_ack & pairs.addressed & (pairs.outcome == RECEIVED)).sum())
-    crashes = len(events.coded("event").rows("crash"))
+    crashes = len(events.column("event").rows("crash"))
     least = attempts - acks - crashes - 2 * nodes.count
     failed = radio["mac_retries"] + radio.get("mac_given_up", 0)
     if failed >= least:
@@ -83,12 +83,12 @@ def _ack_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
 
 def _is_within(times_ns: np.ndarray, since_ns: np.ndarray, until_ns: np.ndarray) -> np.ndarray:
     """Whether any of these times, which ascend, is between the two, row by row."""
-    found: np.ndarray = np.searchsorted(times_ns, since_ns) < np.searchsorted(times_ns, until_ns, "right")
-    return found
+    is_within: np.ndarray = np.searchsorted(times_ns, since_ns) < np.searchsorted(times_ns, until_ns, "right")
+    return is_within
 
 
 def _unanswered_problems(
-    pairs: Pairs, nodes: Nodes, outages: Outages, expected: Expected, counters: dict[str, Any], end_ns: int
+    pairs: Pairs, nodes: Nodes, outages: Outages, expected: Expectations, counters: dict[str, Any], end_ns: int
 ) -> Iterator[str]:
     air = expected.air
     assert air is not None and air.ack is not None and expected.hosts is not None
@@ -116,11 +116,11 @@ def _unanswered_problems(
 
 
 def _spacing_problems(pairs: Pairs, nodes: Nodes, air: Air) -> Iterator[str]:
-    heard = np.flatnonzero(np.isin(pairs.outcome, (RECEIVED, RANDOM, BIT_ERRORS)))
+    receptions = np.flatnonzero(np.isin(pairs.outcome, (RECEIVED, RANDOM, BIT_ERRORS)))
     heads = pairs.first[~pairs.is_ack[pairs.first]]
     for node in np.unique(pairs.sender[heads]).tolist():
         own = heads[pairs.sender[heads] == node]
-        ends_ns = np.sort(pairs.end_ns[heard[pairs.receiver[heard] == node]])
+        ends_ns = np.sort(pairs.end_ns[receptions[pairs.receiver[receptions] == node]])
         early = _is_within(ends_ns, pairs.start_ns[own] - air.difs_ns + 1, pairs.start_ns[own] - pairs.delay_ns - 1)
         if (at := first(early)) is not None:
             yield f"{pairs.words(int(own[at]))}: {nodes.name(node)} heard another frame less than one DIFS earlier"

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Air, Expected, Kind
+from mobilenet.expected.expectations import Air, Expectations, Kind
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.impaired_links import ImpairedLink, OnLink, impaired_ends
@@ -50,28 +50,28 @@ class Hops:
         self.table = table
         self.send_ns = table.numbers("send_ns")
         self.receive_ns = table.numbers_or("receive_ns", NO_NS)
-        self.sender = nodes.indices(table.coded("sender"))
-        self.receiver = nodes.indices(table.coded("receiver"))
+        self.sender = nodes.indices(table.column("sender"))
+        self.receiver = nodes.indices(table.column("receiver"))
         self.size_bytes = table.numbers("size_bytes")
-        self.is_wired = table.coded("medium").among((WIRED,))
-        self.is_received = table.coded("fate").among(("received",))
-        self._said: dict[int, dict[str, Any]] = {-1: {}}
+        self.is_wired = table.column("medium").among((WIRED,))
+        self.is_received = table.column("fate").among(("received",))
+        self._details: dict[int, dict[str, Any]] = {-1: {}}
 
     def detail_of(self, row: int) -> dict[str, Any]:
         """The fields in the detail of a message; equal details are one object."""
-        return self.detail_by_code(int(self.table.coded("detail").codes[row]))
+        return self.detail_by_code(int(self.table.column("detail").codes[row]))
 
     def detail_by_code(self, code: int) -> dict[str, Any]:
         """The fields in the detail of this code."""
-        if code not in self._said:
-            self._said[code] = json.loads(self.table.coded("detail").words[code])
-        return self._said[code]
+        if code not in self._details:
+            self._details[code] = json.loads(self.table.column("detail").words[code])
+        return self._details[code]
 
     def words(self, row: int) -> str:
         return row_in_words("messages", self.table, row)
 
 
-def messages_problem(hops: Hops, nodes: Nodes, expected: Expected, end_ns: int) -> str | None:
+def messages_problem(hops: Hops, nodes: Nodes, expected: Expectations, end_ns: int) -> str | None:
     """The first row that cannot be; `end_ns`: of the run."""
     assert expected.air is not None
     if not hops.table.rows:
@@ -86,17 +86,17 @@ def messages_problem(hops: Hops, nodes: Nodes, expected: Expected, end_ns: int) 
     return next((problem for each in problems for problem in each), None)
 
 
-def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters: dict[str, Any]) -> str | None:
+def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expectations, counters: dict[str, Any]) -> str | None:
     """The first number that is not that of the counters, or None."""
     wired, kinds = counters["wired"], counters["by_message_type"]["wired"]
-    lost = hops.table.coded("fate").among(LOST_ON_WIRE) & hops.is_wired
-    for label, count, told in (
+    lost = hops.table.column("fate").among(LOST_ON_WIRE) & hops.is_wired
+    for label, count, total in (
         ("received over wires", int((hops.is_wired & hops.is_received).sum()), wired["delivered"]),
         ("lost on a cut or impaired link", int(lost.sum()), wired.get("lost", 0)),
     ):
-        if count != told:
-            return f"messages: {count} {label}, but counters.json counts {told}"
-    coded = hops.table.coded("kind")
+        if count != total:
+            return f"messages: {count} {label}, but counters.json counts {total}"
+    coded = hops.table.column("kind")
     codes = coded.codes[hops.is_wired]
     counts = np.bincount(codes, minlength=len(coded.words)).tolist()
     sizes = np.bincount(codes, hops.size_bytes[hops.is_wired], len(coded.words)).tolist()
@@ -111,7 +111,7 @@ def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counter
     return _radio_counts_problem(hops, nodes, expected, counters)
 
 
-def _radio_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters: dict[str, Any]) -> str | None:
+def _radio_counts_problem(hops: Hops, nodes: Nodes, expected: Expectations, counters: dict[str, Any]) -> str | None:
     """At least as many frames of each kind were sent as messages of it have a row; as many, if they are for one node.
 
     What is for one node has a row there, or is out of range.
@@ -119,17 +119,17 @@ def _radio_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters
     assert expected.air is not None
     for_one = expected.radio is not None and expected.radio.kinds is not None or expected.air.only_segments
     radio = np.flatnonzero(~hops.is_wired)
-    coded = hops.table.coded("kind")
+    coded = hops.table.column("kind")
     begins = np.ones(len(radio), bool)  # rows of one frame are together
     begins[1:] = (np.diff(hops.sender[radio]) != 0) | (np.diff(hops.send_ns[radio]) != 0)
     heads = radio[begins]
     codes = coded.codes[heads]
     for is_station, side in ((False, "host"), (True, "station")):
         own = (hops.sender[heads] < nodes.stations) == is_station
-        told = counters["by_message_type"][side]
+        tallies = counters["by_message_type"][side]
         counts = np.bincount(codes[own], minlength=len(coded.words)).tolist()
-        for name, count in {**dict.fromkeys(told, 0), **dict(zip(coded.words, counts, strict=True))}.items():
-            known = told.get(name, {"count": 0})["count"]
+        for name, count in {**dict.fromkeys(tallies, 0), **dict(zip(coded.words, counts, strict=True))}.items():
+            known = tallies.get(name, {"count": 0})["count"]
             if count > known or for_one and count < known and name not in FOR_ALL:
                 return f"messages: {count} {name} from {side}s, but counters.json counts {known}"
     return None
@@ -137,7 +137,7 @@ def _radio_counts_problem(hops: Hops, nodes: Nodes, expected: Expected, counters
 
 def _row_problems(hops: Hops, end_ns: int) -> Iterator[str]:
     table = hops.table
-    if (row := first(~hops.is_wired & ~table.coded("medium").among((RADIO,)))) is not None:
+    if (row := first(~hops.is_wired & ~table.column("medium").among((RADIO,)))) is not None:
         yield f"{hops.words(row)}: the medium is {table['medium'][row]}, expected radio or wired"
     for name, column in (("sender", hops.sender), ("receiver", hops.receiver)):
         if (row := first(column < 0)) is not None:
@@ -162,16 +162,16 @@ def _word_problems(hops: Hops, is_known: bool) -> Iterator[str]:
     """`is_known`: the protocol is; messages of a plug-in may have any field that is called host."""
     rules = {"message": _is_message, "detail": _is_object, **({"host": _is_host} if is_known else {})}
     for name, is_right in rules.items():
-        coded = hops.table.coded(name)
-        odd = coded.mapped([not is_right(word) for word in coded.words], nothing=False).astype(bool)
+        coded = hops.table.column(name)
+        odd = coded.map([not is_right(word) for word in coded.words], nothing=False).astype(bool)
         if (row := first(odd)) is not None:
             yield f"{hops.words(row)}: the {name} is {hops.table[name][row]!r}, which is not a valid value"
 
 
-def _size_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str]:
+def _size_problems(hops: Hops, nodes: Nodes, expected: Expectations) -> Iterator[str]:
     if expected.radio is None or expected.radio.kinds is None:
         return
-    kinds, details = hops.table.coded("kind"), hops.table.coded("detail")
+    kinds, details = hops.table.column("kind"), hops.table.column("detail")
     from_host = hops.sender >= nodes.stations
     sides = {"host": from_host & ~hops.is_wired, "station": ~from_host & ~hops.is_wired, "wired": hops.is_wired}
     for side, known in expected.radio.kinds.items():
@@ -179,15 +179,15 @@ def _size_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
             rows = np.flatnonzero(sides[side] & (kinds.codes == kinds.code(name)))
             codes, which = np.unique(details.codes[rows], return_inverse=True)
             texts = [details.words[code] if code >= 0 else "{}" for code in codes.tolist()]
-            fit = np.array([_told_bytes(known[name], text) for text in texts], np.int64).reshape(-1, 2)[which]
+            fit = np.array([_size_range(known[name], text) for text in texts], np.int64).reshape(-1, 2)[which]
             sizes = hops.size_bytes[rows]
             if (at := first((sizes < fit[:, 0]) | (sizes > fit[:, 1]))) is not None:
-                said = texts[which[at]] if len(texts[which[at]]) <= LONGEST else "a list of that length"
-                what = f"{sizes[at]} bytes, which is not a possible size for {name} with {said}"
+                fields = texts[which[at]] if len(texts[which[at]]) <= LONGEST else "a list of that length"
+                what = f"{sizes[at]} bytes, which is not a possible size for {name} with {fields}"
                 yield f"{hops.words(int(rows[at]))}: {what}"
 
 
-def _told_bytes(kind: Kind, text: str) -> tuple[int, int]:
+def _size_range(kind: Kind, text: str) -> tuple[int, int]:
     """The fewest and the most bytes of a message with this content; none fit impossible content."""
     detail = json.loads(text)
     try:
@@ -214,7 +214,7 @@ def _is_object(word: str) -> bool:
 
 
 def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
-    table, outcomes = hops.table, hops.table.coded("fate")
+    table, outcomes = hops.table, hops.table.column("fate")
     known = [*air.outcomes, OUT_OF_RANGE]
     if (row := first(~hops.is_wired & ~outcomes.among(known))) is not None:
         yield f"{hops.words(row)}: the fate is {table['fate'][row]}, expected one of {', '.join(known)}"
@@ -238,7 +238,7 @@ def _radio_problems(hops: Hops, nodes: Nodes, air: Air) -> Iterator[str]:
         )
 
 
-def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str]:
+def _wire_problems(hops: Hops, nodes: Nodes, expected: Expectations) -> Iterator[str]:
     air, wires = expected.air, expected.wires
     assert air is not None and wires is not None
     rows = np.flatnonzero(hops.is_wired)
@@ -251,7 +251,7 @@ def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
         allowed = [x * nodes.count + y for one, other in linked for x, y in ((one, other), (other, one))]
         if (at := first(~np.isin(pair, allowed))) is not None:
             yield f"{hops.words(int(rows[at]))}: the medium is wired, but no link connects these stations"
-    outcomes = hops.table.coded("fate")
+    outcomes = hops.table.column("fate")
     cut, lost = outcomes.among((LINK_CUT,))[rows], outcomes.among(LOST_ON_WIRE)[rows]
     impaired = np.isin(pair, [x * nodes.count + y for x, y in _impaired_pairs(nodes, expected)])
     odd = ~lost & ~hops.is_received[rows] | (lost & ~cut & ~impaired)
@@ -266,13 +266,13 @@ def _wire_problems(hops: Hops, nodes: Nodes, expected: Expected) -> Iterator[str
         yield f"{hops.words(int(rows[~lost][at]))}: the row is out of order; rows are sorted by arrival"
 
 
-def _impaired_pairs(nodes: Nodes, expected: Expected) -> Iterator[tuple[int, int]]:
+def _impaired_pairs(nodes: Nodes, expected: Expectations) -> Iterator[tuple[int, int]]:
     for one, other in impaired_ends(expected):
         a, b = nodes.index(one), nodes.index(other)
         yield from ((a, b), (b, a))
 
 
-def _impaired_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
+def _impaired_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expectations) -> Iterator[str]:
     assert expected.air is not None
     if expected.wired_header_bytes is None:
         return
@@ -285,12 +285,12 @@ def _impaired_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Exp
         columns = (own.tolist(), hops.send_ns[own].tolist(), times_ns, takes_ns.tolist())
         ends = nodes.name(min(a, b)), nodes.name(max(a, b))
         of_link = [(since, until, loses) for link, since, until, loses in cuts if sorted(link) == sorted((a, b))]
-        found = ImpairedLink(expected, ends, of_link).problem(map(OnLink, *columns))
-        if found is not None:
-            yield f"{hops.words(found[0])}: {found[1]}"
+        problem = ImpairedLink(expected, ends, of_link).problem(map(OnLink, *columns))
+        if problem is not None:
+            yield f"{hops.words(problem[0])}: {problem[1]}"
 
 
-def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
+def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expectations) -> Iterator[str]:
     mends: dict[frozenset[str | None], int] = {}  # link -> when it was last repaired after it had lost messages
     lossy: set[frozenset[str | None]] = set()
     for switch in expected.switches:
@@ -307,7 +307,7 @@ def _cut_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected
             yield f"{hops.words(row)}: the fate is link_cut, but no cut of this link loses messages at that time"
 
 
-def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
+def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expectations) -> Iterator[str]:
     """While a link is cut it holds what is sent over it, or loses that and what is on the wire."""
     assert expected.air is not None
     size_bytes = hops.size_bytes[rows] + (expected.wired_header_bytes or 0)
@@ -323,7 +323,7 @@ def _held_problems(hops: Hops, rows: np.ndarray, nodes: Nodes, expected: Expecte
             yield f"{hops.words(int(rows[at]))}: it arrives, although the link is cut {span}"
 
 
-def _cuts(nodes: Nodes, expected: Expected) -> Iterator[tuple[list[int], int, int, bool]]:
+def _cuts(nodes: Nodes, expected: Expectations) -> Iterator[tuple[list[int], int, int, bool]]:
     """For each cut, the two ends of its link, its time, and whether the link loses messages."""
     for place, switch in enumerate(expected.switches):
         if switch.event != "cut" or switch.other is None:
@@ -333,7 +333,9 @@ def _cuts(nodes: Nodes, expected: Expected) -> Iterator[tuple[list[int], int, in
         yield [nodes.index(switch.station), nodes.index(switch.other)], switch.at_ns, until_ns, switch.loses
 
 
-def _queue_problems(hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes, expected: Expected) -> Iterator[str]:
+def _queue_problems(
+    hops: Hops, rows: np.ndarray, pair: np.ndarray, nodes: Nodes, expected: Expectations
+) -> Iterator[str]:
     """Each takes the wire when it is sent, or when those before it have left."""
     air, header_bytes = expected.air, expected.wired_header_bytes
     assert air is not None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.rundir.table import Coded, Table
+from mobilenet.rundir.table import CodedColumn, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Nodes:
             return int(number) if int(number) < self.stations else -1
         return self.stations + int(number) if int(number) < self.hosts else -1
 
-    def indices(self, names: Coded) -> np.ndarray:
+    def indices(self, names: CodedColumn) -> np.ndarray:
         """The index of each row's node."""
-        return names.mapped([self.index(name) for name in names.words], -1).astype(np.int64)
+        return names.map([self.index(name) for name in names.words], -1).astype(np.int64)
 
     def name(self, index: int) -> str:
         return f"s{index}" if index < self.stations else f"h{index - self.stations}"

@@ -27,7 +27,7 @@ MOST = 1 << 40
 def numbers_problem(events: Table, hops: Hops) -> str | None:
     """The first row, or delivery, that does not fit."""
     table = hops.table
-    kind, detail, message, sender = (table.coded(name) for name in ("kind", "detail", "message", "sender"))
+    kind, detail, message, sender = (table.column(name) for name in ("kind", "detail", "message", "sender"))
     rows = np.flatnonzero(kind.among(KINDS) & ~hops.is_wired & (message.codes >= 0))
     by_word = np.full(len(detail.words) + 1, UNKNOWN)
     for code in np.unique(detail.codes[rows]).tolist():
@@ -50,16 +50,16 @@ def numbers_problem(events: Table, hops: Hops) -> str | None:
     if (at := first(message.codes[rows] != message.codes[rows][heads][which])) is not None:
         other = table["message"][int(rows[heads[which[at]]])]
         return f"{hops.words(int(rows[at]))}: number {numbers[at]}, which is already the number of {other}"
-    told = dict(
-        zip(zip(table.picked("sender", rows), table.picked("message", rows), strict=True), numbers, strict=True)
+    number_of = dict(
+        zip(zip(table.pick("sender", rows), table.pick("message", rows), strict=True), numbers, strict=True)
     )
-    return _order_problem(events, told)
+    return _order_problem(events, number_of)
 
 
 def _order_problem(events: Table, numbers: dict[tuple[str, str], int]) -> str | None:
     rows, begins, stations = chains_of(events)
-    words = events.coded("station").words
-    columns = (words[code] for code in stations.tolist()), events.picked("message", rows)
+    words = events.column("station").words
+    columns = (words[code] for code in stations.tolist()), events.pick("message", rows)
     last = UNKNOWN
     for row, is_first, station, message in zip(rows.tolist(), begins.tolist(), *columns, strict=True):
         number = numbers.get((station, message), UNKNOWN)

@@ -31,8 +31,8 @@ class Chains(NamedTuple):
 
 def chains_of(events: Table) -> Chains:
     """Return the chains of all confirmed sessions."""
-    event, message = events.coded("event"), events.coded("message")
-    node, session, station = (events.coded(name) for name in ("node", "session", "station"))
+    event, message = events.column("event"), events.column("message")
+    node, session, station = (events.column(name) for name in ("node", "session", "station"))
     chain = node.codes.astype(np.int64) * (len(session.words) + 1) + session.codes
     never = len(event.codes)
     broadcast = np.full(len(message.words) + 1, -1)  # the last one: no message
@@ -59,7 +59,7 @@ def order_problem(events: Table, conduct: Conduct | None) -> str | None:
         return None
     chains = chains_of(events)
     rows, begins, stations = chains
-    message = events.coded("message")
+    message = events.column("message")
     place = stations.astype(np.int64) * (len(message.words) + 1) + message.codes[rows]
     _, first, which = np.unique(place, return_index=True, return_inverse=True)
     earliest = np.full(len(first), len(message.codes))
@@ -75,7 +75,7 @@ def order_problem(events: Table, conduct: Conduct | None) -> str | None:
 
 def _circle_problem(events: Table, chains: Chains) -> str | None:
     """Name the messages of a station that cannot be put into one order; None: all can."""
-    messages, begins = events.coded("message").codes[chains.rows].tolist(), chains.begins.tolist()
+    messages, begins = events.column("message").codes[chains.rows].tolist(), chains.begins.tolist()
     after: dict[int, list[int]] = {}
     waits = dict.fromkeys(messages, 0)
     for before, name, is_first in zip(messages, messages[1:], begins[1:], strict=False):
@@ -95,11 +95,11 @@ def _circle_problem(events: Table, chains: Chains) -> str | None:
 
 def _in_words(events: Table, chains: Chains, left: dict[int, int]) -> str:
     """Two hosts that contradict each other directly, or at least one that is part of it."""
-    codes = events.coded("message").codes
+    codes = events.column("message").codes
     row = next(row for row in chains.rows.tolist() if int(codes[row]) in left)
     seen: dict[tuple[str, str], int] = {}
     own: list[tuple[str, int]] = []
-    at_station = events.coded("station").words[int(chains.stations[0])]
+    at_station = events.column("station").words[int(chains.stations[0])]
     for at, is_first in zip(chains.rows.tolist(), chains.begins.tolist(), strict=True):
         if is_first:
             own = []

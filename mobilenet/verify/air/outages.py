@@ -24,9 +24,9 @@ class Outages:
     def __init__(self, events: Columns, nodes: Nodes, down: tuple[str, ...] = DOWN, up: tuple[str, ...] = UP) -> None:
         """`down`, `up`: the events with which they begin and end."""
         table = Table.of(events)
-        rows = table.coded("event").rows(*down, *up)
+        rows = table.column("event").rows(*down, *up)
         self._of: dict[int, list[list[int]]] = {}
-        columns = (table.picked(name, rows) for name in ("time_ns", "node", "event"))
+        columns = (table.pick(name, rows) for name in ("time_ns", "node", "event"))
         for at_ns, name, event in zip(*columns, strict=True):
             spans = self._of.setdefault(nodes.index(name), [])
             if event in down:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from mobilenet.rundir.table import Coded
+from mobilenet.rundir.table import CodedColumn
 
 OUTCOMES: Final = (
     "received",
@@ -26,7 +26,7 @@ OUTCOMES: Final = (
 )
 
 
-def outcome_numbers(outcomes: Coded) -> np.ndarray:
+def outcome_numbers(outcomes: CodedColumn) -> np.ndarray:
     """Row by row its number; -1: not an outcome of a frame."""
     known = {name: number for number, name in enumerate(OUTCOMES)}
-    return outcomes.mapped([known.get(name, -1) for name in outcomes.words], -1).astype(np.int64)
+    return outcomes.map([known.get(name, -1) for name in outcomes.words], -1).astype(np.int64)

@@ -55,7 +55,7 @@ class Pairs(NamedTuple):
 
 def pairs_of(table: Table, nodes: Nodes, air: Air) -> Pairs:
     """The rows of `frames` as arrays, unchecked."""
-    start_ns, sender = table.numbers("start_ns"), nodes.indices(table.coded("sender"))
+    start_ns, sender = table.numbers("start_ns"), nodes.indices(table.column("sender"))
     begins = np.ones(table.rows, bool)
     begins[1:] = (start_ns[1:] != start_ns[:-1]) | (sender[1:] != sender[:-1])
     return Pairs(
@@ -63,11 +63,11 @@ def pairs_of(table: Table, nodes: Nodes, air: Air) -> Pairs:
         start_ns,
         table.numbers("end_ns"),
         sender,
-        nodes.indices(table.coded("receiver")),
+        nodes.indices(table.column("receiver")),
         table.numbers("psdu_bytes"),
-        table.coded("kind").among((MAC_ACK,)),
-        table.coded("addressed").among((True,)),
-        outcome_numbers(table.coded("fate")),
+        table.column("kind").among((MAC_ACK,)),
+        table.column("addressed").among((True,)),
+        outcome_numbers(table.column("fate")),
         np.cumsum(begins) - 1,
         np.flatnonzero(begins),
         air.delay_ns,
@@ -107,7 +107,7 @@ def _row_problems(pairs: Pairs, air: Air, end_ns: int) -> Iterator[str]:
 
 def _frame_problems(pairs: Pairs, nodes: Nodes) -> Iterator[str]:
     head = pairs.first[pairs.frame]
-    kinds = pairs.table.coded("kind").codes
+    kinds = pairs.table.column("kind").codes
     for name, column in (("end_ns", pairs.end_ns), ("psdu_bytes", pairs.size_bytes), ("kind", kinds)):
         if (row := first(column != column[head])) is not None:
             of, other = pairs.table[name][row], pairs.table[name][int(head[row])]

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.confirmed import Session, Sessions, first_since, whole
 from mobilenet.verify.air.messages import Hops
@@ -72,10 +72,10 @@ def positions_problem(
 
 def _keys(hops: Hops, lanes: dict[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray, int | None]:
     """Return the rows that carry messages to hosts, with their keys, and a row for none."""
-    kinds = hops.table.coded("kind")
+    kinds = hops.table.column("kind")
     stream, recovery = kinds.rows(*STREAM), kinds.rows(RECOVERY)
     lane = hops.sender[stream].tolist()
-    about = zip(hops.receiver[recovery].tolist(), hops.table.picked("session", recovery), strict=True)
+    about = zip(hops.receiver[recovery].tolist(), hops.table.pick("session", recovery), strict=True)
     lane += [lanes.get(each, -1) for each in about]
     rows = np.concatenate((stream, recovery))
     numbers = [whole(hops.detail_of(row), "number") for row in rows.tolist()]
@@ -87,8 +87,8 @@ def _keys(hops: Hops, lanes: dict[tuple[int, int], int]) -> tuple[np.ndarray, np
 
 
 def _deliveries(events: Table, nodes: Nodes, sessions: Sessions, lanes: dict[tuple[int, int], int]) -> _Deliveries:
-    rows = events.coded("event").rows("deliver")
-    node, session = events.coded("node"), events.coded("session")
+    rows = events.column("event").rows("deliver")
+    node, session = events.column("node"), events.column("session")
     chain = node.codes[rows].astype(np.int64) * (len(session.words) + 1) + session.codes[rows]
     order = np.argsort(chain, kind="stable")
     heads = np.flatnonzero(np.diff(chain[order], prepend=-1 << 62))
@@ -96,36 +96,36 @@ def _deliveries(events: Table, nodes: Nodes, sessions: Sessions, lanes: dict[tup
     for begin, end in zip(heads.tolist(), [*heads[1:].tolist(), len(order)], strict=False):
         own = rows[order[begin:end]]
         about = nodes.index(events["node"][int(own[0])]), events["session"][int(own[0])]
-        told = sessions.get(about)
-        if told is None or told.skip is None:
+        own_session = sessions.get(about)
+        if own_session is None or own_session.skip is None:
             continue
-        positions = _positions(told, len(own))
-        lane = np.where(positions < told.base, lanes[about], told.station)
+        positions = _positions(own_session, len(own))
+        lane = np.where(positions < own_session.base, lanes[about], own_session.station)
         keys = lane * LANE + MIDDLE + positions
         is_first = np.arange(len(own)) == 0
-        parts.append([own, np.full(len(own), about[0]), keys, np.full(len(own), told.at_ns), is_first])
+        parts.append([own, np.full(len(own), about[0]), keys, np.full(len(own), own_session.at_ns), is_first])
     rows, host, key, since_ns, begins = (np.concatenate(each) for each in zip(*parts, strict=True))
     return _Deliveries(rows, host, key, since_ns, begins.astype(bool))
 
 
-def _positions(told: Session, count: int) -> np.ndarray:
+def _positions(session: Session, count: int) -> np.ndarray:
     """Return the positions of the first messages of a session."""
     steps = np.arange(count, dtype=np.int64)
-    skip = np.array([number for number in told.skip or () if number >= told.start], np.int64)
-    return told.start + steps + np.searchsorted(skip - np.arange(len(skip)) - told.start, steps, "right")
+    skip = np.array([number for number in session.skip or () if number >= session.start], np.int64)
+    return session.start + steps + np.searchsorted(skip - np.arange(len(skip)) - session.start, steps, "right")
 
 
 def _names_problem(
     events: Table, hops: Hops, deliveries: _Deliveries, rows: np.ndarray, keys: np.ndarray
 ) -> str | None:
-    names, known = events.coded("message"), hops.table.coded("message")
+    names, known = events.column("message"), hops.table.column("message")
     codes = {name: code for code, name in enumerate(known.words)}
-    wanted = names.mapped([codes.get(name, -2) for name in names.words], -2)[deliveries.rows]
+    delivered_codes = names.map([codes.get(name, -2) for name in names.words], -2)[deliveries.rows]
     unique, heads = np.unique(keys, return_index=True)
     at = np.minimum(np.searchsorted(unique, deliveries.key), max(len(unique) - 1, 0))
     is_there = unique[at] == deliveries.key if len(unique) else np.zeros(len(at), bool)
     has = known.codes[rows][heads][at] if len(unique) else at
-    if (wrong := first(~is_there | (has != wanted))) is None:
+    if (wrong := first(~is_there | (has != delivered_codes))) is None:
         return None
     row, number = int(deliveries.rows[wrong]), int(deliveries.key[wrong]) % LANE - MIDDLE
     due = known.words[has[wrong]] if is_there[wrong] and has[wrong] >= 0 else "not in the record"
@@ -189,11 +189,11 @@ def held_problems(
         own, name = node == each, nodes.name(each)
         begins, ends = np.sort(since_ns[own]), np.sort(until_ns[own])
         waiting = np.searchsorted(begins, begins, "right") - np.searchsorted(ends, begins, "right")
-        told = sizes.get(name, NO_SIZES)
-        holds = np.append(0.0, told.values)[np.searchsorted(told.times, begins, "right")]
+        own_sizes = sizes.get(name, NO_SIZES)
+        holds = np.append(0.0, own_sizes.values)[np.searchsorted(own_sizes.times, begins, "right")]
         if (at := first(holds < waiting)) is not None:
             yield (
-                f"samples: the rbuffer of {name} holds {counted(int(holds[at]), 'message')} at"
+                f"samples: the rbuffer of {name} holds {pluralize(int(holds[at]), 'message')} at"
                 f" {begins[at] / SECOND:.6f} s, but {waiting[at]} that have arrived must still be waiting there"
             )
 
@@ -204,14 +204,14 @@ def _is_first_heeded(heeded: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """
     order = np.argsort(keys // LANE, kind="stable")
     begins = np.diff(keys[order], prepend=-1) != 0
-    found = np.empty_like(heeded)
-    found[order] = heeded[order][begins][np.cumsum(begins) - 1]
-    return found
+    is_heeded = np.empty_like(heeded)
+    is_heeded[order] = heeded[order][begins][np.cumsum(begins) - 1]
+    return is_heeded
 
 
 def _growth_problem(samples: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> str | None:
     """Return the first rbuffer of a host that grows while nothing arrives."""
-    kinds = hops.table.coded("kind")
+    kinds = hops.table.column("kind")
     rows = np.flatnonzero(kinds.among((*STREAM, RECOVERY)) & hops.is_received)
     for name, sizes in sizes_of(samples, "rbuffer").items():
         if name[0] != "h":

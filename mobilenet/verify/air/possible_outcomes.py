@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.verify.air.losses import loss_problems
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outages import Outages
@@ -38,7 +38,7 @@ from mobilenet.verify.air.outcomes import (
     RECEIVER_DOWN,
 )
 from mobilenet.verify.air.pairs import Pairs
-from mobilenet.verify.air.tallies import Hidden
+from mobilenet.verify.air.tallies import UnrecordedFrames
 
 TO_ITS_END = (RECEIVED, RANDOM, BIT_ERRORS)  # what was received until its last bit had arrived
 NO_NS = -(1 << 62)
@@ -47,7 +47,7 @@ NO_NS = -(1 << 62)
 class Unseen(NamedTuple):
     """What may have been in the air without a row."""
 
-    hidden: Hidden
+    hidden: UnrecordedFrames
     last_start_ns: np.ndarray  # of each node's frames with rows
     longest_ns: int | None  # no frame lasts longer; None: not known
     end_ns: int  # of the run
@@ -74,14 +74,16 @@ class Unseen(NamedTuple):
         return self.hidden.may_end_between(since_ns, until)
 
 
-def unseen_in(pairs: Pairs, nodes: Nodes, hidden: Hidden, expected: Expected, broadcasts: int, end_ns: int) -> Unseen:
+def unseen_in(
+    pairs: Pairs, nodes: Nodes, hidden: UnrecordedFrames, expected: Expectations, broadcasts: int, end_ns: int
+) -> Unseen:
     """`broadcasts`: how many there were; `end_ns`: of the run."""
     longest_ns = _longest_ns(expected, nodes, broadcasts)
     return Unseen(hidden, _last_starts(pairs, nodes), longest_ns, end_ns, pairs.around_ns)
 
 
 def outcomes_problem(
-    pairs: Pairs, nodes: Nodes, outages: Outages, unseen: Unseen | None, expected: Expected
+    pairs: Pairs, nodes: Nodes, outages: Outages, unseen: Unseen | None, expected: Expectations
 ) -> str | None:
     """The first row with an impossible outcome; without `unseen` causes are not checked: they may be anything."""
     problems = (
@@ -98,7 +100,7 @@ def _last_starts(pairs: Pairs, nodes: Nodes) -> np.ndarray:
     return last
 
 
-def _longest_ns(expected: Expected, nodes: Nodes, broadcasts: int) -> int | None:
+def _longest_ns(expected: Expectations, nodes: Nodes, broadcasts: int) -> int | None:
     air = expected.air
     assert air is not None
     if air.most_bytes is None:
@@ -107,7 +109,7 @@ def _longest_ns(expected: Expected, nodes: Nodes, broadcasts: int) -> int | None
     return max(air.broadcast.of(size), air.unicast.of(size))
 
 
-def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Expected) -> Iterator[str]:
+def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Expectations) -> Iterator[str]:
     assert expected.hosts is not None
     may_be_down = np.zeros(len(pairs.outcome), bool)
     for node in outages.nodes:
@@ -133,7 +135,7 @@ def _outage_problems(pairs: Pairs, outages: Outages, nodes: Nodes, expected: Exp
         yield f"{pairs.words(wrong)}: the fate is receiver_down, but {name} is not down at that time"
 
 
-def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen | None, expected: Expected) -> Iterator[str]:
+def _overlap_problems(pairs: Pairs, nodes: Nodes, unseen: Unseen | None, expected: Expectations) -> Iterator[str]:
     assert expected.air is not None
     air = expected.air
     is_exclusive = not air.by_power and not air.captures

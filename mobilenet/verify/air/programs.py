@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.messages import OUT_OF_RANGE, Hops
@@ -42,22 +42,22 @@ NEVER = 1 << 62
 
 
 def programs_problem(
-    lines: Table, hops: Hops, nodes: Nodes, expected: Expected, pairs: Pairs | None = None
+    lines: Table, hops: Hops, nodes: Nodes, expected: Expectations, pairs: Pairs | None = None
 ) -> str | None:
     """Return the first line, or message, that does not fit."""
     assert expected.air is not None and expected.radio is not None
     delay_ns, is_tree = expected.air.delay_ns, expected.wires is not None and expected.wires.is_tree
     copies = 1 + expected.radio.group_retries
-    heard: Heard = {}
+    arrivals: Heard = {}
     is_read = hops.is_received if is_tree else hops.is_received & ~hops.is_wired
     rows = np.flatnonzero(is_read).tolist()
     for row in sorted(rows, key=lambda row: int(hops.receive_ns[row])):
         medium = "wire" if hops.is_wired[row] else "receive"
-        times, told = heard.setdefault((int(hops.receiver[row]), medium), ([], []))
+        times, messages = arrivals.setdefault((int(hops.receiver[row]), medium), ([], []))
         times.append(int(hops.receive_ns[row]))
-        told.append((int(hops.sender[row]), _words(hops.detail_of(row).get("says")), row))
-    used: dict[tuple[int, str], set[int]] = {key: set() for key in heard}  # which of them a line has
-    said: Said = {}
+        messages.append((int(hops.sender[row]), _words(hops.detail_of(row).get("says")), row))
+    used: dict[tuple[int, str], set[int]] = {key: set() for key in arrivals}  # which of them a line has
+    send_times: Said = {}
     wired: dict[str, set[int | None]] = {}  # words -> to which stations they were ever sent
     lives: dict[tuple[int, int], tuple[int, int]] = {}  # node, life -> its first line and its last
     notified: Counter[tuple[int, int, int, str]] = Counter()  # node, life, sender, words -> how often
@@ -69,18 +69,20 @@ def programs_problem(
         lives[node, life] = lives.get((node, life), (at_ns, at_ns))[0], at_ns
         if is_said and action in ("send", "broadcast"):
             to = nodes.index(f"{'h' if name[0] == 's' else 's'}{what['to']}") if action == "send" else None
-            said.setdefault((node, words), {}).setdefault(to, []).append(at_ns)
+            send_times.setdefault((node, words), {}).setdefault(to, []).append(at_ns)
         elif is_said and action == "wire":
             wired.setdefault(words, set()).add(what.get("to"))
         if is_said or action != "receive" and not (is_tree and action == "wire"):
             continue
-        times, told = heard.get((node, action), ([], []))
+        times, messages = arrivals.get((node, action), ([], []))
         slack_ns = delay_ns if action == "receive" else 0
         sure = range(bisect_left(times, at_ns - slack_ns), bisect_right(times, at_ns))
         senders = {nodes.index(f"{letter}{what.get('from')}") for letter in "sh"}
         left = used.get((node, action), set())
         fits = (
-            n for n in sure if n not in left and told[n][1] == words and (action == "wire" or told[n][0] in senders)
+            n
+            for n in sure
+            if n not in left and messages[n][1] == words and (action == "wire" or messages[n][0] in senders)
         )
         arrival = next(fits, None)
         about = f"lines: row {row}: {name} is notified by {action} at {at_ns / SECOND:.6f} s of a message from"
@@ -88,20 +90,20 @@ def programs_problem(
             return f"{about} {what.get('from')}, but no such message arrives there at that time"
         left.add(arrival)
         if action == "receive":
-            sender = told[arrival][0]
+            sender = messages[arrival][0]
             notified[node, life, sender, words] += 1
-            goals = said.get((sender, words), {})
+            goals = send_times.get((sender, words), {})
             sent = len(goals.get(None, ())) + len(goals.get(node, ()))
             if notified[node, life, sender, words] > sent:
                 return f"{about} {nodes.name(sender)} more often than it was sent"
     checked = np.arange(len(hops.sender)) if is_tree else np.flatnonzero(~hops.is_wired)
-    problem = _unnotified_problem(hops, nodes, heard, used, lives, wired, (delay_ns, copies > 1))
-    problem = problem or _source_problem(hops, said, checked.tolist())
-    return problem or _addressed_problem(hops, nodes, said, pairs, copies)
+    problem = _unnotified_problem(hops, nodes, arrivals, used, lives, wired, (delay_ns, copies > 1))
+    problem = problem or _source_problem(hops, send_times, checked.tolist())
+    return problem or _addressed_problem(hops, nodes, send_times, pairs, copies)
 
 
 def _unnotified_problem(
-    hops: Hops, nodes: Nodes, heard: Heard, used: dict[tuple[int, str], set[int]],
+    hops: Hops, nodes: Nodes, arrivals: Heard, used: dict[tuple[int, str], set[int]],
     lives: dict[tuple[int, int], tuple[int, int]], wired: dict[str, set[int | None]], slack: tuple[int, bool],
 ) -> str | None:  # fmt: skip
     """Return a row that no line has. Stations ignore frames of other stations, and the MAC a repetition of the frame
@@ -111,9 +113,9 @@ def _unnotified_problem(
     spans: dict[int, list[tuple[int, int]]] = {}
     for (node, _), span in lives.items():
         spans.setdefault(node, []).append(span)
-    for (node, medium), (times, told) in heard.items():
+    for (node, medium), (times, messages) in arrivals.items():
         before: dict[int, str] = {}  # sender -> the words of its frame before
-        for place, (at_ns, (sender, words, row)) in enumerate(zip(times, told, strict=True)):
+        for place, (at_ns, (sender, words, row)) in enumerate(zip(times, messages, strict=True)):
             again, before[sender] = before.get(sender) == words, words
             if again and may_repeat and medium == "receive" and sender < nodes.stations:
                 continue
@@ -126,7 +128,7 @@ def _unnotified_problem(
     return None
 
 
-def _addressed_problem(hops: Hops, nodes: Nodes, said: Said, pairs: Pairs | None, copies: int) -> str | None:
+def _addressed_problem(hops: Hops, nodes: Nodes, send_times: Said, pairs: Pairs | None, copies: int) -> str | None:
     """Check in the order of frames that each one sent to all nodes, and to one, has a line of its own; a station may
     send one for all nodes `copies` times.
     """
@@ -144,7 +146,7 @@ def _addressed_problem(hops: Hops, nodes: Nodes, said: Said, pairs: Pairs | None
         one = int(hops.receiver[row])
         is_for_one = fates[row] == OUT_OF_RANGE or receivers.get((at_ns, node), 1) > len(rows) == 1
         goals = [None] if len(rows) > 1 else [one] if is_for_one else [one, None]
-        times = said.get((node, words), {})
+        times = send_times.get((node, words), {})
         if len(goals) == 1:
             used[node, words, goals[0]] += 1
         most = copies if node < nodes.stations else 1
@@ -157,9 +159,9 @@ def _addressed_problem(hops: Hops, nodes: Nodes, said: Said, pairs: Pairs | None
     return None
 
 
-def _source_problem(hops: Hops, said: Said, rows: list[int]) -> str | None:
+def _source_problem(hops: Hops, send_times: Said, rows: list[int]) -> str | None:
     kinds, senders, times = hops.table["kind"], hops.sender.tolist(), hops.send_ns.tolist()
-    since = {key: min(each[0] for each in goals.values()) for key, goals in said.items()}
+    since = {key: min(each[0] for each in goals.values()) for key, goals in send_times.items()}
     for row in rows:
         kind = kinds[row]
         value = hops.detail_of(row).get("says")

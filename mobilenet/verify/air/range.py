@@ -74,9 +74,9 @@ def _absence_problems(pairs: Pairs, nodes: Nodes, whereabouts: Whereabouts, air:
             own = rows[slice(*np.searchsorted(pairs.sender[rows], (some[0], some[-1] + 1)))]
             frames, which = np.unique(pairs.frame[own], return_inverse=True)
             sender = np.searchsorted(some, pairs.sender[pairs.first[frames]])
-            wanted = must.sum(axis=1)[sender]
-            found = np.bincount(which, must[sender[which], pairs.receiver[own]], len(frames))
-            if (at := first(found < wanted)) is not None:
+            due_counts = must.sum(axis=1)[sender]
+            row_counts = np.bincount(which, must[sender[which], pairs.receiver[own]], len(frames))
+            if (at := first(row_counts < due_counts)) is not None:
                 head = int(pairs.first[frames[at]])
                 receivers = pairs.receiver[pairs.frame == frames[at]]
                 missing = nodes.name(int(np.setdiff1d(np.flatnonzero(must[sender[at]]), receivers)[0]))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.verify.air.messages import Hops
 from mobilenet.verify.air.nodes import Nodes, first
 
@@ -32,7 +32,7 @@ CAUSES = {  # what a station puts on a wire about a host and a session <- what i
 }
 
 
-def relays_problem(hops: Hops, nodes: Nodes, expected: Expected) -> str | None:
+def relays_problem(hops: Hops, nodes: Nodes, expected: Expectations) -> str | None:
     """The first message over a wire that comes late, or once more."""
     assert expected.air is not None and expected.conduct is not None
     forgets = expected.conduct.forgets_after_s is not None or any(switch.loses for switch in expected.switches)
@@ -45,10 +45,10 @@ def relays_problem(hops: Hops, nodes: Nodes, expected: Expected) -> str | None:
 
 
 def _twice_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
-    rows = hops.table.coded("kind").rows("App")
+    rows = hops.table.column("kind").rows("App")
     ends = np.sort(np.column_stack((hops.sender[rows], hops.receiver[rows])), axis=1)
     link = ends[:, 0] * nodes.count + ends[:, 1]
-    names = hops.table.coded("message")
+    names = hops.table.column("message")
     keys = names.codes[rows].astype(np.int64) * nodes.count**2 + link
     _, heads, which = np.unique(keys, return_index=True, return_inverse=True)
     if (at := first(heads[which] != np.arange(len(rows)))) is not None:
@@ -61,9 +61,9 @@ def _twice_problems(hops: Hops, nodes: Nodes) -> Iterator[str]:
 
 def _app_problems(hops: Hops, nodes: Nodes, delay_ns: int) -> Iterator[str]:
     """Each came over another wire at that time, or else a message of that host came up."""
-    names, kinds = (hops.table.coded(name) for name in ("message", "kind"))
+    names, kinds = (hops.table.column(name) for name in ("message", "kind"))
     name = names.codes.astype(np.int64)
-    owner = names.mapped([nodes.index(word.partition(":")[0]) for word in names.words], -1).astype(np.int64)
+    owner = names.map([nodes.index(word.partition(":")[0]) for word in names.words], -1).astype(np.int64)
     sent, relayed = kinds.rows("App"), np.flatnonzero((kinds.codes == kinds.code("App")) & hops.is_received)
     risen = np.flatnonzero((kinds.codes == kinds.code("AppHs")) & hops.is_received)
     at_ns = hops.send_ns[sent]
@@ -75,7 +75,7 @@ def _app_problems(hops: Hops, nodes: Nodes, delay_ns: int) -> Iterator[str]:
 
 
 def _waiting_problems(hops: Hops, nodes: Nodes, delay_ns: int) -> Iterator[str]:
-    kinds, hosts, sessions = (hops.table.coded(name) for name in ("kind", "host", "session"))
+    kinds, hosts, sessions = (hops.table.column(name) for name in ("kind", "host", "session"))
     about = (hosts.codes.astype(np.int64) + 1) * (len(sessions.words) + 1) + sessions.codes + 1
     for kind, causes in CAUSES.items():
         sent = kinds.rows(kind)
@@ -94,15 +94,15 @@ def _at(hops: Hops, nodes: Nodes, about: np.ndarray, got: np.ndarray) -> tuple[n
     return about[got] * nodes.count + hops.receiver[got], hops.receive_ns[got]
 
 
-def latest(keys: np.ndarray, times_ns: np.ndarray, wanted: np.ndarray, until_ns: np.ndarray) -> np.ndarray:
+def latest(keys: np.ndarray, times_ns: np.ndarray, wanted_keys: np.ndarray, until_ns: np.ndarray) -> np.ndarray:
     """The last time of each wanted key that is not later than `until_ns`; -NEVER: it has none."""
-    is_wanted = np.append(np.zeros(len(keys), bool), np.ones(len(wanted), bool))
-    every_key, every_ns = np.append(keys, wanted), np.append(times_ns, until_ns)
+    is_wanted = np.append(np.zeros(len(keys), bool), np.ones(len(wanted_keys), bool))
+    every_key, every_ns = np.append(keys, wanted_keys), np.append(times_ns, until_ns)
     order = np.lexsort((is_wanted, every_ns, every_key))
     last = np.maximum.accumulate(np.where(is_wanted[order], -1, np.arange(len(order))))
-    found = (last >= 0) & (every_key[order][last] == every_key[order])
+    has_time = (last >= 0) & (every_key[order][last] == every_key[order])
     results = np.empty(len(order), np.int64)
-    results[order] = np.where(found, every_ns[order][last], -NEVER)
+    results[order] = np.where(has_time, every_ns[order][last], -NEVER)
     return results[len(keys) :]
 
 

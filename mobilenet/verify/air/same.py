@@ -22,7 +22,7 @@ from mobilenet.verify.air.pairs import Pairs
 
 def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None:
     """The first row that has no counterpart, or another one."""
-    outcomes = hops.table.coded("fate")
+    outcomes = hops.table.column("fate")
     rows = np.flatnonzero(~hops.is_wired & ~outcomes.among((OUT_OF_RANGE,)))
     data = np.flatnonzero(~pairs.is_ack)
     _, moments = np.unique(np.concatenate((pairs.start_ns[data], hops.send_ns[rows])), return_inverse=True)
@@ -30,9 +30,9 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
     frame_keys = moments[: len(data)] * links + pairs.sender[data] * nodes.count + pairs.receiver[data]
     message_keys = moments[len(data) :] * links + hops.sender[rows] * nodes.count + hops.receiver[rows]
     order = np.argsort(frame_keys, kind="stable")
-    found = np.searchsorted(frame_keys[order], message_keys)
-    inside = np.minimum(found, max(len(data) - 1, 0))
-    has_row = (found < len(data)) & (frame_keys[order][inside] == message_keys) if len(data) else found < 0
+    places = np.searchsorted(frame_keys[order], message_keys)
+    inside = np.minimum(places, max(len(data) - 1, 0))
+    has_row = (places < len(data)) & (frame_keys[order][inside] == message_keys) if len(data) else places < 0
     if (at := first(~has_row)) is not None:
         return f"{hops.words(int(rows[at]))}: frames has no row for this message"
     pair = data[order][inside] if len(data) else inside
@@ -49,9 +49,9 @@ def same_problem(pairs: Pairs, hops: Hops, nodes: Nodes, air: Air) -> str | None
 
 def _difference(pairs: Pairs, hops: Hops, rows: np.ndarray, pair: np.ndarray, air: Air) -> str | None:
     """The first row of messages that differs from its row of frames."""
-    outcome, kinds = outcome_numbers(hops.table.coded("fate"))[rows], hops.table.coded("kind")
-    of_frames = pairs.table.coded("kind")
-    kind = kinds.mapped([of_frames.code(name) for name in kinds.words], -1)[rows]
+    outcome, kinds = outcome_numbers(hops.table.column("fate"))[rows], hops.table.column("kind")
+    of_frames = pairs.table.column("kind")
+    kind = kinds.map([of_frames.code(name) for name in kinds.words], -1)[rows]
     around = pairs.size_bytes[pair] - hops.size_bytes[rows]
     late_ns = hops.receive_ns[rows] - pairs.end_ns[pair]
     arrives = hops.receive_ns[rows] != NO_NS

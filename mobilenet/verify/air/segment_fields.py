@@ -25,11 +25,11 @@ SYN_ACK = SYN | ACK
 Ends = list[tuple[int, str]]  # one past the last byte of a message, and what it is
 
 
-def told_of(detail: dict[str, Any]) -> tuple[list[int], Ends] | None:
+def numbers_and_ends(detail: dict[str, Any]) -> tuple[list[int], Ends] | None:
     """Ports and numbers, and the messages that end in the segment; None: no segment has this."""
-    told = [detail.get(name) for name in (*PORTS, *NUMBERS)]
-    numbers = [number for number in told if type(number) is int and 0 <= number < LAST_PORT]
-    if len(detail) != len(told) + 1 or len(numbers) != len(told) or max(numbers[len(PORTS) :]) >= MOST:
+    fields = [detail.get(name) for name in (*PORTS, *NUMBERS)]
+    numbers = [number for number in fields if type(number) is int and 0 <= number < LAST_PORT]
+    if len(detail) != len(fields) + 1 or len(numbers) != len(fields) or max(numbers[len(PORTS) :]) >= MOST:
         return None
     messages = detail.get("messages")
     if not isinstance(messages, list) or len(messages) > MOST_LISTED:

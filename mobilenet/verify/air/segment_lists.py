@@ -30,13 +30,13 @@ Run = tuple[int, int, int]  # how many messages end in each segment, the fewest 
 
 def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[int] | None) -> str | None:
     """The first node whose samples are others; `unsure`: nodes of which not all segments have rows; None: all are."""
-    rows = hops.table.coded("kind").rows("TcpData")
-    codes = hops.table.coded("detail").codes
+    rows = hops.table.column("kind").rows("TcpData")
+    codes = hops.table.column("detail").codes
     sizes = {code: len(hops.detail_by_code(code)["messages"]) for code in np.unique(codes[rows]).tolist()}
     if any(size >= MOST_LISTED for size in sizes.values()):
         return None  # the record cuts long lists off
-    chosen = samples.coded("quantity").rows(QUANTITY)
-    owners = nodes.indices(samples.coded("node"))[chosen]
+    chosen = samples.column("quantity").rows(QUANTITY)
+    owners = nodes.indices(samples.column("node"))[chosen]
     if (odd := np.flatnonzero(owners < 0)).size:
         return f"samples: {QUANTITY} of {samples['node'][int(chosen[odd[0]])]}, which is not a node of this run"
     times, values = samples.numbers("time_ns")[chosen], samples.numbers("value")[chosen]
@@ -61,8 +61,8 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
             else:
                 left.append(one[1])
         own = radio[hops.sender[radio] == node]
-        told = [(int(hops.receiver[row]), int(codes[row])) for row in own.tolist()]
-        runs = [(sizes.get(key[1], 0), 1, len(list(group))) for key, group in groupby(told)]
+        keys = [(int(hops.receiver[row]), int(codes[row])) for row in own.tolist()]
+        runs = [(sizes.get(key[1], 0), 1, len(list(group))) for key, group in groupby(keys)]
         is_whole = unsure is not None and node not in unsure
         if (wrong := _first_wrong([run for run in runs if run[0]], left, is_whole, not len(wired))) is not None:
             return f"samples: {nodes.name(node)} sends segments over the radio; messages end in them, but {wrong}"
@@ -70,14 +70,14 @@ def segment_lists_problem(hops: Hops, nodes: Nodes, samples: Table, unsure: set[
 
 
 def _first_wrong(runs: list[Run], sampled: list[int], is_whole: bool, in_order: bool) -> str | None:
-    due, found = ([*_merge_runs(runs)], [*_merge_runs((size, 1, 1) for size in sampled)])
+    due, sampled_runs = ([*_merge_runs(runs)], [*_merge_runs((size, 1, 1) for size in sampled)])
     if not in_order or not is_whole:
-        due, found = ([*_merge_runs(sorted(each))] for each in (due, found))
+        due, sampled_runs = ([*_merge_runs(sorted(each))] for each in (due, sampled_runs))
     if not is_whole:
-        counts = {size: count for size, count, _ in found}
+        counts = {size: count for size, count, _ in sampled_runs}
         short = next((one for one in due if counts.get(one[0], 0) < one[1]), None)
         return short and f"{QUANTITY} is {short[0]} in {counts.get(short[0], 0)} samples, expected at least {short[1]}"
-    for (size, least, most), (value, count, _) in zip_longest(due, found, fillvalue=(0, 0, 0)):
+    for (size, least, most), (value, count, _) in zip_longest(due, sampled_runs, fillvalue=(0, 0, 0)):
         if value != size or not least <= count <= most:
             return f"{QUANTITY} is {value} in {count} samples, expected {size} in {least} to {most}"
     return None

@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.verify.air import segment_fields as tcp
 from mobilenet.verify.air.messages import LOST_ON_WIRE, Hops
 from mobilenet.verify.air.nodes import Nodes, first
-from mobilenet.verify.air.segment_fields import MOST, Ends, told_of
+from mobilenet.verify.air.segment_fields import MOST, Ends, numbers_and_ends
 
 KINDS = ("TcpSyn", "TcpData", "TcpAck", "TcpReset")
 FIRST_BYTE = 1
@@ -38,38 +38,45 @@ NEVER = 1 << 62
 APPLICATION = "App"  # what a segment calls a message of TCP-flooding that carries an application message
 
 
-def tcp_segments_problem(hops: Hops, nodes: Nodes, expected: Expected, queue_drops: int) -> str | None:
+def tcp_segments_problem(hops: Hops, nodes: Nodes, expected: Expectations, queue_drops: int) -> str | None:
     """The first segment that cannot be; `queue_drops`: of all radios."""
     if expected.air is None or expected.air.segmenting is None:
         return None
-    rows = hops.table.coded("kind").rows(*KINDS)
-    told = {
-        code: told_of(hops.detail_by_code(code)) for code in np.unique(hops.table.coded("detail").codes[rows]).tolist()
+    rows = hops.table.column("kind").rows(*KINDS)
+    fields = {
+        code: numbers_and_ends(hops.detail_by_code(code))
+        for code in np.unique(hops.table.column("detail").codes[rows]).tolist()
     }
-    codes = hops.table.coded("detail").codes[rows]
-    if odd := [code for code, each in told.items() if each is None]:
+    codes = hops.table.column("detail").codes[rows]
+    if odd := [code for code, each in fields.items() if each is None]:
         row = int(rows[np.isin(codes, odd)][0])
         return f"{hops.words(row)}: {hops.table['detail'][row]} is not the detail of a segment"
     if not len(rows):
         return None
-    segments = _Segments(hops, nodes, rows, told, expected, queue_drops)
+    segments = _Segments(hops, nodes, rows, fields, expected, queue_drops)
     problems = (segments.form_problems, segments.port_problems, segments.content_problems, segments.order_problems)
     return next((problem for each in problems for problem in each()), None)
 
 
 class _Segments:
     def __init__(
-        self, hops: Hops, nodes: Nodes, rows: np.ndarray, told: dict[int, Any], expected: Expected, queue_drops: int
+        self,
+        hops: Hops,
+        nodes: Nodes,
+        rows: np.ndarray,
+        fields: dict[int, Any],
+        expected: Expectations,
+        queue_drops: int,
     ) -> None:
         assert expected.air is not None and expected.air.segmenting is not None
         self._hops, self._rows = hops, rows
-        codes = hops.table.coded("detail").codes[rows].tolist()
-        self._ends: list[Ends] = [told[code][1] for code in codes]
-        columns = np.array([told[code][0] for code in codes], np.int64).T
+        codes = hops.table.column("detail").codes[rows].tolist()
+        self._ends: list[Ends] = [fields[code][1] for code in codes]
+        columns = np.array([fields[code][0] for code in codes], np.int64).T
         self.source, self.target, self.flags, self.seq, self.ack, self.length, self.payload, *options = columns
         self.window, self.mss = options
         self.end = self.seq + self.length
-        self._is = {kind: hops.table.coded("kind").among((kind,))[rows] for kind in KINDS}
+        self._is = {kind: hops.table.column("kind").among((kind,))[rows] for kind in KINDS}
         self._wired, self._send_ns = hops.is_wired[rows], hops.send_ns[rows]
         self._received, self._receive_ns = hops.is_received[rows], hops.receive_ns[rows]
         self._sender, self._receiver = hops.sender[rows], hops.receiver[rows]
@@ -79,15 +86,15 @@ class _Segments:
             for name in ("mss_bytes", "window_bytes", "nagle")
         )
         self._payload_bytes = radio.payload_bytes
-        cuts = bool((hops.is_wired & hops.table.coded("fate").among(LOST_ON_WIRE)).any())
+        cuts = bool((hops.is_wired & hops.table.column("fate").among(LOST_ON_WIRE)).any())
         self._whole = np.where(self._wired, not cuts, queue_drops == 0)
         medium = self._wired.astype(np.int64)
         here = (medium, self._sender, self._receiver, self.source, self.target)
         there = (medium, self._receiver, self._sender, self.target, self.source)
-        asked = (*there[:4], np.zeros(len(rows), np.int64))
-        keys = np.concatenate([np.column_stack(each) for each in (here, there, asked)])
-        _, found = np.unique(keys, axis=0, return_inverse=True)
-        self._own, self._other, self._asked = found.reshape(3, -1)
+        opening = (*there[:4], np.zeros(len(rows), np.int64))
+        keys = np.concatenate([np.column_stack(each) for each in (here, there, opening)])
+        _, streams = np.unique(keys, axis=0, return_inverse=True)
+        self._own, self._other, self._opening = streams.reshape(3, -1)
         times, ranks = np.unique(np.concatenate([self._send_ns, self._receive_ns]), return_inverse=True)
         self._sent_at, self._received_at = ranks.reshape(2, -1)
         self._moments = len(times) + 1
@@ -121,9 +128,9 @@ class _Segments:
 
     def port_problems(self) -> Iterator[str]:
         """Check that the other end has sent its port, which only this connection has."""
-        told_ns = np.full(int(max(self._own.max(), self._other.max(), self._asked.max())) + 1, NEVER)
+        told_ns = np.full(int(max(self._own.max(), self._other.max(), self._opening.max())) + 1, NEVER)
         np.minimum.at(told_ns, self._own[self._received], self._receive_ns[self._received])
-        known_ns = np.minimum(told_ns[self._other], told_ns[self._asked])
+        known_ns = np.minimum(told_ns[self._other], told_ns[self._opening])
         if (at := first((self.target > 0) & (known_ns > self._send_ns))) is not None:
             yield self._say(at, f"it is for port {self.target[at]}, from which nothing had arrived")
         late = self._is["TcpSyn"] & (self.source > self._send_ns + len(self._rows))
@@ -183,8 +190,10 @@ class _Segments:
         if (odd := first(lengths[carriers] != length)) is not None:
             owner, end = order[int(carriers[odd])]
             at = next(at for at in data.tolist() if self._own[at] == owner and (end, APPLICATION) in self._ends[at])
-            found = lengths[carriers[odd]]
-            yield self._say(at, f"{APPLICATION} that ends at byte {end} has {found} bytes, but others have {length}")
+            odd_length = lengths[carriers[odd]]
+            yield self._say(
+                at, f"{APPLICATION} that ends at byte {end} has {odd_length} bytes, but others have {length}"
+            )
         rows = data[known[data]]
         keys = self._own[rows] * MOST
         since = np.searchsorted(ends, keys + self.seq[rows], "right")  # the message of its first byte
@@ -208,7 +217,7 @@ class _Segments:
         data, pure = self._is["TcpData"], self._is["TcpAck"]
         plain = data | pure
         highest = self._before(order, np.where(data, self.end, FIRST_BYTE))
-        told = self._before(order, np.where(plain, self.ack, FIRST_BYTE))
+        earlier_ack = self._before(order, np.where(plain, self.ack, FIRST_BYTE))
         got = self._latest(data, self.end, "right")
         acknowledged = self._latest(plain, self.ack, "right")
         at_least, surely = (
@@ -231,7 +240,7 @@ class _Segments:
             ),
             (data & wired & (self.seq < surely), "it was already acknowledged"),
             (plain & wired & (self.ack < at_least), "it acknowledges less than has arrived"),
-            (plain & (self.ack < told) & (whole | ~self._wired), "an earlier one acknowledges more"),
+            (plain & (self.ack < earlier_ack) & (whole | ~self._wired), "an earlier one acknowledges more"),
         ):
             if (at := first(wrong)) is not None:
                 numbers = f"{self.seq[at]} to {self.end[at]}, acknowledging {self.ack[at]}"
@@ -241,9 +250,9 @@ class _Segments:
         """The highest value before each row in its stream, or that of the first byte."""
         stream = self._own[order]
         tops = np.maximum.accumulate(np.append(0, values[order] + stream * MOST))[:-1] - stream * MOST
-        found = np.empty(len(order), np.int64)
-        found[order] = np.maximum(tops, FIRST_BYTE)
-        return found
+        highest = np.empty(len(order), np.int64)
+        highest[order] = np.maximum(tops, FIRST_BYTE)
+        return highest
 
     def _latest(self, chosen: np.ndarray, values: np.ndarray, side: Any) -> np.ndarray:
         """The highest value that has arrived from the other end when each row is sent; "left": surely."""

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.schema import MOST_LISTED
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.messages import Hops
@@ -55,7 +55,7 @@ class _Answer(NamedTuple):
 
 def session_claims_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[str, str] | None:
     """The first property that is violated, and why; `delay_ns`: the most by which arrivals are handed up later."""
-    kinds, details = (hops.table.coded(name) for name in ("kind", "detail"))
+    kinds, details = (hops.table.column(name) for name in ("kind", "detail"))
     for kind, numbers in NUMBERS.items():
         rows = np.flatnonzero(kinds.codes == kinds.code(kind))
         for code in np.unique(details.codes[rows]).tolist():
@@ -65,14 +65,14 @@ def session_claims_problem(events: Table, hops: Hops, delay_ns: int) -> tuple[st
             if any(type(number) is not int for number in whole):
                 row = int(rows[details.codes[rows] == code][0])
                 return "record", f"{hops.words(row)}: {kind} has {detail}, which is impossible"
-    said = _Said(events, hops, delay_ns)
-    if (untold := said.gap_problem()) is not None:
+    claims = _SessionMessages(events, hops, delay_ns)
+    if (untold := claims.gap_problem()) is not None:
         return "gaps", untold
-    miscounted = said.reinit_problem() or said.early_problem() or said.count_problem()
+    miscounted = claims.reinit_problem() or claims.early_problem() or claims.count_problem()
     return None if miscounted is None else ("record", miscounted)
 
 
-class _Said:
+class _SessionMessages:
     def __init__(self, events: Table, hops: Hops, delay_ns: int) -> None:
         self._events, self._hops, self._delay_ns = events, hops, delay_ns
         self._answers: dict[tuple[str, int], list[_Answer]] = {}  # to a host in a session
@@ -81,19 +81,19 @@ class _Said:
 
     def _rows(self, kinds: tuple[str, ...], received: bool) -> Iterator[tuple[Any, ...]]:
         """Messages of these kinds over the radio: when they were sent or received, by whom, and their content."""
-        chosen = self._hops.table.coded("kind").among(kinds) & ~self._hops.is_wired
+        chosen = self._hops.table.column("kind").among(kinds) & ~self._hops.is_wired
         rows = np.flatnonzero(chosen & self._hops.is_received if received else chosen)
         times = (self._hops.receive_ns if received else self._hops.send_ns)[rows].tolist()
         names = ("sender", "receiver", "host", "session", "kind", "detail")
-        columns = [self._hops.table.picked(name, rows) for name in names]
+        columns = [self._hops.table.pick(name, rows) for name in names]
         for at_ns, *values, text in zip(times, *columns, strict=True):
             yield at_ns, *values, json.loads(text or "{}")
 
     def _of(self, *kinds: str) -> Iterator[tuple[Any, ...]]:
         """Events of these kinds: row, time, who, with which station, in which session, what, detail."""
-        rows = self._events.coded("event").rows(*kinds)
+        rows = self._events.column("event").rows(*kinds)
         names = ("time_ns", "node", "station", "session", "event", "detail")
-        return zip(rows.tolist(), *(self._events.picked(name, rows) for name in names), strict=True)
+        return zip(rows.tolist(), *(self._events.pick(name, rows) for name in names), strict=True)
 
     def _answer(self, node: str, session: int, station: str, now_ns: int) -> _Answer | None:
         """What the host has just received in this session."""
@@ -145,8 +145,8 @@ class _Said:
         """The first handoff that ends without the gap that its InitAck announces."""
         for row, now_ns, node, station, session, _, _ in self._of("handoff_end"):
             answer = self._answer(node, session, station, now_ns)
-            told = answer is not None and answer.kind == "InitAck" and answer.detail.get("gap") is True
-            if told and (node, session, now_ns) not in gaps:
+            has_gap = answer is not None and answer.kind == "InitAck" and answer.detail.get("gap") is True
+            if has_gap and (node, session, now_ns) not in gaps:
                 return (
                     f"at {now_ns / SECOND:.6f} s (event {row}): {node} ends a handoff and has no gap, but the InitAck"
                     f" of {station} in session {session} announces one"
@@ -157,13 +157,13 @@ class _Said:
 
     def reinit_problem(self) -> str | None:
         """Return the first session that should follow a Reinit, and does not."""
-        told: dict[str, list[int]] = {}
+        reinit_times: dict[str, list[int]] = {}
         for at_ns, _, receiver, *_ in self._rows(("Reinit",), True):
-            told.setdefault(receiver, []).append(at_ns)
+            reinit_times.setdefault(receiver, []).append(at_ns)
         for row, now_ns, node, _, session, _, text in self._of("handoff_start"):
             if json.loads(text or "{}").get("cause") == "reinit":
                 early_ns = now_ns - self._delay_ns
-                if not any(early_ns <= at_ns <= now_ns for at_ns in told.get(node, ())):
+                if not any(early_ns <= at_ns <= now_ns for at_ns in reinit_times.get(node, ())):
                     what = f"{node} opens session {session} because of a reinit, but receives no Reinit at that time"
                     return f"events: at {now_ns / SECOND:.6f} s (event {row}): {what}"
         return None
@@ -214,6 +214,6 @@ class _Said:
             if count < due or kind == "Init" and count != due:
                 return (
                     f"messages: {sender} reports in {kind} at {at_ns / SECOND:.6f} s that it delivered"
-                    f" {counted(due, 'message')} in session {confirmed[1]}, but events has {count}"
+                    f" {pluralize(due, 'message')} in session {confirmed[1]}, but events has {count}"
                 )
         return None

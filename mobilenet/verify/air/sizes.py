@@ -32,10 +32,10 @@ NO_SIZES = Sizes(np.zeros(0, np.int64), np.zeros(0))
 
 def sizes_of(samples: Table, quantity: str) -> dict[str, Sizes]:
     """One buffer at each node that has it."""
-    rows = samples.coded("quantity").rows(quantity)
-    node = samples.coded("node")
+    rows = samples.column("quantity").rows(quantity)
+    node = samples.column("node")
     rows = rows[by_code(node.codes[rows])]
     times, values = samples.numbers("time_ns")[rows], samples.numbers("value")[rows]
     ends = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
-    found = ((name, int(ends[i]), int(ends[i + 1])) for i, name in enumerate(node.words))
-    return {name: Sizes(times[first:end], values[first:end]) for name, first, end in found if first < end}
+    spans = ((name, int(ends[i]), int(ends[i + 1])) for i, name in enumerate(node.words))
+    return {name: Sizes(times[first:end], values[first:end]) for name, first, end in spans if first < end}

@@ -33,8 +33,8 @@ class Totals:
 
     def __init__(self, samples: Columns) -> None:
         table = Table.of(samples)
-        rows = table.coded("node").rows("network")
-        quantities = table.coded("quantity")
+        rows = table.column("node").rows("network")
+        quantities = table.column("quantity")
         at_ns, values, codes = table.numbers("time_ns"), table.numbers("value"), quantities.codes
         self._series = {}
         for word in quantities.words:
@@ -54,30 +54,30 @@ def tallies_problem(pairs: Pairs, nodes: Nodes, totals: Totals, counters: dict[s
 
 def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[str]:
     radio, kinds = counters["radio"], counters["by_message_type"]
-    for label, told, chosen in (
+    for label, tally, chosen in (
         ("pairs", radio, pairs.outcome),
         ("addressed pairs", radio["addressed"], pairs.outcome[pairs.addressed]),
     ):
         rows = np.bincount(chosen, minlength=len(OUTCOMES)).tolist()
         for outcome, name in enumerate(OUTCOMES):
-            count = told["received"] if name == "received" else told["lost"].get(name, 0)
+            count = tally["received"] if name == "received" else tally["lost"].get(name, 0)
             if rows[outcome] != count:
                 yield f"frames: {rows[outcome]} {label} with the fate {name}, but counters.json counts {count}"
     table, heads = pairs.table, pairs.first
-    words = table.coded("kind").words
-    codes = table.coded("kind").codes[heads]
+    words = table.column("kind").words
+    codes = table.column("kind").codes[heads]
     station = pairs.sender[heads] < nodes.stations
     numbers = Counter(zip(codes.tolist(), station.tolist(), strict=True))
     for (code, is_station), count in sorted(numbers.items()):
         if words[code] == MAC_ACK:
             continue
         side = SIDES[not is_station]
-        told = kinds[side].get(words[code], {"count": 0, "bytes": 0})
+        tally = kinds[side].get(words[code], {"count": 0, "bytes": 0})
         size = int(pairs.size_bytes[heads][(codes == code) & (station == is_station)].sum())
-        if count > told["count"] or size > told["bytes"]:
+        if count > tally["count"] or size > tally["bytes"]:
             yield (
                 f"frames: {count} {words[code]} frames from {side}s with {size} bytes in total, but counters.json has"
-                f" {told['count']} with {told['bytes']} bytes"
+                f" {tally['count']} with {tally['bytes']} bytes"
             )
     if (acks := int(pairs.is_ack[heads].sum())) > radio["mac_acks"]:
         yield f"frames: {acks} MAC acknowledgements, but counters.json counts {radio['mac_acks']}"
@@ -112,7 +112,7 @@ def _falls_out(ends: np.ndarray, quantity: str, totals: Totals, delay_ns: int) -
         )
 
 
-class Hidden:
+class UnrecordedFrames:
     """Frames without a row: those that have no receiver."""
 
     def __init__(self, pairs: Pairs, totals: Totals, counters: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Air, Expected
+from mobilenet.expected.expectations import Air, Expectations
 from mobilenet.verify.air.messages import FOR_ALL, OUT_OF_RANGE, Hops
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.outages import Outages
@@ -33,20 +33,20 @@ from mobilenet.verify.air.whereabouts import Whereabouts
 
 def unframed_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) -> str | None:
     """The first outcome that rows and counters do not agree about."""
-    outcomes, radio = outcome_numbers(hops.table.coded("fate")), counters["radio"]
+    outcomes, radio = outcome_numbers(hops.table.column("fate")), counters["radio"]
     rows = ~hops.is_wired & (outcomes >= 0)
     of_all = np.bincount(outcomes[rows], minlength=len(OUTCOMES)).tolist()
     of_hosts = np.bincount(outcomes[rows & (hops.sender >= nodes.stations)], minlength=len(OUTCOMES)).tolist()
     for outcome, name in enumerate(OUTCOMES):
-        for label, count, told in (
+        for label, count, tally in (
             ("over the radio", of_all[outcome], radio),
             ("from hosts", of_hosts[outcome], radio["addressed"]),
         ):
-            counted = told["received"] if name == "received" else told["lost"].get(name, 0)
+            counted = tally["received"] if name == "received" else tally["lost"].get(name, 0)
             if count > counted:
                 return f"messages: {count} {label} with the fate {name}, but counters.json counts {counted} pairs"
-        told = radio["addressed"]
-        counted = told["received"] if name == "received" else told["lost"].get(name, 0)
+        tally = radio["addressed"]
+        counted = tally["received"] if name == "received" else tally["lost"].get(name, 0)
         if of_all[outcome] + radio["mac_acks"] < counted:
             return (
                 f"messages: {of_all[outcome]} with the fate {name}, but counters.json counts {counted} addressed pairs"
@@ -57,12 +57,12 @@ def unframed_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) 
 
 
 def unframed_problem(
-    hops: Hops, nodes: Nodes, outages: Outages, whereabouts: Whereabouts, expected: Expected
+    hops: Hops, nodes: Nodes, outages: Outages, whereabouts: Whereabouts, expected: Expectations
 ) -> str | None:
     """The first row that cannot be."""
     air = expected.air
     assert air is not None and expected.hosts is not None
-    outcomes, is_known = hops.table.coded("fate"), expected.conduct is not None
+    outcomes, is_known = hops.table.column("fate"), expected.conduct is not None
     at_one_rate = expected.conduct is not None and not expected.conduct.unicasts
     radio = np.flatnonzero(~hops.is_wired)
     if not len(radio):
@@ -77,7 +77,7 @@ def unframed_problem(
     if problem is not None or not len(arrived):
         return problem
     pairs = _pairs(hops, arrived, air, at_one_rate)
-    kinds = hops.table.coded("kind").among(FOR_ALL if is_known else ())
+    kinds = hops.table.column("kind").among(FOR_ALL if is_known else ())
     whole = _pairs(hops, arrived[kinds[arrived] & (pairs.sender < nodes.stations)], air, is_known)
     bounds_m = whereabouts.bounds_m(pairs.sender, pairs.receiver, pairs.start_ns)
     problem = range_problem(pairs, nodes, whereabouts, air, bounds_m, whole)
@@ -107,7 +107,7 @@ def _pairs(hops: Hops, rows: np.ndarray, air: Air, at_one_rate: bool) -> Pairs:
         hops.size_bytes[rows],
         np.zeros(len(rows), bool),
         np.ones(len(rows), bool),
-        outcome_numbers(hops.table.coded("fate"))[rows],
+        outcome_numbers(hops.table.column("fate"))[rows],
         np.cumsum(begins) - 1,
         np.flatnonzero(begins),
         air.delay_ns + late_ns,
@@ -121,7 +121,7 @@ def _frame_problems(hops: Hops, sent: Pairs) -> Iterator[str]:
     assert sent.origin is not None
     head = sent.origin[sent.first[sent.frame]]
     for name in ("kind", "size_bytes", "host", "session", "message", "detail"):
-        codes = hops.table.coded(name).codes
+        codes = hops.table.column(name).codes
         if (row := first(codes[sent.origin] != codes[head])) is not None:
             yield (
                 f"{sent.words(row)}: the {name} differs from that in row {head[row]}, which belongs to the same message"
@@ -133,7 +133,7 @@ def _frame_problems(hops: Hops, sent: Pairs) -> Iterator[str]:
 
 
 def _astray_problems(
-    hops: Hops, rows: np.ndarray, nodes: Nodes, outages: Outages, whereabouts: Whereabouts, expected: Expected
+    hops: Hops, rows: np.ndarray, nodes: Nodes, outages: Outages, whereabouts: Whereabouts, expected: Expectations
 ) -> Iterator[str]:
     """Check messages that were out of range; a station whose radio is off sends, and reaches no node."""
     assert expected.air is not None and expected.hosts is not None

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.air.nodes import Nodes
 
@@ -37,12 +37,12 @@ class Disc(NamedTuple):
 class Whereabouts:
     """All nodes of a run."""
 
-    def __init__(self, positions: Columns, expected: Expected, nodes: Nodes) -> None:
+    def __init__(self, positions: Columns, expected: Expectations, nodes: Nodes) -> None:
         assert expected.hosts is not None and expected.places is not None
         table = Table.of(positions)
         self._stations, self._end_ns = nodes.stations, expected.end_ns
         self._every_ns = expected.places.every_ns or ONLY_ONCE_NS
-        index = nodes.indices(table.coded("node"))
+        index = nodes.indices(table.column("node"))
         moment = table.numbers("time_ns") // self._every_ns
         self.places = np.full((int(moment.max(initial=0)) + 1, nodes.count, 2), np.nan)
         self.places[moment, index] = np.column_stack((table.numbers("x_m"), table.numbers("y_m")))

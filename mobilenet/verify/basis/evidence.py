@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mobilenet.expected.expectations import Conduct, Expected, ProcessPlan
-from mobilenet.rundir.pcap import Captured
+from mobilenet.expected.expectations import Conduct, Expectations, ProcessPlan
+from mobilenet.rundir.pcap import CapturedPacket
 from mobilenet.rundir.table import Table
 
 
@@ -25,10 +25,10 @@ class Evidence:
     positions: Table
     counters: dict[str, Any]
     manifest: dict[str, Any]
-    expected: Expected | None = None  # of a run of hosts
+    expected: Expectations | None = None  # of a run of hosts
     plan: ProcessPlan | None = None  # of a run of processes
     tables: Mapping[str, Table] | None = None
-    captures: Mapping[str, Sequence[Captured]] | None = None  # packets of each node, of real software
+    captures: Mapping[str, Sequence[CapturedPacket]] | None = None  # packets of each node, of real software
 
     @property
     def conduct(self) -> Conduct | None:

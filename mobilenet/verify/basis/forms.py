@@ -63,7 +63,7 @@ def _numbers_problems(name: str, table: Table) -> Iterator[str]:
 
 def _nested_problems(name: str, table: Table) -> Iterator[str]:
     column = JSON_COLUMNS.get(name)
-    coded = table.coded(column) if column is not None else None
+    coded = table.column(column) if column is not None else None
     for code, word in enumerate(coded.words if coded is not None else ()):
         if word.count("[") + word.count("{") > DEEPEST and _depth(word) > DEEPEST:
             row = int((coded.codes == code).argmax()) if coded is not None else 0

@@ -16,7 +16,7 @@ from mobilenet.rundir.table import Table, by_code
 
 def repeated_problem(samples: Table, buffers: Iterable[str], end_ns: int, first: float = np.nan) -> str | None:
     """Return the first sample that repeats a size; `first`: the size before the first sample, if it is known."""
-    node, quantity = samples.coded("node"), samples.coded("quantity")
+    node, quantity = samples.column("node"), samples.column("quantity")
     rows = np.flatnonzero(quantity.among(tuple(buffers)))
     series = node.codes[rows].astype(np.int64) * len(quantity.words) + quantity.codes[rows]
     order = by_code(series)

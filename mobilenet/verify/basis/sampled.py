@@ -74,8 +74,8 @@ def _required_samples(
 ) -> list[Quantity]:
     """What has to be sampled at the end."""
     nodes = {node for node, quantity in last if quantity in BUFFERS}
-    nodes |= {node for table in (events, positions) for node in Table.of(table).coded("node").words}
-    nodes |= set(Table.of(events).coded("station").words)
+    nodes |= {node for table in (events, positions) for node in Table.of(table).column("node").words}
+    nodes |= set(Table.of(events).column("station").words)
     nodes |= {f"s{number}" for number in range(manifest["stations"])} | {
         f"h{number}" for number in range(manifest["hosts"] or 0)
     }

@@ -17,7 +17,7 @@ def last_samples(samples: Table, end_ns: int) -> dict[tuple[str, str], int] | No
     """
     try:
         times, values = samples.numbers("time_ns"), samples.numbers("value")
-        nodes, quantities = samples.coded("node"), samples.coded("quantity")
+        nodes, quantities = samples.column("node"), samples.column("quantity")
         if not len(times):
             return {}
         if not (all(nodes.words) and all(quantities.words)) or min(nodes.codes.min(), quantities.codes.min()) < 0:
@@ -37,8 +37,8 @@ def last_samples(samples: Table, end_ns: int) -> dict[tuple[str, str], int] | No
         if not np.isin(falls, ends).all():
             return None
         first, last = order[[0, *ends.tolist()]], order[[*(ends - 1).tolist(), len(order) - 1]]
-        found = np.argsort(first)
-        columns = (samples.picked(name, last[found]) for name in ("node", "quantity", "time_ns"))
+        sequence = np.argsort(first)
+        columns = (samples.pick(name, last[sequence]) for name in ("node", "quantity", "time_ns"))
         return {(node, quantity): time for node, quantity, time in zip(*columns, strict=True)}
     except (TypeError, ValueError, OverflowError):
         return None

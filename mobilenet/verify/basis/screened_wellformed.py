@@ -30,7 +30,7 @@ def are_well_formed(events: Table, end_ns: float, rules: Rules) -> bool:
     """Whether nothing is wrong with any of the events; `end_ns`: when the last one may be."""
     try:
         times = events.numbers("time_ns")
-        columns = {name: events.coded(name) for name in ("event", "node", "message", "station", "session", "detail")}
+        columns = {name: events.column(name) for name in ("event", "node", "message", "station", "session", "detail")}
         return (
             _in_order(times, end_ns)
             and all(word in rules.events for word in columns["event"].words)
@@ -43,7 +43,7 @@ def are_well_formed(events: Table, end_ns: float, rules: Rules) -> bool:
             and not (columns["event"].among(rules.with_message) & (columns["message"].codes < 0)).any()
             and all(
                 rules.says_who_was_silent(detail)
-                for detail in set(events.picked("detail", columns["event"].rows("expire")))
+                for detail in set(events.pick("detail", columns["event"].rows("expire")))
             )
         )
     except (TypeError, ValueError, OverflowError):  # not even columns of their types
@@ -58,11 +58,11 @@ def _in_order(times: np.ndarray, end_ns: float) -> bool:
 
 def _happen_where_they_may(events: Table, rules: Rules) -> bool:
     """Every event at a node of the right kind, and none without."""
-    event, node = events.coded("event"), events.coded("node")
+    event, node = events.column("event"), events.column("node")
     if (event.codes < 0).any() or (node.codes < 0).any():
         return False
     kinds = sorted({word[0] for word in node.words})
-    pairs = event.codes * len(kinds) + node.mapped([kinds.index(word[0]) for word in node.words], nothing=0)
+    pairs = event.codes * len(kinds) + node.map([kinds.index(word[0]) for word in node.words], nothing=0)
     return all(
         kinds[pair % len(kinds)] in rules.events[event.words[pair // len(kinds)]]
         for pair in np.flatnonzero(np.bincount(pairs)).tolist()

@@ -25,15 +25,15 @@ def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
     What a host may deliver changes only with its other events, so a repeated delivery fits if the first one does.
     """
     table = Table.of(events)
-    event = table.coded("event")
+    event = table.column("event")
     rows = np.flatnonzero(event.codes != event.code("broadcast"))
-    by_node = rows[by_code(table.coded("node").codes[rows])]
+    by_node = rows[by_code(table.column("node").codes[rows])]
     differs = event.codes[by_node] != event.code("deliver")
     for name in ("event", "node", "station", "session"):
-        differs[1:] |= np.diff(table.coded(name).codes[by_node]) != 0
+        differs[1:] |= np.diff(table.column(name).codes[by_node]) != 0
     differs[:1] = True
-    kept = np.sort(by_node[differs])
-    return zip(kept.tolist(), *(table.picked(name, kept) for name in names), strict=True)
+    turn_rows = np.sort(by_node[differs])
+    return zip(turn_rows.tolist(), *(table.pick(name, turn_rows) for name in names), strict=True)
 
 
 def sessions_problem(events: Columns) -> str | None:

@@ -32,7 +32,7 @@ NOT_QUIESCENT = Verdict("unknown", "the run was not quiescent at its end")
 NOTHING_DELIVERED = Verdict("unknown", "nothing was delivered")
 
 
-def ended_early(manifest: Mapping[str, Any]) -> str | None:
+def early_end(manifest: Mapping[str, Any]) -> str | None:
     """The error that ended the run; None: none did."""
     error = manifest.get("ended_by_error")
     return None if error is None else str(error)

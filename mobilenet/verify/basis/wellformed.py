@@ -128,18 +128,18 @@ def events_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
     problem = _fields_problem(table)
     if problem is not None:
         return problem
-    found = table.fingerprint()
-    if found != manifest["fingerprint"]:
-        return f"events: their fingerprint is {found[:16]}…, but the manifest has {manifest['fingerprint'][:16]}…"
+    fingerprint = table.fingerprint()
+    if fingerprint != manifest["fingerprint"]:
+        return f"events: their fingerprint is {fingerprint[:16]}…, but the manifest has {manifest['fingerprint'][:16]}…"
     return None
 
 
 def _fields_problem(events: Table) -> str | None:
     """The first event with a value in a column that events of its kind do not have."""
-    event = events.coded("event")
+    event = events.column("event")
     for column in ("message", "station", "session", "detail"):
-        without = event.mapped([column not in FIELDS.get(word, ()) for word in event.words], nothing=False)
-        odd = without.astype(bool) & (events.coded(column).codes >= 0)
+        without = event.map([column not in FIELDS.get(word, ()) for word in event.words], nothing=False)
+        odd = without.astype(bool) & (events.column(column).codes >= 0)
         if odd.any():
             row = int(odd.argmax())
             return f"events: event {row} ({events['event'][row]}) has {column} {events[column][row]!r}, expected none"
@@ -189,10 +189,12 @@ def rows_problem(
     counted = counters.get("rows")
     if not isinstance(counted, dict) or not isinstance(counted.get("events"), dict):
         return f"counters.json: rows is {counted!r}, expected the number of rows of each table"
-    found = Counter(events["event"])
-    for event in sorted({*found, *counted["events"]}):
-        if found[event] != counted["events"].get(event, 0):
-            return f"events: {found[event]} rows of {event}, but counters.json counts {counted['events'].get(event, 0)}"
+    counts = Counter(events["event"])
+    for event in sorted({*counts, *counted["events"]}):
+        if counts[event] != counted["events"].get(event, 0):
+            return (
+                f"events: {counts[event]} rows of {event}, but counters.json counts {counted['events'].get(event, 0)}"
+            )
     for name, table in (("samples", samples), ("positions", positions)):
         if len(table["node"]) != counted.get(name):
             return f"{name}: {len(table['node'])} rows, but counters.json counts {counted.get(name)}"
@@ -214,10 +216,10 @@ def _is_object(text: str) -> bool:
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object; readers differ in which of two equal keys they take, so it has none."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a key occurs twice")
-    return found
+    return mapping
 
 
 RULES = Rules(

@@ -16,7 +16,7 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from mobilenet.expected.expectations import Expected, HostPlan
+from mobilenet.expected.expectations import Expectations, HostPlan
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.broadcasts.given_up import forgotten_rows
 
@@ -26,8 +26,8 @@ KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", 
 class _Host:
     __slots__ = (
         "_again_ns",
-        "_asked",
         "_next",
+        "_wishes",
         "is_forgotten",
         "is_member",
         "is_up",
@@ -41,7 +41,7 @@ class _Host:
     def __init__(self, plan: HostPlan, again_ns: int) -> None:
         """`again_ns`: a wish is repeated that often."""
         self._again_ns = again_ns
-        self._asked = plan.asked
+        self._wishes = plan.requests
         self._next = 0
         self.wish: str | None = None  # the last one
         self.may_join = self.may_leave = False
@@ -51,9 +51,9 @@ class _Host:
 
     def hear(self, now_ns: int) -> None:
         """What has been asked of it so far."""
-        asked = self._asked
-        while self._next < len(asked) and asked[self._next][0] <= now_ns:
-            at_ns, self.wish = asked[self._next]
+        wishes = self._wishes
+        while self._next < len(wishes) and wishes[self._next][0] <= now_ns:
+            at_ns, self.wish = wishes[self._next]
             self._next += 1
             if self.wish == "join":
                 self.may_join = True
@@ -67,16 +67,16 @@ class _Host:
 
     def last_wish(self, end_ns: int) -> tuple[int, str] | None:
         """The wish that counts when the run has come to rest; None: there is none, or which one is last is open."""
-        asked = self._asked
-        together = [wish for wish in asked if wish[0] == asked[-1][0]]
-        return asked[-1] if len(together) == 1 and asked[-1][0] < end_ns else None
+        wishes = self._wishes
+        together = [wish for wish in wishes if wish[0] == wishes[-1][0]]
+        return wishes[-1] if len(together) == 1 and wishes[-1][0] < end_ns else None
 
     def next_asked(self, kind: str) -> str:
-        later = [at_ns for at_ns, wish in self._asked[self._next :] if wish == kind]
+        later = [at_ns for at_ns, wish in self._wishes[self._next :] if wish == kind]
         return f"it is not asked until {later[0] / 1e9:.6f} s" if later else "it is not asked later either"
 
 
-def asked_problem(events: Columns, expected: Expected | None, at_rest: bool = False) -> str | None:
+def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool = False) -> str | None:
     """The first thing that a host did unasked, or, where the run has come to rest, did not do."""
     if expected is None or expected.hosts is None:
         return None
@@ -84,8 +84,8 @@ def asked_problem(events: Columns, expected: Expected | None, at_rest: bool = Fa
     forgotten = forgotten_rows(events)
     is_known = expected.conduct is not None
     table = Table.of(events)
-    rows = table.coded("event").rows(*KINDS)
-    columns = (table.picked(name, rows) for name in ("event", "node", "time_ns", "detail"))
+    rows = table.column("event").rows(*KINDS)
+    columns = (table.pick(name, rows) for name in ("event", "node", "time_ns", "detail"))
     for row, event, node, now_ns, detail in zip(rows.tolist(), *columns, strict=True):
         if node not in hosts:
             continue
@@ -118,8 +118,8 @@ def _left_undone(node: str, host: _Host, end_ns: int) -> str | None:
     where = "" if host.last_row is None else f" (event {host.last_row})"
     if host.is_member:
         return f"{node} joins{where} and does not leave again, although it is asked at {wish[0] / 1e9:.6f} s to leave"
-    found = f"leaves{where} and does not join again" if host.last_row is not None else "never joins"
-    return f"{node} {found}, although it is asked at {wish[0] / 1e9:.6f} s to join"
+    behaviour = f"leaves{where} and does not join again" if host.last_row is not None else "never joins"
+    return f"{node} {behaviour}, although it is asked at {wish[0] / 1e9:.6f} s to join"
 
 
 def _joins_or_leaves(host: _Host, event: str, now_ns: int) -> str | None:

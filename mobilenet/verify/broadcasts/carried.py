@@ -72,8 +72,8 @@ def uncarried_problem(run: Evidence) -> str | None:
 
 def _by_datagrams(events: Table) -> str | None:
     knowledge = Knowledge()
-    rows = events.coded("event").rows(*MOVES)
-    columns = (events.picked(name, rows) for name in ("event", "node", "message", "time_ns"))
+    rows = events.column("event").rows(*MOVES)
+    columns = (events.pick(name, rows) for name in ("event", "node", "message", "time_ns"))
     for row, event, node, message, at_ns in zip(rows.tolist(), *columns, strict=True):
         if event == "broadcast":
             knowledge.broadcast(node, message)
@@ -128,8 +128,8 @@ def _by_counters(run: Evidence) -> str | None:
 
 def _foreign(events: Table) -> Iterator[tuple[int, str, str]]:
     """The first delivery of another node's message at each node."""
-    rows = events.coded("event").rows("deliver")
-    columns: Iterable[Any] = zip(*(events.picked(name, rows) for name in ("time_ns", "node", "message")), strict=True)
+    rows = events.column("event").rows("deliver")
+    columns: Iterable[Any] = zip(*(events.pick(name, rows) for name in ("time_ns", "node", "message")), strict=True)
     met: set[str] = set()
     for at_ns, node, message in columns:
         if node not in met and message.rpartition(":")[0] != node:

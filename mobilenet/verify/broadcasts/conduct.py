@@ -38,7 +38,7 @@ def conduct_problem(events: Columns, conduct: Conduct | None) -> str | None:
     if conduct is None:
         return None
     table = Table.of(events)
-    tells_cells = bool((table.coded("station").codes[table.coded("event").rows("in_coverage")] >= 0).any())
+    tells_cells = bool((table.column("station").codes[table.column("event").rows("in_coverage")] >= 0).any())
     hosts: dict[str, _Host] = {}
     allowed: dict[str, Allowed] = {}
     for row, event, node, station, session in turns(events, "event", "node", "station", "session"):

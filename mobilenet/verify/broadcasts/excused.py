@@ -25,7 +25,7 @@ def excuse_problem(events: Columns, conduct: Conduct | None) -> str | None:
     if conduct is None or not conduct.gaps_follow_handoffs:
         return None
     table = Table.of(events)
-    event, node, times = table.coded("event"), table.coded("node"), table.numbers("time_ns")
+    event, node, times = table.column("event"), table.column("node"), table.numbers("time_ns")
     rows = event.rows(*OWN)
     rows = rows[by_code(node.codes[rows])]
     is_gap, begins = event.among(("gap",))[rows], -1  # row of the last begin of a handoff

@@ -18,10 +18,10 @@ from mobilenet.rundir.table import Columns
 
 def forgotten_rows(events: Columns) -> set[int]:
     """The rows of gaps of hosts that no station knows any more."""
-    found: set[int] = set()
+    rows: set[int] = set()
     columns = events["event"]
     if "gap" not in columns:
-        return found
+        return rows
     last: dict[str, int] = {}  # host -> row of its gap, if that was the last event
     for row, (event, node) in enumerate(zip(columns, events["node"], strict=True)):
         if event == "gap":
@@ -33,19 +33,19 @@ def forgotten_rows(events: Columns) -> set[int]:
                 and events["time_ns"][row] == events["time_ns"][gap]
                 and cause_of(events["detail"][row]) == "join"
             ):
-                found.add(gap)
-    return found
+                rows.add(gap)
+    return rows
 
 
 def cause_of(detail: str | None) -> object:
     return json.loads(detail or "{}").get("cause")
 
 
-def given_up(events: Columns, forgotten: set[int]) -> set[str]:
+def messages_given_up(events: Columns, forgotten: set[int]) -> set[str]:
     """For each forgotten host, the messages since the last one that is delivered."""
-    found: set[str] = set()
+    messages: set[str] = set()
     if not forgotten:
-        return found
+        return messages
     numbers: dict[str, int] = {}
     sent: dict[str, int] = {}  # message -> row of its broadcast
     delivered: set[str] = set()
@@ -65,5 +65,5 @@ def given_up(events: Columns, forgotten: set[int]) -> set[str]:
             else:
                 pending.setdefault(node, []).append(message)
         elif row in forgotten:
-            found.update(pending.pop(node, ()))
-    return found
+            messages.update(pending.pop(node, ()))
+    return messages

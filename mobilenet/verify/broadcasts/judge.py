@@ -29,7 +29,7 @@ import numpy as np
 from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.broadcasts.given_up import forgotten_rows, given_up
+from mobilenet.verify.broadcasts.given_up import forgotten_rows, messages_given_up
 from mobilenet.verify.broadcasts.reach import Reach
 from mobilenet.verify.broadcasts.silence import Silence
 
@@ -91,13 +91,13 @@ class BroadcastJudge:
         self.violations: dict[str, str] = {}
         self.rows: dict[str, int] = {}
         if senders is None:
-            senders = sorted({m.rpartition(":")[0] for m in Table.of(events).coded("message").words})
+            senders = sorted({m.rpartition(":")[0] for m in Table.of(events).column("message").words})
         self._senders = list(senders)
         self._column = {name: i for i, name in enumerate(self._senders)}
         self._conduct = conduct
         self._asks_order = asks_order
         self._forgotten = set() if gap_after_s is None else forgotten_rows(events)
-        self._given_up = given_up(events, self._forgotten)
+        self._given_up = messages_given_up(events, self._forgotten)
         self._hosts: dict[str, Host] = {}
         self._keys: dict[str, MessageKey] = {}  # of each message broadcast and not given up
         self._names: list[list[str]] = [[] for _ in self._senders]  # column, position -> message
@@ -123,9 +123,9 @@ class BroadcastJudge:
             try:
                 handler(self, self._host(node))
             except Violation as violation:
-                self._violated(violation.check, violation.explanation)
+                self._violate(violation.check, violation.explanation)
 
-    def _violated(self, check: str, explanation: str) -> None:
+    def _violate(self, check: str, explanation: str) -> None:
         if check not in self.violations:
             self.violations[check] = explanation
             self.rows[check] = self._row
@@ -143,7 +143,7 @@ class BroadcastJudge:
         if host.member:
             raise Violation("membership", f"{self._when()}: {host.name} joins although it is a member")
         host.member = True
-        self._confirmed(host)
+        self._on_confirmation(host)
         self._entitle(host)
         self._require_up(host, "joins")
 
@@ -151,7 +151,7 @@ class BroadcastJudge:
         if not host.member:
             raise Violation("membership", f"{self._when()}: {host.name} leaves although it is not a member")
         host.member = False
-        host.silence.left(self._now())
+        host.silence.on_leave(self._now())
         self._require_up(host, "leaves")
 
     def _broadcast(self, host: Host) -> None:
@@ -202,7 +202,7 @@ class BroadcastJudge:
             self._require_member(host, f"delivers {name}")
         finally:
             if problem is not None:
-                self._violated("causal_order", problem)
+                self._violate("causal_order", problem)
 
     def _crash(self, host: Host) -> None:
         if host.crashed:
@@ -230,9 +230,7 @@ class BroadcastJudge:
         host = self._host(detail["host"])
         problem = host.silence.expire(station, round(detail["silent_s"] * SECOND), self._now())
         if problem is not None:
-            self._violated(
-                "gaps", f"{self._when()}: {station} gives up on {host.name} {problem}\n  {host.last_handoff}"
-            )
+            self._violate("gaps", f"{self._when()}: {station} gives up on {host.name} {problem}\n  {host.last_handoff}")
 
     def _radio_off(self, station: str) -> None:
         self._off.add(station)
@@ -247,10 +245,10 @@ class BroadcastJudge:
             if host.silence.confirmed_by == station:
                 host.silence.set("answered", does, self._now())
 
-    def _confirmed(self, host: Host) -> None:
+    def _on_confirmation(self, host: Host) -> None:
         station = self._events["station"][self._row]
         host.silence.set("answered", station not in self._off, self._now())
-        host.silence.confirmed(station, self._now())
+        host.silence.on_confirmation(station, self._now())
 
     def _handoff_start(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} begun {self._when()}"
@@ -259,7 +257,7 @@ class BroadcastJudge:
 
     def _handoff_end(self, host: Host) -> None:
         host.last_handoff = f"handoff of session {self._events['session'][self._row]} ended {self._when()}"
-        self._confirmed(host)
+        self._on_confirmation(host)
         self._require_up(host, "ends a handoff")
 
     def _out_of_coverage(self, host: Host) -> None:
@@ -326,7 +324,7 @@ class BroadcastJudge:
         if host.crashed:
             raise Violation("membership", f"{self._when()}: {host.name} {does} although it is down")
 
-    def undelivered(self) -> Iterator[str]:
+    def missing_deliveries(self) -> Iterator[str]:
         """What members still owe at the end, an explanation each."""
         for name in sorted(self._hosts):
             host = self._hosts[name]

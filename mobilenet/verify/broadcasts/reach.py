@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected, HostPlan
+from mobilenet.expected.expectations import Expectations, HostPlan
 from mobilenet.rundir.table import Columns, Table
 
 ROUNDING_M = 1e-3
@@ -27,7 +27,7 @@ Stretch = tuple[int, int]  # from, to
 class Reach:
     """The reach of the hosts of one run."""
 
-    def __init__(self, positions: Columns, expected: Expected) -> None:
+    def __init__(self, positions: Columns, expected: Expectations) -> None:
         """`expected`: with hosts and places."""
         self._positions = Table.of(positions)
         self._expected = expected
@@ -46,15 +46,15 @@ class Reach:
     def _of(self, host: str, station: str) -> list[Stretch]:
         key = host, station
         if key not in self._stretches:
-            self._stretches[key] = self._found(host, station)
+            self._stretches[key] = self._compute(host, station)
         return self._stretches[key]
 
-    def _found(self, host: str, station: str) -> list[Stretch]:
+    def _compute(self, host: str, station: str) -> list[Stretch]:
         hosts, places = self._expected.hosts, self._expected.places
         number = int(station[1:])
         if hosts is None or places is None or places.by_power or number >= len(places.stations_m):
             return []
-        rows = self._positions.coded("node").rows(host)
+        rows = self._positions.column("node").rows(host)
         if not len(rows) or int(host[1:]) >= len(hosts):
             return []
         times, x, y = (self._positions.numbers(name)[rows] for name in ("time_ns", "x_m", "y_m"))
@@ -69,17 +69,17 @@ def _stretches(times: np.ndarray, distances: np.ndarray, plan: HostPlan, end_ns:
     metres_per_ns = plan.speed_mps / SECOND
     walks = np.minimum(times, end_ns)  # when it had walked so far
     farthest = (distances[:-1] + distances[1:] + metres_per_ns * np.diff(walks)) / 2
-    found = [
+    spans = [
         (int(times[i]), int(times[i + 1]))
         for i in np.flatnonzero(farthest <= range_m - ROUNDING_M).tolist()
     ]  # fmt: skip
     last_ns, rest_ns = int(times[-1]), max(0, end_ns - int(times[-1]))
     if distances[-1] + metres_per_ns * rest_ns <= range_m - ROUNDING_M:
-        found.append((last_ns, 2**62))
+        spans.append((last_ns, 2**62))
     for at_ns, _, _ in plan.drags:
-        found = [(begin, end) for begin, end in found if not begin <= at_ns <= end]
+        spans = [(begin, end) for begin, end in spans if not begin <= at_ns <= end]
     joined: list[Stretch] = []
-    for begin, end in found:
+    for begin, end in spans:
         if joined and joined[-1][1] == begin:
             joined[-1] = joined[-1][0], end
         else:

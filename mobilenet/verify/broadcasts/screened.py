@@ -34,14 +34,14 @@ class ScreenedBroadcast(BroadcastJudge):
         gap_after_s: float | None,
         heard_every_s: float,
         conduct: Conduct | None,
-        asked: frozenset[str],
+        checks: frozenset[str],
         reach: Reach | None = None,
     ) -> None:
-        """`asked`: the checks whose answer is asked for."""
+        """`checks`: the checks whose answer is asked for."""
         super().__init__(events, gap_after_s, heard_every_s, conduct, reach=reach)
         self._table = events
-        self._asked = asked
-        event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+        self._checks = checks
+        event, node, message = (events.column(name) for name in ("event", "node", "message"))
         delivered = event.codes == event.code("deliver")
         self._others = np.flatnonzero(event.among((*self.HANDLERS, *self.AT_STATIONS)) & ~delivered)
         rows = np.flatnonzero(delivered)
@@ -54,15 +54,15 @@ class ScreenedBroadcast(BroadcastJudge):
         count = len(message.words)
         self._sender, self._position = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
         self._broadcast_row = np.full(count, len(event.codes))  # no host has it before
-        self._known = np.zeros((count, len(self._senders)), np.int32) if "causal_order" in asked else None
-        self._heard: dict[str, int] = {}  # host -> number of deliveries in its clock
+        self._known = np.zeros((count, len(self._senders)), np.int32) if "causal_order" in checks else None
+        self._clock_counts: dict[str, int] = {}  # host -> number of deliveries in its clock
         self._turns: dict[str, list[tuple[int, bool]]] = {}  # host -> from which row on it may deliver, or may not
         self._entitlements: dict[str, list[tuple[int, np.ndarray]]] = {}  # host -> from which row on, to what
         self.deliveries = len(rows)
 
     def passes(self) -> bool:
         """Whether nothing that is asked for is violated."""
-        names = (self._table.picked(name, self._others) for name in ("event", "node"))
+        names = (self._table.pick(name, self._others) for name in ("event", "node"))
         for row, event, node in zip(self._others.tolist(), *names, strict=True):
             self._row = row
             try:
@@ -72,11 +72,11 @@ class ScreenedBroadcast(BroadcastJudge):
                     self._take(event, self._host(node))
             except Violation as violation:
                 self.violations.setdefault(violation.check, violation.explanation)
-            if not self._asked.isdisjoint(self.violations):
+            if not self._checks.isdisjoint(self.violations):
                 return False
         self.violations.clear()
         return all(self._delivers_in_order(name) for name, rows in self._rows.items() if len(rows)) and (
-            "delivery" not in self._asked or all(map(self._has_everything, self._hosts.values()))
+            "delivery" not in self._checks or all(map(self._has_everything, self._hosts.values()))
         )
 
     def _take(self, event: str, host: Host) -> None:
@@ -92,12 +92,12 @@ class ScreenedBroadcast(BroadcastJudge):
 
     def _hear(self, host: Host, known: np.ndarray) -> None:
         """What it has delivered since its last broadcast comes into its clock."""
-        rows, begin = self._rows[host.name], self._heard.get(host.name, 0)
+        rows, begin = self._rows[host.name], self._clock_counts.get(host.name, 0)
         end = int(np.searchsorted(rows, self._row))
         if begin < end:
             messages = self._messages[host.name][begin:end]
             np.maximum(host.clock, known[messages].max(axis=0), out=host.clock)
-            self._heard[host.name] = end
+            self._clock_counts[host.name] = end
 
     def _note_broadcast(self, host: Host) -> None:
         name = self._events["message"][self._row]
@@ -165,7 +165,7 @@ class ScreenedBroadcast(BroadcastJudge):
         old = np.flatnonzero(is_old)
         return bool((pasts[old, self._sender[block[old]]] <= self._position[block[old]]).all())
 
-    def undelivered(self) -> Iterator[str]:
+    def missing_deliveries(self) -> Iterator[str]:
         """Nothing that was asked for."""
         return iter(())
 
@@ -183,13 +183,13 @@ def judge_events(
     gap_after_s: float | None,
     heard_every_s: float,
     conduct: Conduct | None,
-    asked: frozenset[str],
+    checks: frozenset[str],
     reach: Reach | None = None,
 ) -> BroadcastJudge:
-    """The judge, done, with all violations of what is `asked`; `delivery` among it: it matters what is owed."""
-    screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, conduct, asked, reach)
+    """The judge, done, with all violations of `checks`; `delivery` among it: it matters what is owed."""
+    screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, conduct, checks, reach)
     if screened.passes():
         return screened
-    judge = BroadcastJudge(events, gap_after_s, heard_every_s, conduct, "causal_order" in asked, reach=reach)
+    judge = BroadcastJudge(events, gap_after_s, heard_every_s, conduct, "causal_order" in checks, reach=reach)
     judge.judge()
     return judge

@@ -75,13 +75,13 @@ class Silence:
         elif self._since is None:
             self._since = now_ns
 
-    def confirmed(self, station: str | None, now_ns: int) -> None:
+    def on_confirmation(self, station: str | None, now_ns: int) -> None:
         if station != self.confirmed_by:
             self._end_span(now_ns)
         self.set("connected", True, now_ns)
         self.confirmed_by, self._confirmed_ns = station, now_ns
 
-    def left(self, now_ns: int) -> None:
+    def on_leave(self, now_ns: int) -> None:
         """What stations know of it after that, they heard after that."""
         self.set("connected", False, now_ns)
         self._spans.clear()

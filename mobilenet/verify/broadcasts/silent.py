@@ -45,7 +45,7 @@ def silent_problem(
         longest_ns = round(after_s * SECOND) + conduct.looks_every_ns + 2 * in_the_air_ns + MARGIN_NS
         if (untold := _down_problem(table, longest_ns, end_ns)) is not None:
             return untold
-    expired = table.coded("event").rows("expire")
+    expired = table.column("event").rows("expire")
     if not len(expired):
         return None
     if (untold := _untold_problem(table)) is not None:
@@ -59,7 +59,7 @@ def silent_problem(
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
     confirmed = _confirmed_spans(table)
     for row, station, text in zip(
-        expired.tolist(), table.picked("node", expired), table.picked("detail", expired), strict=True
+        expired.tolist(), table.pick("node", expired), table.pick("detail", expired), strict=True
     ):
         detail = json.loads(text)
         host, now_ns = detail["host"], int(times[row])
@@ -79,8 +79,8 @@ def silent_problem(
 
 def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
     """The first host down long enough to be given up by its station, and not given up."""
-    rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
-    columns = (events.picked(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
+    rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
+    columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     session: dict[str, tuple[int, str | None]] = {}  # of each host that is up: begun when, confirmed by whom
     down: dict[str, tuple[int, int, str]] = {}  # of each that is down and was with a station
     given_up: dict[tuple[str, str], int] = {}  # when a station last gave up a host
@@ -115,8 +115,8 @@ def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, 
 
 def _untold_problem(events: Table) -> str | None:
     """The first host that was given up and has no gap by the end of the first handoff that begins after that."""
-    rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
-    columns = (events.picked(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
+    rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
+    columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     members: set[str] = set()
     owed: dict[str, tuple[int, str]] = {}  # host -> given up when and by whom
     begun: dict[str, int] = {}  # when its handoff began
@@ -150,12 +150,12 @@ def _untold_problem(events: Table) -> str | None:
 
 def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
     """The first at a station that the host was not with when it was last heard, nor on its way to."""
-    rows = events.coded("event").rows("join", "handoff_start", "handoff_end", "leave")
-    columns = (events.picked(name, rows) for name in ("node", "time_ns", "event", "station"))
+    rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave")
+    columns = (events.pick(name, rows) for name in ("node", "time_ns", "event", "station"))
     history: dict[str, list[tuple[int, str, str | None]]] = {}
     for node, *step in zip(*columns, strict=True):
         history.setdefault(node, []).append(tuple(step))
-    columns = (events.picked(name, expired) for name in ("node", "detail", "time_ns"))
+    columns = (events.pick(name, expired) for name in ("node", "detail", "time_ns"))
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
         detail = json.loads(text)
         since_ns = now_ns - round(detail["silent_s"] * SECOND)
@@ -172,20 +172,20 @@ def _serving_stations(history: list[tuple[int, str, str | None]], since_ns: int)
     """The stations that can have heard a host then as one of theirs; None: any, as sessions of hosts that have not
     joined yet are not in the record.
     """
-    found: set[str] | None = None
+    stations: set[str] | None = None
     for at_ns, event, station in history:
         if event == "handoff_start":
-            if found is not None and station is not None and at_ns <= since_ns + MARGIN_NS:
-                found.add(station)
+            if stations is not None and station is not None and at_ns <= since_ns + MARGIN_NS:
+                stations.add(station)
         elif at_ns <= since_ns - MARGIN_NS:
-            found = {station} if event in CONFIRMS and station is not None else None
-    return found
+            stations = {station} if event in CONFIRMS and station is not None else None
+    return stations
 
 
 def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: int) -> str | None:
     """The first that is not at a look, or not at the first one after T."""
     confirmed, before = _confirmed_spans(events), dict[tuple[str, str], int]()
-    columns = (events.picked(name, expired) for name in ("node", "detail", "time_ns"))
+    columns = (events.pick(name, expired) for name in ("node", "detail", "time_ns"))
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):
         detail = json.loads(text)
         host, silent_ns = detail["host"], round(detail["silent_s"] * SECOND)
@@ -212,33 +212,33 @@ def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: i
 
 def _first_deliveries(events: Table) -> dict[str, int]:
     """Message -> when another host than its own delivered it first."""
-    rows = events.coded("event").rows("deliver")
-    found: dict[str, int] = {}
-    columns = (events.picked(name, rows) for name in ("node", "message", "time_ns"))
+    rows = events.column("event").rows("deliver")
+    first_ns: dict[str, int] = {}
+    columns = (events.pick(name, rows) for name in ("node", "message", "time_ns"))
     for node, message, now_ns in zip(*columns, strict=True):
-        if message not in found and message.rpartition(":")[0] != node:
-            found[message] = now_ns
-    return found
+        if message not in first_ns and message.rpartition(":")[0] != node:
+            first_ns[message] = now_ns
+    return first_ns
 
 
 def _broadcasts(events: Table) -> dict[str, list[tuple[str, int]]]:
-    rows = events.coded("event").rows("broadcast")
-    found: dict[str, list[tuple[str, int]]] = {}
-    columns = (events.picked(name, rows) for name in ("node", "message", "time_ns"))
+    rows = events.column("event").rows("broadcast")
+    broadcasts: dict[str, list[tuple[str, int]]] = {}
+    columns = (events.pick(name, rows) for name in ("node", "message", "time_ns"))
     for node, message, now_ns in zip(*columns, strict=True):
-        found.setdefault(node, []).append((message, now_ns))
-    return found
+        broadcasts.setdefault(node, []).append((message, now_ns))
+    return broadcasts
 
 
 def _confirmed_spans(events: Table) -> dict[str, list[tuple[int, int, str]]]:
     """Host -> from when to when it was surely with which station."""
-    rows = events.coded("event").rows(*CONFIRMS, *ENDS)
-    found: dict[str, list[tuple[int, int, str]]] = {}
-    columns = (events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
+    rows = events.column("event").rows(*CONFIRMS, *ENDS)
+    spans_of: dict[str, list[tuple[int, int, str]]] = {}
+    columns = (events.pick(name, rows) for name in ("event", "node", "station", "time_ns"))
     for event, node, station, now_ns in zip(*columns, strict=True):
-        spans = found.setdefault(node, [])
+        spans = spans_of.setdefault(node, [])
         if spans and spans[-1][1] == 2**62:
             spans[-1] = spans[-1][0], now_ns, spans[-1][2]
         if event in CONFIRMS and station is not None:
             spans.append((now_ns, 2**62, station))
-    return found
+    return spans_of

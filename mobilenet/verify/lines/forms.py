@@ -31,9 +31,9 @@ KEYS = {name: {"ev", "t", *keys.split()} for name, (_, keys) in EVENTS.items()}
 OF_PROCESSES = KEYS["start"] - {"stations", "hosts"} | {"n"}
 
 
-def has_form(what: dict[str, Any], role: Role, said: bool) -> bool:
+def has_form(what: dict[str, Any], role: Role, is_action: bool) -> bool:
     """Whether a program of that role can receive, or send, that."""
-    if said:
+    if is_action:
         return what == DONE or _is_action(what, role)
     event = what.get("ev")
     if not isinstance(event, str) or event not in EVENTS or role[0] not in EVENTS[event][0]:

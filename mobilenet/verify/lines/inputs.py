@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.quoting import cut
 from mobilenet.rundir.table import Table
 from mobilenet.verify.lines.forms import ROLES
@@ -29,63 +29,63 @@ encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def inputs_problem(
-    rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expected | ProcessPlan | None
+    rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expectations | ProcessPlan | None
 ) -> str | None:
     """The first event to a program that is not true. `rows`: lines as in judge.py."""
-    known = _Known(events, manifest, expected)
+    known = _KnownFacts(events, manifest, expected)
     for row, line in enumerate(rows):
-        if line.said:
-            known.note_said(line)
+        if line.is_action:
+            known.note_line(line)
         elif (wrong := next(known.wrongs(line), None)) is not None:
             key, is_told, due = wrong
             return (
                 f"lines: row {row}: the event {line.object.get('ev')} of {line.node} at {line.at_ns / 1e9:.6f} s states"
                 f" that {key} is {cut(encode(is_told), LONGEST)}, expected {due}"
             )
-    return known.timers.missed(events, round(manifest["simulated_s"] * 1e9))
+    return known.timers.problem(events, round(manifest["simulated_s"] * 1e9))
 
 
-class _Known:
-    def __init__(self, events: Table, manifest: dict[str, Any], expected: Expected | ProcessPlan | None) -> None:
+class _KnownFacts:
+    def __init__(self, events: Table, manifest: dict[str, Any], expected: Expectations | ProcessPlan | None) -> None:
         self.timers = Timers(is_planned=expected is not None)
         self._counts: dict[str, set[int]] = {}
         if "processes" in manifest:
             self._counts["n"] = {manifest["processes"]}
         else:
             self._counts["stations"] = {manifest["stations"]}
-            hosts = expected.hosts if isinstance(expected, Expected) else None
+            hosts = expected.hosts if isinstance(expected, Expectations) else None
             if hosts is not None:
                 self._counts["hosts"] = {len(hosts), sum(not host.is_added for host in hosts)}
         self._stations = manifest["stations"]
         self._payload_bytes = 0 if "processes" in manifest else manifest.get("payload_bytes")
         self._stored: dict[str, Any] = {}
-        self._said: set[tuple[str, str, Any, str]] = set()  # which node, how, to whom, what
+        self._sent_messages: set[tuple[str, str, Any, str]] = set()  # which node, how, to whom, what
         self._texts: dict[int, str] = {}
-        chosen = events.coded("event").rows("in_coverage", "out_of_coverage")
+        chosen = events.column("event").rows("in_coverage", "out_of_coverage")
         names = ("node", "time_ns", "station")
-        columns = (events.picked(name, chosen) for name in names)
+        columns = (events.pick(name, chosen) for name in names)
         self._covered: dict[tuple[str, int], set[int | None]] = {}
         self._entered: set[tuple[str, int]] = set()  # which node learned the station of its in_coverage, and when
         for node, at_ns, station in zip(*columns, strict=True):
             self._covered.setdefault((node, at_ns), set()).add(None if station is None else int(station[1:]))
 
-    def note_said(self, line: Any) -> None:
+    def note_line(self, line: Any) -> None:
         what = line.object
         action = what["do"]
-        self.timers.note_said(line)
+        self.timers.note_line(line)
         if action == "store":
             self._stored[line.node] = what.get("stable")
         elif action in ("send", "broadcast", "wire"):
             how = "wire" if action == "wire" else "receive"
             to = what.get("to")
-            self._said.add((line.node, how, to if type(to) is int else None, self._text(what)))
+            self._sent_messages.add((line.node, how, to if type(to) is int else None, self._text(what)))
 
     def _text(self, what: dict[str, Any]) -> str:
         """Use the same object for all equal lines."""
-        found = self._texts.get(id(what))
-        if found is None:
-            found = self._texts[id(what)] = encode(what.get("message"))
-        return found
+        text = self._texts.get(id(what))
+        if text is None:
+            text = self._texts[id(what)] = encode(what.get("message"))
+        return text
 
     def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
         """What is wrong, as it was sent, and what was expected."""
@@ -103,8 +103,8 @@ class _Known:
         elif kind in ("receive", "wire"):
             kinds, text = PEERS[line.node[0]] if kind == "receive" else "s", self._text(what)
             peers = [f"{letter}{what.get('from')}" for letter in kinds]
-            said = ((peer, kind, to, text) for peer in peers for to in (me, None))
-            if self._said.isdisjoint(said):
+            candidates = ((peer, kind, to, text) for peer in peers for to in (me, None))
+            if self._sent_messages.isdisjoint(candidates):
                 yield "message", what.get("message"), f"something that {' or '.join(peers)} had sent to it"
 
     def _start_wrongs(self, line: Any, me: int) -> Iterator[tuple[str, Any, str]]:

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expected, ProcessPlan
-from mobilenet.quoting import counted
+from mobilenet.expected.expectations import Expectations, ProcessPlan
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.basis.verdict import ended_early
+from mobilenet.verify.basis.verdict import early_end
 from mobilenet.verify.lines.forms import DONE, ROLES, has_form
 from mobilenet.verify.lines.inputs import inputs_problem
 from mobilenet.verify.lines.line_totals import line_totals_problem
@@ -45,7 +45,7 @@ class Line(NamedTuple):
     at_ns: int
     node: str
     life: int
-    said: bool
+    is_action: bool
     object: dict[str, Any]
 
 
@@ -55,34 +55,34 @@ def lines_problem(
     samples: Columns,
     counters: dict[str, Any],
     manifest: dict[str, Any],
-    plan: Expected | ProcessPlan | None = None,
+    plan: Expectations | ProcessPlan | None = None,
 ) -> str | None:
     """Return the first line that is impossible, or from which no event follows."""
     lines, events = Table.of(lines), Table.of(events)
-    times, node, text = lines.numbers("time_ns"), lines.coded("node"), lines.coded("line")
+    times, node, text = lines.numbers("time_ns"), lines.column("node"), lines.column("line")
     end_ns = round(manifest["simulated_s"] * 1e9)
     odd = (times < 0) | (times > end_ns) | (np.diff(times, prepend=times[:1]) < 0)
     names = _nodes(manifest, events, plan)
     odd |= ~node.among(names) | (lines.numbers("life") < 1)
     objects = [_object(word) for word in text.words]
-    odd |= text.mapped([each is None for each in objects], nothing=True).astype(bool)
+    odd |= text.map([each is None for each in objects], nothing=True).astype(bool)
     if odd.any():
         return _row_problem(lines, int(odd.argmax()), "a JSON object from a node of this run, in chronological order")
     if manifest["protocol"] != PROGRAM:
         return f"lines: {lines.rows} rows, but no node is a program" if lines.rows else None
-    if ended_early(manifest) is not None:
+    if early_end(manifest) is not None:
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
     rows = [Line(*row) for row in zip(*columns, strict=True)]
     known: set[tuple[int, str]] = set()  # equal lines are one object
     for row, line in enumerate(rows):
         what = id(line.object), ROLES[line.node[0]]
-        if what not in known and not has_form(line.object, what[1], line.said):
-            expected = f"an {'action' if line.said else 'event'} from docs/guide/programs.md"
+        if what not in known and not has_form(line.object, what[1], line.is_action):
+            expected = f"an {'action' if line.is_action else 'event'} from docs/guide/programs.md"
             return _row_problem(lines, row, expected)
         known.add(what)
     return (
-        _answers_problem(lines, text.mapped([each == DONE for each in objects], nothing=False))
+        _answers_problem(lines, text.map([each == DONE for each in objects], nothing=False))
         or _lives_problem(rows, events, names)
         or _events_problem(rows, events)
         or _stranger_problem(rows, names)
@@ -102,12 +102,12 @@ def _row_problem(lines: Table, row: int, expected: str) -> str:
 
 def _answers_problem(lines: Table, done: np.ndarray) -> str | None:
     """One answer after the other, each with what it answers before it."""
-    said = np.array(lines["said"], bool)
-    same = np.ones(max(0, len(said) - 1), bool)
-    for column in (lines.numbers("time_ns"), lines.coded("node").codes, lines.numbers("life")):
+    is_action = np.array(lines["said"], bool)
+    same = np.ones(max(0, len(is_action) - 1), bool)
+    for column in (lines.numbers("time_ns"), lines.column("node").codes, lines.numbers("life")):
         same &= column[1:] == column[:-1]
-    ended = np.array([True, *(said & done)])  # before each row, and before the end
-    wrong = np.where(said, ended[:-1] | ~np.array([True, *same])[: len(said)], ~ended[:-1])
+    ended = np.array([True, *(is_action & done)])  # before each row, and before the end
+    wrong = np.where(is_action, ended[:-1] | ~np.array([True, *same])[: len(is_action)], ~ended[:-1])
     if wrong.any():
         return _row_problem(lines, int(wrong.argmax()), "an answer to the preceding event, ending with `done`")
     return None if ended[-1] else f"lines: the last answer, from {lines['node'][-1]}, has no `done`"
@@ -118,7 +118,7 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
     lives: dict[str, int] = {}
     for row, line in enumerate(rows):
         life = lives.get(line.node, 0)
-        if begins := line.object.get("ev") == "start" and not line.said:
+        if begins := line.object.get("ev") == "start" and not line.is_action:
             life = lives[line.node] = life + 1
         recovered, crashed = recoveries.get(line.node, []), crashes.get(line.node, [])
         since_ns = 0 if life < 2 else recovered[life - 2] if life - 2 < len(recovered) else 2**63
@@ -128,7 +128,7 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
             return (
                 f"lines: row {row}: {line.node} receives or writes a line at {line.at_ns / 1e9:.6f} s that is recorded"
                 f" as life {line.life}, but according to the lines and events, it had started"
-                f" {counted(life, 'time')} by then, and {'crashed at ' if crashed else 'never crashed'}"
+                f" {pluralize(life, 'time')} by then, and {'crashed at ' if crashed else 'never crashed'}"
                 f"{', '.join(f'{at_ns / 1e9:.6f} s' for at_ns in crashed[:5])}"
             )
     needed = {name for name in nodes if name[0] != "h"} | set(recoveries)
@@ -136,36 +136,36 @@ def _lives_problem(rows: list[Line], events: Table, nodes: set[str]) -> str | No
         if lives.get(name, 0) != 1 + len(recoveries.get(name, [])):
             starts, recovers = lives.get(name, 0), len(recoveries.get(name, []))
             return (
-                f"lines: {name} starts {counted(starts, 'time')}, expected {1 + recovers}: once, and at each recovery"
+                f"lines: {name} starts {pluralize(starts, 'time')}, expected {1 + recovers}: once, and at each recovery"
             )
     return None
 
 
 def _times(events: Table, event: str) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    rows = events.coded("event").rows(event)
-    for name, at_ns in zip(events.picked("node", rows), events.picked("time_ns", rows), strict=True):
-        found.setdefault(name, []).append(at_ns)
-    return found
+    times: dict[str, list[int]] = {}
+    rows = events.column("event").rows(event)
+    for name, at_ns in zip(events.pick("node", rows), events.pick("time_ns", rows), strict=True):
+        times.setdefault(name, []).append(at_ns)
+    return times
 
 
 def _stranger_problem(rows: list[Line], names: set[str]) -> str | None:
     for row, line in enumerate(rows):
         host = line.object.get("host")
-        if line.said and host is not None and f"h{host}" not in names:
+        if line.is_action and host is not None and f"h{host}" not in names:
             return f"lines: row {row}: {line.node} names host {host}, which is not one of this run"
     return None
 
 
 def _events_problem(rows: list[Line], events: Table) -> str | None:
-    told = Counter(_events_in_lines(rows))
-    chosen = events.coded("event").rows(*SAYS.values(), *TOLD, "broadcast", "refused")
+    line_counts = Counter(_events_in_lines(rows))
+    chosen = events.column("event").rows(*SAYS.values(), *TOLD, "broadcast", "refused")
     names = ("time_ns", "node", "event", "message", "station", "session", "detail")
-    noted = Counter(_events_on_record(zip(*(events.picked(name, chosen) for name in names), strict=True)))
-    for key in sorted((told - noted) + (noted - told), key=lambda one: one[1]):
+    noted = Counter(_events_on_record(zip(*(events.pick(name, chosen) for name in names), strict=True)))
+    for key in sorted((line_counts - noted) + (noted - line_counts), key=lambda one: one[1]):
         node, at_ns, event, about = key
         return (
-            f"lines: {node} has {told[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, but events"
+            f"lines: {node} has {line_counts[key]} lines of {event} {about} at {at_ns / 1e9:.6f} s, but events"
             f" has {noted[key]}"
         )
     return None
@@ -174,18 +174,18 @@ def _events_problem(rows: list[Line], events: Table) -> str | None:
 def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
     """The events in lines. A broadcast is refused by the answer to it, or to an event meanwhile."""
     offered: dict[str, What] = {}
-    for at_ns, node, _, said, line in rows:
-        kind = line["do" if said else "ev"]
-        if not said and kind not in MEANWHILE and node in offered:
+    for at_ns, node, _, is_action, line in rows:
+        kind = line["do" if is_action else "ev"]
+        if not is_action and kind not in MEANWHILE and node in offered:
             yield offered.pop(node)
-        if said and kind == "refuse" and node in offered:
+        if is_action and kind == "refuse" and node in offered:
             offered[node] = node, at_ns, "refused", ""
-        elif said and kind in SAYS:
+        elif is_action and kind in SAYS:
             about = _name(node, line["id"]) if "id" in line else f"{line.get('session')} {line.get('station')}"
             yield node, at_ns, SAYS[kind], about
-        elif not said and kind in TOLD:
+        elif not is_action and kind in TOLD:
             yield node, at_ns, kind, f"p{line['process']}" if "process" in line else ""
-        elif not said and kind == "broadcast":
+        elif not is_action and kind == "broadcast":
             offered[node] = node, at_ns, kind, _name(node, line.get("id"))
     yield from offered.values()
 
@@ -210,19 +210,19 @@ def _name(node: str, message: Any) -> str:
     return f"{'p' if node[0] == 'p' else 'h'}{message[0]}:{message[1]}" if is_pair else str(message)
 
 
-def _nodes(manifest: dict[str, Any], events: Table, plan: Expected | ProcessPlan | None) -> set[str]:
+def _nodes(manifest: dict[str, Any], events: Table, plan: Expectations | ProcessPlan | None) -> set[str]:
     """All that can have lines. Of imported hosts only the scenario knows how many there are."""
     if "processes" in manifest:
         return {f"p{number}" for number in range(manifest["processes"])}
-    hosts = {word for word in events.coded("node").words if word[:1] == "h"}
-    planned = len(plan.hosts) if isinstance(plan, Expected) and plan.hosts is not None else 0
+    hosts = {word for word in events.column("node").words if word[:1] == "h"}
+    planned = len(plan.hosts) if isinstance(plan, Expectations) and plan.hosts is not None else 0
     hosts |= {f"h{number}" for number in range(manifest["hosts"] or planned)}
     return hosts | {f"s{number}" for number in range(manifest["stations"])}
 
 
 def _object(line: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
+        parsed_line = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return parsed_line if isinstance(parsed_line, dict) else None

@@ -18,39 +18,39 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mobilenet.expected.expectations import Expected, ProcessPlan
+from mobilenet.expected.expectations import Expectations, ProcessPlan
 
 SENDS = ("send", "broadcast")
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def line_totals_problem(
-    rows: Iterable[Any], counters: dict[str, Any], manifest: dict[str, Any], expected: Expected | ProcessPlan | None
+    rows: Iterable[Any], counters: dict[str, Any], manifest: dict[str, Any], expected: Expectations | ProcessPlan | None
 ) -> str | None:
     """`rows`: lines as in judge.py. The first count that differs."""
-    found: Counter[tuple[str, str]] = Counter()  # kind of a node, of what
+    counts: Counter[tuple[str, str]] = Counter()  # kind of a node, of what
     crossing = manifest.get("stations", 0) - 1
-    copies = 1 + (expected.radio.group_retries if isinstance(expected, Expected) and expected.radio else 0)
+    copies = 1 + (expected.radio.group_retries if isinstance(expected, Expectations) and expected.radio else 0)
     for line in rows:
         role, what = line.node[0], line.object
-        if line.said and (action := what.get("do")) in (*SENDS, "wire"):
+        if line.is_action and (action := what.get("do")) in (*SENDS, "wire"):
             number = crossing if action == "wire" and what.get("to") is None else 1
             name = "wire" if action == "wire" else "sent"
             payload = what.get("payload_bytes", 0)
             size = what["bytes"] if "bytes" in what else len(_text_bytes(what.get("message"))) + payload
             if role == "s" and action == "broadcast" and payload:
                 number = copies
-            found[role, name] += number
-            found[role, "bytes"] += number * size * (name == "sent")
-            found[role, "payload"] += number * payload * (name == "sent")
-        elif not line.said and what.get("ev") in ("receive", "wire", "start", "dropped"):
-            found[role, f"{what['ev']} event"] += 1
+            counts[role, name] += number
+            counts[role, "bytes"] += number * size * (name == "sent")
+            counts[role, "payload"] += number * payload * (name == "sent")
+        elif not line.is_action and what.get("ev") in ("receive", "wire", "start", "dropped"):
+            counts[role, f"{what['ev']} event"] += 1
     try:
         of_processes = "processes" in manifest
         problems = (
-            _of_processes(found, counters["messages"])
+            _of_processes(counts, counters["messages"])
             if of_processes
-            else _of_hosts(found, counters, manifest["quiescent"], expected, copies)
+            else _of_hosts(counts, counters, manifest["quiescent"], expected, copies)
         )
         return next(problems, None)
     except (KeyError, TypeError, AttributeError) as error:
@@ -61,53 +61,60 @@ def _text_bytes(message: Any) -> bytes:
     return encode(message).encode("utf-8", "surrogatepass")
 
 
-def _of_processes(found: Counter[tuple[str, str]], messages: dict[str, Any]) -> Iterator[str]:
+def _of_processes(counts: Counter[tuple[str, str]], messages: dict[str, Any]) -> Iterator[str]:
     pairs = (
         ("sent", messages["sent"] + messages["never_left"], "messages that were sent or never left"),
         ("receive event", messages["received"], "messages received"),
         ("bytes", messages["bytes"], "bytes"),
     )
     for name, counted, words in pairs:
-        if found["p", name] != counted:
-            yield f"lines: {found['p', name]} {words}, but counters.json has {counted}"
+        if counts["p", name] != counted:
+            yield f"lines: {counts['p', name]} {words}, but counters.json has {counted}"
 
 
 def _of_hosts(
-    found: Counter[tuple[str, str]], counters: dict[str, Any], quiescent: bool,
-    expected: Expected | ProcessPlan | None, copies: int,
+    counts: Counter[tuple[str, str]], counters: dict[str, Any], quiescent: bool,
+    expected: Expectations | ProcessPlan | None, copies: int,
 ) -> Iterator[str]:  # fmt: skip
     """`copies`: how often a station sends each broadcast frame with data; receivers report one of them."""
     radio, wired = counters["radio"], counters["wired"]
-    known = expected if isinstance(expected, Expected) else None
+    known = expected if isinstance(expected, Expectations) else None
     for side in ("host", "station"):
         kinds = counters["by_message_type"][side].values()
         sent, size, control = (sum(kind[name] for kind in kinds) for name in ("count", "bytes", "control_bytes"))
-        said = found[side[0], "sent"]
-        if sent > said:
-            yield f"lines: {side}s report {said} frames, but counters.json has {sent}"
+        sent_count = counts[side[0], "sent"]
+        if sent > sent_count:
+            yield f"lines: {side}s report {sent_count} frames, but counters.json has {sent}"
         # a life of a node ends with what waits in its radio then
-        more = radio["queue_drops"] + found[side[0], "start event"] * ((known.queue_frames if known else said) + 1)
+        more = radio["queue_drops"] + counts[side[0], "start event"] * (
+            (known.queue_frames if known else sent_count) + 1
+        )
         more *= copies
-        if sent < said - more:
-            yield f"lines: {side}s report {said} frames, but counters.json has {sent}, and at most {more} were dropped"
-        payload, text = found[side[0], "payload"], found[side[0], "bytes"]
-        if sent == said and size - control != payload:
+        if sent < sent_count - more:
+            yield (
+                f"lines: {side}s report {sent_count} frames, but counters.json has {sent}, and at most"
+                f" {more} were dropped"
+            )
+        payload, text = counts[side[0], "payload"], counts[side[0], "bytes"]
+        if sent == sent_count and size - control != payload:
             yield f"lines: {payload} bytes of payload from {side}s, but counters.json has {size - control}"
         around = known.air.carriers[0].around_bytes if known and known.air else None
-        if sent == said and around is not None and size != text + sent * around:
+        if sent == sent_count and around is not None and size != text + sent * around:
             yield (
                 f"lines: {text} bytes in {sent} frames of {side}s, but counters.json has {size} with {around} bytes"
                 " of headers each"
             )
-    told = found["h", "receive event"] + found["s", "receive event"]
-    if not radio["addressed"]["received"] <= told * copies <= radio["received"] * copies:
+    received_count = counts["h", "receive event"] + counts["s", "receive event"]
+    if not radio["addressed"]["received"] <= received_count * copies <= radio["received"] * copies:
         yield (
-            f"lines: {told} frames are reported to nodes, but counters.json has {radio['received']} received,"
+            f"lines: {received_count} frames are reported to nodes, but counters.json has {radio['received']} received,"
             f" {radio['addressed']['received']} of them by their addressees"
         )
-    dropped = found["h", "dropped event"] + found["s", "dropped event"]
+    dropped = counts["h", "dropped event"] + counts["s", "dropped event"]
     if dropped > radio["queue_drops"]:
         yield f"lines: {dropped} frames are reported as dropped, but counters.json has {radio['queue_drops']}"
-    said, told = found["s", "wire"], found["s", "wire event"]
-    if told > said or quiescent and not wired.get("lost") and told != said:
-        yield f"lines: {told} messages from other stations are reported to stations, but {said} were sent"
+    sent_count, received_count = counts["s", "wire"], counts["s", "wire event"]
+    if received_count > sent_count or quiescent and not wired.get("lost") and received_count != sent_count:
+        yield (
+            f"lines: {received_count} messages from other stations are reported to stations, but {sent_count} were sent"
+        )

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mobilenet.clock import SECOND
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Table
 
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -54,16 +54,16 @@ def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifes
     reports: Counter[Report] = Counter()
     for row, line in enumerate(rows):
         node = nodes.setdefault(line.node, _Node())
-        if line.said:
+        if line.is_action:
             reports.update(_reports(line, node))
-        elif (wrong := _told_wrongly(line.object, node)) is not None:
+        elif (wrong := _input_problem(line.object, node)) is not None:
             return f"lines: row {row}: at {line.at_ns / SECOND:.6f} s, {line.node} is {wrong}"
     recorded = Counter(_reports_on_record(events))
     for at_ns, name, event, what in sorted((reports - recorded) + (recorded - reports)):
         key = at_ns, name, event, what
         return (
-            f"lines: {name} has {counted(reports[key], 'report')} of {event} {what} at {at_ns / SECOND:.6f} s, but"
-            f" {counted(recorded[key], 'event')}"
+            f"lines: {name} has {pluralize(reports[key], 'report')} of {event} {what} at {at_ns / SECOND:.6f} s, but"
+            f" {pluralize(recorded[key], 'event')}"
         )
     return next(_end_problems(nodes, events, samples, manifest), None)
 
@@ -96,7 +96,7 @@ def _reports(line: Any, node: _Node) -> Iterator[Report]:
         node.tags[encode(what["tag"])] += 1
 
 
-def _told_wrongly(what: dict[str, Any], node: _Node) -> str | None:
+def _input_problem(what: dict[str, Any], node: _Node) -> str | None:
     event = what["ev"]
     if event == "start":
         node.begin()
@@ -114,9 +114,9 @@ def _told_wrongly(what: dict[str, Any], node: _Node) -> str | None:
 
 
 def _reports_on_record(events: Table) -> Iterator[Report]:
-    rows = events.coded("event").rows(*HANDOFFS, "expire")
+    rows = events.column("event").rows(*HANDOFFS, "expire")
     names = ("time_ns", "node", "event", "session", "station", "detail")
-    for at_ns, node, event, session, station, text in zip(*(events.picked(name, rows) for name in names), strict=True):
+    for at_ns, node, event, session, station, text in zip(*(events.pick(name, rows) for name in names), strict=True):
         detail = json.loads(text or "{}")
         if event == "expire":
             yield at_ns, node, event, detail["host"]
@@ -125,9 +125,9 @@ def _reports_on_record(events: Table) -> Iterator[Report]:
 
 
 def _end_problems(nodes: dict[str, _Node], events: Table, samples: Table, manifest: dict[str, Any]) -> Iterator[str]:
-    kinds = events.coded("event")
+    kinds = events.column("event")
     lasting = kinds.rows("crash", "recover")
-    is_down = dict(zip(events.picked("node", lasting), events.picked("event", lasting), strict=True))
+    is_down = dict(zip(events.pick("node", lasting), events.pick("event", lasting), strict=True))
     columns = (samples[name] for name in ("node", "quantity", "value"))
     last = {(node, quantity): value for node, quantity, value in zip(*columns, strict=True)}
     stations = [node for name, node in nodes.items() if name[0] == "s"]

@@ -35,7 +35,7 @@ class Timers:
         self._lives: dict[str, int] = {}
         self._may_be_gone: set[str] = set()  # hosts that have reported `out`: no event records that they are gone
 
-    def note_said(self, line: Any) -> None:
+    def note_line(self, line: Any) -> None:
         what, running = line.object, self._running[line.node]
         if what["do"] == "out":
             self._may_be_gone.add(line.node)
@@ -59,28 +59,28 @@ class Timers:
             elif not due[0] <= line.at_ns <= due[1]:
                 within = " to ".join(f"{bound / 1e9:.6f} s" for bound in sorted({*due}))
                 yield "name", name, f"a timer due at this time; this one is due at {within}"
-        missed = self._missed(line.node, line.at_ns)
+        missed = self._first_missed(line.node, line.at_ns)
         if missed is not None:
             yield "ev", line.object["ev"], f"timer {missed}, before it"
 
-    def missed(self, events: Table, end_ns: int) -> str | None:
+    def problem(self, events: Table, end_ns: int) -> str | None:
         """In one sentence: a timer that was due before the end of the run, and was never reported."""
-        kinds = events.coded("event")
-        crashes = Counter(events.picked("node", kinds.rows("crash")))
+        kinds = events.column("event")
+        crashes = Counter(events.pick("node", kinds.rows("crash")))
         changes = kinds.rows("join", "leave")
-        last = dict(zip(events.picked("node", changes), events.picked("event", changes), strict=True))
+        last = dict(zip(events.pick("node", changes), events.pick("event", changes), strict=True))
         for node, life in self._lives.items():
             is_there = crashes[node] < life and (
                 node[0] != "h" or last.get(node) == "join" and node not in self._may_be_gone
             )
-            missed = self._missed(node, end_ns) if is_there else None
+            missed = self._first_missed(node, end_ns) if is_there else None
             if missed is not None:
                 return (
                     f"lines: {node} is never notified of timer {missed}, although the run ends at {end_ns / 1e9:.6f} s"
                 )
         return None
 
-    def _missed(self, node: str, at_ns: int) -> str | None:
+    def _first_missed(self, node: str, at_ns: int) -> str | None:
         """The first timer of that node that was due before then: its name, and when."""
         heap, running = self._latest[node], self._running[node]
         while heap and heap[0][0] < at_ns:

@@ -25,9 +25,9 @@ def transit_problem(rows: Iterable[Any], plan: ProcessPlan) -> str | None:
     received: dict[Way, int] = {}
     for row, line in enumerate(rows):
         what, me = line.object, int(line.node[1:])
-        if line.said and what["do"] == "send":
+        if line.is_action and what["do"] == "send":
             sent_ns.setdefault((me, what["to"], encode(what["message"])), []).append(line.at_ns)
-        elif not line.said and what["ev"] == "receive":
+        elif not line.is_action and what["ev"] == "receive":
             way = what["from"], me, encode(what["message"])
             place = received.get(way, 0)
             received[way] = place + 1

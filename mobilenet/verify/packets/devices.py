@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from mobilenet.packets.checksums import wrong_checksum
-from mobilenet.packets.passed import Passed
+from mobilenet.packets.passed import PassedPacket
 from mobilenet.packets.segments import is_fragment
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 
 DROPPED = ("packets_malformed", "packets_spoofed", "packets_misaddressed")
 
 
-def devices_problem(packets: Sequence[Passed], real_time: Any) -> str | None:
+def devices_problem(packets: Sequence[PassedPacket], real_time: Any) -> str | None:
     """The first contradiction, in one sentence. `real_time`: of the manifest; without "devices" nothing is checked."""
     devices = real_time.get("devices") if isinstance(real_time, dict) else None
     if not isinstance(devices, dict):
@@ -41,14 +41,14 @@ def devices_problem(packets: Sequence[Passed], real_time: Any) -> str | None:
             return _differs(node, "entered", _of_node(counts, "in"), f"receives {received}")
         damaged = _of_node(counts, "damaged")
         if damaged and node not in in_parts:  # the kernel may join parts of different packets
-            what = f"{counted(damaged, 'packet')} with wrong checksums"
+            what = f"{pluralize(damaged, 'packet')} with wrong checksums"
             return f"packets: the kernel of {node} discarded {what}, but all packets that it received have right ones"
     return None
 
 
 def _differs(node: str, how: str, by_kernel: int, of_record: str, dropped: int = 0) -> str:
     more = f", and {dropped} were dropped" if dropped else ""
-    what = f"{counted(by_kernel, 'packet')} {how} {node} through its device"
+    what = f"{pluralize(by_kernel, 'packet')} {how} {node} through its device"
     return f"packets: by the kernel's count, {what}, but in the record it {of_record}{more}"
 
 

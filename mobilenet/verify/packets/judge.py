@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mobilenet.packets.passed import Captures, Mismatch, Passed, passed
+from mobilenet.packets.passed import Captures, Mismatch, PassedPacket, packets_of
 from mobilenet.rundir.table import Columns
 from mobilenet.verify.packets.devices import devices_problem
 from mobilenet.verify.packets.tcp import connections_problem
@@ -21,7 +21,7 @@ def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, 
     themselves is not held against the emulator.
     """
     try:
-        packets = list(passed(events, captures))
+        packets = list(packets_of(events, captures))
     except Mismatch as error:
         return str(error)
     if manifest["promises"].get("raw_packets"):
@@ -31,7 +31,7 @@ def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, 
     )
 
 
-def changed_problem(packets: Sequence[Passed]) -> str | None:
+def changed_problem(packets: Sequence[PassedPacket]) -> str | None:
     """The first packet that arrived otherwise than it was sent, or under the name of another node."""
     sent: dict[str, bytes] = {}
     address: dict[str, bytes] = {}  # of each node, in its first packet

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mobilenet.packets.passed import Passed
+from mobilenet.packets.passed import PassedPacket
 from mobilenet.packets.segments import ACK, FIN, RST, SYN, TCP, End, Segment, near, segment_in
 
 
@@ -85,7 +85,7 @@ class Connections:
         self._sent_in: dict[str, Direction] = {}  # packet -> the direction in which it was sent
         self._reached: dict[tuple[End, End], list[Direction]] = {}
 
-    def take(self, one: Passed, segment: Segment) -> str | None:
+    def take(self, one: PassedPacket, segment: Segment) -> str | None:
         """Note a segment that passes a device; what is wrong with it."""
         key = segment.source, segment.to
         if not one.is_sent:
@@ -103,9 +103,9 @@ class Connections:
             return None
         self._sent_in[one.name] = direction
         direction.send(segment)
-        return self._unearned(segment) if segment.flags & ACK and not segment.flags & RST else None
+        return self._ack_problem(segment) if segment.flags & ACK and not segment.flags & RST else None
 
-    def _unearned(self, segment: Segment) -> str | None:
+    def _ack_problem(self, segment: Segment) -> str | None:
         reached = self._reached.get((segment.to, segment.source), ())
         excess = min((back.offset(segment.acknowledged) - back.arrived_to for back in reached), default=0)
         return f"acknowledges {excess} more bytes than have arrived" if excess > 0 else None
@@ -116,7 +116,7 @@ def _differs(known: bytearray, sent: bytearray, payload: bytes) -> bool:
     return any(state == 1 and a != b for state, a, b in zip(known, sent, payload, strict=True))
 
 
-def connections_problem(packets: Iterable[Passed]) -> str | None:
+def connections_problem(packets: Iterable[PassedPacket]) -> str | None:
     """The first segment that contradicts TCP, in one sentence."""
     connections = Connections()
     fragmented: set[frozenset[bytes]] = set()  # pairs of addresses whose segments are not seen whole

@@ -20,7 +20,7 @@ from itertools import chain
 import numpy as np
 
 from mobilenet.expected.expectations import Broadcasting, ProcessPlan
-from mobilenet.quoting import counted, there_are
+from mobilenet.quoting import pluralize, there_are
 from mobilenet.rundir.table import Table, by_code
 from mobilenet.verify.basis.repeated import repeated_problem
 from mobilenet.verify.processes.kept import kept_problems
@@ -30,32 +30,32 @@ WAITS = "unacknowledged"
 
 def process_buffers_problem(events: Table, samples: Table, plan: ProcessPlan, end_ns: int) -> str | None:
     """Return the first size that cannot be."""
-    told = plan.broadcasting
+    broadcasting = plan.broadcasting
     problems = _node_problems(samples, plan)
-    if told is not None:
-        problems = chain(problems, _size_problems(events, samples, told))
-    if told is not None and told.completes and plan.samples_changes:
-        problems = chain(problems, _waiting_problems(events, samples), _left_problems(events, samples, told))
-        if told.parents_of is not None and not len(events.coded("event").rows("suspect", "crash")):
-            problems = chain(problems, kept_problems(events, samples, plan.hop_ns, told.parents_of, end_ns))
-    if (found := next(problems, None)) is not None:
-        return f"samples: {found}"
-    return None if told is None else repeated_problem(samples, told.buffers, end_ns)
+    if broadcasting is not None:
+        problems = chain(problems, _size_problems(events, samples, broadcasting))
+    if broadcasting is not None and broadcasting.completes and plan.samples_changes:
+        problems = chain(problems, _waiting_problems(events, samples), _left_problems(events, samples, broadcasting))
+        if broadcasting.parents_of is not None and not len(events.column("event").rows("suspect", "crash")):
+            problems = chain(problems, kept_problems(events, samples, plan.hop_ns, broadcasting.parents_of, end_ns))
+    if (problem := next(problems, None)) is not None:
+        return f"samples: {problem}"
+    return None if broadcasting is None else repeated_problem(samples, broadcasting.buffers, end_ns)
 
 
 def _node_problems(samples: Table, plan: ProcessPlan) -> Iterator[str]:
-    for row in np.flatnonzero(~samples.coded("node").among(plan.broadcasts_ns)).tolist():
+    for row in np.flatnonzero(~samples.column("node").among(plan.broadcasts_ns)).tolist():
         yield f"row {row} is about {samples['node'][row]}, but {there_are(len(plan.broadcasts_ns), 'process', 'p')}"
 
 
-def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterator[str]:
-    quantity, values, times = samples.coded("quantity"), samples.numbers("value"), samples.numbers("time_ns")
-    strangers = np.flatnonzero(~quantity.among(told.buffers))
+def _size_problems(events: Table, samples: Table, broadcasting: Broadcasting) -> Iterator[str]:
+    quantity, values, times = samples.column("quantity"), samples.numbers("value"), samples.numbers("time_ns")
+    strangers = np.flatnonzero(~quantity.among(broadcasting.buffers))
     if len(strangers):
         row = int(strangers[0])
         who, what = samples["node"][row], samples["quantity"][row]
-        yield f"row {row} is about {what} of {who}, but {told.name} has only {', '.join(told.buffers)}"
-    lacking = [name for name in told.buffers if name not in quantity.words]
+        yield f"row {row} is about {what} of {who}, but {broadcasting.name} has only {', '.join(broadcasting.buffers)}"
+    lacking = [name for name in broadcasting.buffers if name not in quantity.words]
     if lacking and samples.rows:
         yield f"no sample of {lacking[0]}"
     parts = np.flatnonzero(values != np.floor(values))
@@ -63,22 +63,22 @@ def _size_problems(events: Table, samples: Table, told: Broadcasting) -> Iterato
         row = int(parts[0])
         who, what = samples["node"][row], samples["quantity"][row]
         yield f"row {row} gives {values[row]:g} for {what} of {who}, expected a whole number"
-    sent_ns = events.numbers("time_ns")[events.coded("event").rows("broadcast")]
+    sent_ns = events.numbers("time_ns")[events.column("event").rows("broadcast")]
     sent = np.searchsorted(sent_ns, times, side="right")
-    for row in np.flatnonzero((values > sent) & quantity.among(told.per_message)).tolist():
+    for row in np.flatnonzero((values > sent) & quantity.among(broadcasting.per_message)).tolist():
         yield (
             f"at {times[row] / 1e9:g} t.u. (row {row}): {samples['node'][row]} holds {values[row]:g} in"
-            f" {samples['quantity'][row]}, but only {counted(int(sent[row]), 'message')} had been broadcast"
+            f" {samples['quantity'][row]}, but only {pluralize(int(sent[row]), 'message')} had been broadcast"
         )
 
 
 def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
     """After all that happens at an instant, the last sample up to it counts."""
-    node, values, times = samples.coded("node"), samples.numbers("value"), samples.numbers("time_ns")
-    of_waiting = samples.coded("quantity").among((WAITS,))
-    rows = events.coded("event").rows("broadcast", "complete")
+    node, values, times = samples.column("node"), samples.numbers("value"), samples.numbers("time_ns")
+    of_waiting = samples.column("quantity").among((WAITS,))
+    rows = events.column("event").rows("broadcast", "complete")
     happened: dict[str, list[tuple[int, int]]] = {}
-    columns = (events.picked(name, rows) for name in ("time_ns", "node", "event"))
+    columns = (events.pick(name, rows) for name in ("time_ns", "node", "event"))
     for now_ns, name, event in zip(*columns, strict=True):
         happened.setdefault(name, []).append((now_ns, 1 if event == "broadcast" else -1))
     order = by_code(node.codes)  # the samples of each process, in their order
@@ -99,23 +99,23 @@ def _waiting_problems(events: Table, samples: Table) -> Iterator[str]:
             )
 
 
-def _left_problems(events: Table, samples: Table, told: Broadcasting) -> Iterator[str]:
+def _left_problems(events: Table, samples: Table, broadcasting: Broadcasting) -> Iterator[str]:
     """A completion takes the broadcast's entry away, which shows where nothing else happens at that instant.
 
     Where a process suspects the source, others may have begun its broadcast again, so that an entry stays; and a bundle
     may bring another message, which is delivered unless a process is suspected.
     """
-    event, node, times = events.coded("event"), events.coded("node"), events.numbers("time_ns")
-    suspicions = events.picked("detail", event.rows("suspect"))
-    if suspicions and "bundle" in told.kinds:
+    event, node, times = events.column("event"), events.column("node"), events.numbers("time_ns")
+    suspicions = events.pick("detail", event.rows("suspect"))
+    if suspicions and "bundle" in broadcasting.kinds:
         return
     suspected = {json.loads(detail)["process"] for detail in suspicions}
     rows, others = event.rows("complete"), event.rows("broadcast", "deliver", "suspect", "trust")
-    is_known = node.mapped([name not in suspected for name in node.words], nothing=False)
+    is_known = node.map([name not in suspected for name in node.words], nothing=False)
     number = {name: place for place, name in enumerate(node.words)}
-    waits = samples.coded("quantity").rows(WAITS)
-    sampled = samples.coded("node")
-    holders = sampled.mapped([number.get(name, -1) for name in sampled.words], nothing=-1)[waits]
+    waits = samples.column("quantity").rows(WAITS)
+    sampled = samples.column("node")
+    holders = sampled.map([number.get(name, -1) for name in sampled.words], nothing=-1)[waits]
     changed = samples.numbers("time_ns")[waits] * len(number) + holders
     happened = times * len(number) + node.codes
     rows = rows[is_known[node.codes[rows]] & ~np.isin(happened[rows], happened[others])]

@@ -21,50 +21,50 @@ import numpy as np
 
 from mobilenet.expected.expectations import ProcessPlan
 from mobilenet.rundir.table import Table
-from mobilenet.verify.processes.events import seen
+from mobilenet.verify.processes.events import place_of
 
 
 def completions_problem(events: Table, manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
     """Return the first completion that cannot be."""
-    found = next(_problems(events, manifest["processes"], plan), None)
-    return None if found is None else f"events: {found}"
+    problem = next(_problems(events, manifest["processes"], plan), None)
+    return None if problem is None else f"events: {problem}"
 
 
 def missing_completion(events: Table, manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
     """Return a broadcast that should be complete at rest, and is not."""
-    told = plan.broadcasting
-    if told is None or not told.completes or not manifest["quiescent"]:
+    broadcasting = plan.broadcasting
+    if broadcasting is None or not broadcasting.completes or not manifest["quiescent"]:
         return None
-    event = events.coded("event")
-    complete = set(events.picked("message", event.rows("complete")))
-    crashed = set(events.picked("node", event.rows("crash")))
+    event = events.column("event")
+    complete = set(events.pick("message", event.rows("complete")))
+    crashed = set(events.pick("node", event.rows("crash")))
     rows = event.rows("broadcast")
-    columns = (events.picked(name, rows) for name in ("node", "message"))
+    columns = (events.pick(name, rows) for name in ("node", "message"))
     for row, node, message in zip(rows.tolist(), *columns, strict=True):
         if node not in crashed and message not in complete:
-            return f"{node} broadcasts {message} {seen(events, row)}, but never learns that it is complete"
+            return f"{node} broadcasts {message} {place_of(events, row)}, but never learns that it is complete"
     return None
 
 
 def _problems(events: Table, processes: int, plan: ProcessPlan) -> Iterator[str]:
-    told = plan.broadcasting
+    broadcasting = plan.broadcasting
     sent_ns: dict[str, int] = {}
     suspected: dict[str, set[str]] = {}
     last_suspicion_ns: dict[str, int] = {}
     last_ns = _last_deliveries(events)
-    rows = events.coded("event").rows("broadcast", "complete", "suspect", "trust")
-    columns = (events.picked(name, rows) for name in ("time_ns", "node", "event", "message", "detail"))
+    rows = events.column("event").rows("broadcast", "complete", "suspect", "trust")
+    columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "message", "detail"))
     for row, now_ns, node, event, message, detail in zip(rows.tolist(), *columns, strict=True):
         if event == "broadcast":
             sent_ns.setdefault(message, now_ns)
         elif event == "complete":
             at_ns = json.loads(detail)["at_ns"]
-            does = f"{seen(events, row)}: {node} learns that {message} is complete"
-            if told is not None and not told.completes:
-                yield f"{does}, but {told.name} does not report completion"
+            does = f"{place_of(events, row)}: {node} learns that {message} is complete"
+            if broadcasting is not None and not broadcasting.completes:
+                yield f"{does}, but {broadcasting.name} does not report completion"
             if now_ns - at_ns not in (0, plan.hand_over_ns):
                 yield f"{does}, but at_ns is {at_ns}, expected {_expected_times(now_ns, plan.hand_over_ns)}"
-            if told is None or message not in sent_ns:
+            if broadcasting is None or message not in sent_ns:
                 continue
             owes = len(suspected.get(node, ())) < processes - 1 and last_suspicion_ns.get(node) != now_ns
             if owes and now_ns - at_ns != plan.hand_over_ns:
@@ -91,11 +91,11 @@ def _last_deliveries(events: Table) -> dict[str, int] | None:
     """When each message was delivered last, at another process than its source; None: not all deliveries count, as
     there were suspicions or crashes.
     """
-    event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+    event, node, message = (events.column(name) for name in ("event", "node", "message"))
     if len(event.rows("suspect", "crash")):
         return None
     codes = {name: code for code, name in enumerate(node.words)}
-    source = message.mapped([codes.get(word.partition(":")[0], -1) for word in message.words], nothing=-1)
+    source = message.map([codes.get(word.partition(":")[0], -1) for word in message.words], nothing=-1)
     rows = event.rows("deliver")
     rows = rows[source[rows] != node.codes[rows]]
     last = np.full(len(message.words) + 1, -1, np.int64)

@@ -129,9 +129,9 @@ def _problems(
     if detector is not None:
         yield from _detector_problems(detector, plan, end_ns)
     if plan.broadcasting is not None:
-        found = _deliveries(events)
-        yield from _kinds_problems(messages, plan.broadcasting, manifest, events, found)
-        yield from _reception_problems(messages, plan, manifest, found)
+        deliveries = _deliveries(events)
+        yield from _kinds_problems(messages, plan.broadcasting, manifest, events, deliveries)
+        yield from _reception_problems(messages, plan, manifest, deliveries)
         yield from _completion_problems(messages, events)
 
 
@@ -149,8 +149,8 @@ def _sum_problems(name: str, lane: dict[str, Any]) -> Iterator[str]:
 
 def _packets_problems(messages: dict[str, Any], plan: ProcessPlan | None) -> Iterator[str]:
     for key in DISTRIBUTIONS:
-        if (found := sum(messages[key].values())) != messages["sent"]:
-            yield f"messages: {messages['sent']} packets sent, but {found} in {key}"
+        if (total := sum(messages[key].values())) != messages["sent"]:
+            yield f"messages: {messages['sent']} packets sent, but {total} in {key}"
     carried = sum(int(size) * count for size, count in messages["packets_by_messages"].items())
     if messages["receptions"] > carried:
         yield f"messages: {messages['receptions']} receptions, but all packets together carry {carried} messages"
@@ -184,13 +184,13 @@ def _detector_problems(detector: dict[str, Any], plan: ProcessPlan, end_ns: int)
 
 
 def _deliveries(events: Table) -> Deliveries:
-    event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+    event, node, message = (events.column(name) for name in ("event", "node", "message"))
     times = events.numbers("time_ns")
     sent_rows = event.rows("broadcast")[::-1]
     sent_ns = np.full(len(message.words) + 1, -1, np.int64)
     sent_ns[message.codes[sent_rows]] = times[sent_rows]
     codes = {name: code for code, name in enumerate(node.words)}
-    source = message.mapped([codes.get(word.partition(":")[0], -1) for word in message.words], nothing=-1)
+    source = message.map([codes.get(word.partition(":")[0], -1) for word in message.words], nothing=-1)
     rows = event.rows("deliver")
     rows = rows[(source[rows] != node.codes[rows]) & (sent_ns[message.codes[rows]] >= 0)]
     pairs = node.codes[rows].astype(np.int64) * (len(message.words) + 1) + message.codes[rows]
@@ -202,74 +202,91 @@ def _deliveries(events: Table) -> Deliveries:
 
 
 def _kinds_problems(
-    messages: dict[str, Any], told: Broadcasting, manifest: dict[str, Any], events: Table, found: Deliveries
+    messages: dict[str, Any],
+    broadcasting: Broadcasting,
+    manifest: dict[str, Any],
+    events: Table,
+    deliveries: Deliveries,
 ) -> Iterator[str]:
     kinds = messages.get("by_kind")
     if kinds is None:
-        low, high = (bytes_ * messages["sent"] for bytes_ in told.kinds["packet"])
+        low, high = (bytes_ * messages["sent"] for bytes_ in broadcasting.kinds["packet"])
         carried = sum(int(size) * count for size, count in messages["packets_by_messages"].items())
     else:
-        strangers = sorted(set(kinds) - set(told.kinds))
+        strangers = sorted(set(kinds) - set(broadcasting.kinds))
         if strangers:
-            yield f"messages: {strangers[0]} in by_kind, but {told.name} sends only {', '.join(told.kinds)}"
+            yield (
+                f"messages: {strangers[0]} in by_kind, but {broadcasting.name} sends only"
+                f" {', '.join(broadcasting.kinds)}"
+            )
             return
-        low, high = (sum(told.kinds[kind][end] * count for kind, count in kinds.items()) for end in (0, 1))
-        carried = sum(told.carries.get(kind, 0) * count for kind, count in kinds.items())
+        low, high = (sum(broadcasting.kinds[kind][end] * count for kind, count in kinds.items()) for end in (0, 1))
+        carried = sum(broadcasting.carries.get(kind, 0) * count for kind, count in kinds.items())
     if not low <= messages["bytes"] <= high:
         yield f"messages: {messages['bytes']} bytes, but messages of these classes have {low} to {high}"
-    if carried < found.pairs:
-        yield f"messages: {found.pairs} deliveries at other processes, but all messages together carry {carried}"
-    if kinds is not None and messages["received"] * max(told.carries.values()) < found.pairs:
+    if carried < deliveries.pairs:
+        yield f"messages: {deliveries.pairs} deliveries at other processes, but all messages together carry {carried}"
+    if kinds is not None and messages["received"] * max(broadcasting.carries.values()) < deliveries.pairs:
         yield (
-            f"messages: {found.pairs} deliveries at other processes, but only {messages['received']} messages received"
+            f"messages: {deliveries.pairs} deliveries at other processes, but only"
+            f" {messages['received']} messages received"
         )
-    needed = told.text_bytes * found.pairs
+    needed = broadcasting.text_bytes * deliveries.pairs
     if messages["bytes"] < needed:
-        yield f"messages: {messages['bytes']} bytes, but {found.pairs} deliveries at other processes require {needed}"
-    troubles = len(events.coded("event").rows("suspect", "crash"))
+        yield (
+            f"messages: {messages['bytes']} bytes, but {deliveries.pairs} deliveries at other processes"
+            f" require {needed}"
+        )
+    troubles = len(events.column("event").rows("suspect", "crash"))
     if kinds is None or troubles or not manifest["quiescent"]:
         return
-    due = found.broadcasts * (manifest["processes"] - 1)
-    if told.quiet_bytes is not None and messages["bytes"] != told.quiet_bytes * due:
-        yield f"messages: {messages['bytes']} bytes, but {found.broadcasts} broadcasts require {told.quiet_bytes * due}"
-    if told.spans:
+    due = deliveries.broadcasts * (manifest["processes"] - 1)
+    if broadcasting.quiet_bytes is not None and messages["bytes"] != broadcasting.quiet_bytes * due:
+        yield (
+            f"messages: {messages['bytes']} bytes, but {deliveries.broadcasts} broadcasts require"
+            f" {broadcasting.quiet_bytes * due}"
+        )
+    if broadcasting.spans:
         for kind in ("tree", "ack"):
             if kinds.get(kind, 0) != due:
                 yield (
-                    f"messages: {kinds.get(kind, 0)} {kind} in by_kind, but {found.broadcasts} broadcasts require {due}"
+                    f"messages: {kinds.get(kind, 0)} {kind} in by_kind, but {deliveries.broadcasts}"
+                    f" broadcasts require {due}"
                 )
 
 
 def _reception_problems(
-    messages: dict[str, Any], plan: ProcessPlan, manifest: dict[str, Any], found: Deliveries
+    messages: dict[str, Any], plan: ProcessPlan, manifest: dict[str, Any], deliveries: Deliveries
 ) -> Iterator[str]:
-    last_ns = found.last_ns - plan.hand_over_ns
-    if found.pairs and messages["last_reception_ns"] < last_ns:
+    last_ns = deliveries.last_ns - plan.hand_over_ns
+    if deliveries.pairs and messages["last_reception_ns"] < last_ns:
         yield (
             f"messages: last_reception_ns is {messages['last_reception_ns']}, but the last delivery at another process"
             f" requires a reception at {last_ns} or later"
         )
     if plan.network != "packet":
         return
-    if messages["receptions"] < found.pairs:
-        yield f"messages: {found.pairs} deliveries at other processes, but only {messages['receptions']} receptions"
-    due = found.broadcasts * (manifest["processes"] - 1)
+    if messages["receptions"] < deliveries.pairs:
+        yield (
+            f"messages: {deliveries.pairs} deliveries at other processes, but only {messages['receptions']} receptions"
+        )
+    due = deliveries.broadcasts * (manifest["processes"] - 1)
     if messages["receptions"] > due or manifest["quiescent"] and messages["receptions"] != due:
-        yield f"messages: {messages['receptions']} receptions, but {found.broadcasts} broadcasts require {due}"
-    if manifest["quiescent"] and found.pairs == due and messages["receptions_waited_ns"] > found.delays_ns:
+        yield f"messages: {messages['receptions']} receptions, but {deliveries.broadcasts} broadcasts require {due}"
+    if manifest["quiescent"] and deliveries.pairs == due and messages["receptions_waited_ns"] > deliveries.delays_ns:
         yield (
             f"messages: receptions waited {messages['receptions_waited_ns']} ns in total, but the delays from"
-            f" broadcast to delivery add up to only {found.delays_ns} ns"
+            f" broadcast to delivery add up to only {deliveries.delays_ns} ns"
         )
 
 
 def _completion_problems(messages: dict[str, Any], events: Table) -> Iterator[str]:
     """A source learns of completion by a reception, unless it suspects a process, or has just begun."""
-    event, node, times = events.coded("event"), events.coded("node"), events.numbers("time_ns")
+    event, node, times = events.column("event"), events.column("node"), events.numbers("time_ns")
     happened = times * len(node.words) + node.codes
     rows = event.rows("complete")
     rows = rows[~np.isin(happened[rows], happened[event.rows("broadcast", "suspect", "trust")])]
-    named = [json.loads(detail)["at_ns"] for detail in events.picked("detail", rows)]
+    named = [json.loads(detail)["at_ns"] for detail in events.pick("detail", rows)]
     if named and max(named) > messages["last_reception_ns"]:
         yield (
             f"messages: last_reception_ns is {messages['last_reception_ns']}, but a source learns from a reception at"

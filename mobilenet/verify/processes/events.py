@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.expected.expectations import Detecting, ProcessPlan
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Table
 
 KINDS = frozenset(("broadcast", "deliver", "crash", "complete", "suspect", "trust"))
@@ -38,35 +38,35 @@ def process_events_problem(events: Table, manifest: dict[str, Any], plan: Proces
         _delay_problems(events, plan),
         _Suspicions(events, manifest, plan).problems(end_ns),
     )
-    found = next(problems, None)
-    return None if found is None else f"events: {found}"
+    problem = next(problems, None)
+    return None if problem is None else f"events: {problem}"
 
 
-def seen(events: Table, row: int) -> str:
+def place_of(events: Table, row: int) -> str:
     """Name the time and the row of an event."""
     return f"at {events['time_ns'][row] / 1e9:g} t.u. (event {row})"
 
 
 def _stranger_problems(events: Table) -> Iterator[str]:
-    event = events.coded("event")
+    event = events.column("event")
     for row in np.flatnonzero(~event.among(KINDS)).tolist():
         kind = events["event"][row]
         if kind == "recover":
-            yield f"{seen(events, row)}: {events['node'][row]} recovers, but a crashed process stays down"
-        yield f"{seen(events, row)}: {events['node'][row]} has the event {kind}, which processes do not have"
+            yield f"{place_of(events, row)}: {events['node'][row]} recovers, but a crashed process stays down"
+        yield f"{place_of(events, row)}: {events['node'][row]} has the event {kind}, which processes do not have"
 
 
 def _crash_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterator[str]:
     crashed = set()
-    for row in events.coded("event").rows("crash").tolist():
+    for row in events.column("event").rows("crash").tolist():
         node, now_ns = events["node"][row], events["time_ns"][row]
         due_ns = plan.crashes_ns.get(node)
         if due_ns is None:
-            yield f"{seen(events, row)}: {node} crashes, but the scenario does not crash it"
+            yield f"{place_of(events, row)}: {node} crashes, but the scenario does not crash it"
         elif node in crashed:
-            yield f"{seen(events, row)}: {node} crashes for the second time"
+            yield f"{place_of(events, row)}: {node} crashes for the second time"
         elif now_ns != due_ns:
-            yield f"{seen(events, row)}: {node} crashes, but the scenario crashes it at {_tu(due_ns)}"
+            yield f"{place_of(events, row)}: {node} crashes, but the scenario crashes it at {_tu(due_ns)}"
         crashed.add(node)
     for node, due_ns in plan.crashes_ns.items():
         if due_ns <= end_ns and node not in crashed:
@@ -75,28 +75,30 @@ def _crash_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterator[s
 
 def _broadcast_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterator[str]:
     """A process that crashes at the instant of a broadcast does not send it."""
-    wanted = {
+    due_times = {
         node: times_ns[: bisect_left(times_ns, plan.crashes_ns[node])] if node in plan.crashes_ns else times_ns
         for node, times_ns in plan.broadcasts_ns.items()
     }
-    done = dict.fromkeys(wanted, 0)
-    rows = events.coded("event").rows("broadcast")
-    columns = (events.picked(name, rows) for name in ("time_ns", "node", "message"))
+    done = dict.fromkeys(due_times, 0)
+    rows = events.column("event").rows("broadcast")
+    columns = (events.pick(name, rows) for name in ("time_ns", "node", "message"))
     for row, now_ns, node, message in zip(rows.tolist(), *columns, strict=True):
         number = done[node]
         done[node] += 1
-        if number >= len(wanted[node]):
-            planned = counted(len(wanted[node]), "broadcast")
-            yield f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans only {planned} by {node}"
-        elif now_ns != wanted[node][number]:
-            due_ns = wanted[node][number]
+        if number >= len(due_times[node]):
+            planned = pluralize(len(due_times[node]), "broadcast")
             yield (
-                f"{seen(events, row)}: {node} broadcasts {message}, but the scenario plans this broadcast"
+                f"{place_of(events, row)}: {node} broadcasts {message}, but the scenario plans only {planned} by {node}"
+            )
+        elif now_ns != due_times[node][number]:
+            due_ns = due_times[node][number]
+            yield (
+                f"{place_of(events, row)}: {node} broadcasts {message}, but the scenario plans this broadcast"
                 f" at {_tu(due_ns)}"
             )
         elif message != f"{node}:{number}":
-            yield f"{seen(events, row)}: {node} broadcasts {message}, but its next message is {node}:{number}"
-    for node, times_ns in wanted.items():
+            yield f"{place_of(events, row)}: {node} broadcasts {message}, but its next message is {node}:{number}"
+    for node, times_ns in due_times.items():
         if done[node] < len(times_ns) and times_ns[done[node]] <= end_ns:
             due_ns = times_ns[done[node]]
             yield (
@@ -105,14 +107,14 @@ def _broadcast_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterat
 
 
 def _delay_problems(events: Table, plan: ProcessPlan) -> Iterator[str]:
-    event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+    event, node, message = (events.column(name) for name in ("event", "node", "message"))
     times = events.numbers("time_ns")
     sent_ns = np.full(len(message.words) + 1, -1, np.int64)
     sent_rows = event.rows("broadcast")[::-1]
     sent_ns[message.codes[sent_rows]] = times[sent_rows]
     sources = [_number(word.partition(":")[0]) for word in message.words]
-    source = message.mapped(sources, nothing=-1)
-    process = node.mapped([_number(word) for word in node.words], nothing=-1)
+    source = message.map(sources, nothing=-1)
+    process = node.map([_number(word) for word in node.words], nothing=-1)
     rows = event.rows("deliver")
     is_known = (sent_ns[message.codes[rows]] >= 0) & (source[rows] < len(plan.broadcasts_ns))
     rows = rows[is_known & (source[rows] != process[rows])]
@@ -124,7 +126,7 @@ def _delay_problems(events: Table, plan: ProcessPlan) -> Iterator[str]:
     for i in np.flatnonzero(took_ns < least_ns).tolist():
         row, least = int(rows[i]), plan.hop_ns * (1 if plan.distances is None else int(links[i]))
         yield (
-            f"{seen(events, row)}: {events['node'][row]} delivers {events['message'][row]} {_tu(int(took_ns[i]))}"
+            f"{place_of(events, row)}: {events['node'][row]} delivers {events['message'][row]} {_tu(int(took_ns[i]))}"
             f" after its broadcast, but the network takes at least {_tu(least)}"
         )
 
@@ -140,7 +142,7 @@ class _Suspicions:
 
     def problems(self, end_ns: int) -> Iterator[str]:
         detector, events = self._plan.detector, self._events
-        rows = events.coded("event").rows("suspect", "trust", "crash").tolist()
+        rows = events.column("event").rows("suspect", "trust", "crash").tolist()
         for row in rows:
             node, now_ns = events["node"][row], events["time_ns"][row]
             if events["event"][row] == "crash":
@@ -148,16 +150,16 @@ class _Suspicions:
                 continue
             does = "suspects" if events["event"][row] == "suspect" else "trusts"
             if detector is None:
-                yield f"{seen(events, row)}: {node} {does} a process, but the scenario has no failure detector"
+                yield f"{place_of(events, row)}: {node} {does} a process, but the scenario has no failure detector"
                 return
             other = _process_in(events["detail"][row])
             if other not in self._names or other == node:
                 detail = events["detail"][row]
-                yield f"{seen(events, row)}: {node} {does} with the detail {detail!r}, expected another process"
+                yield f"{place_of(events, row)}: {node} {does} with the detail {detail!r}, expected another process"
                 return
             problem = self._problem(detector, node, other, now_ns, does == "suspects")
             if problem is not None:
-                yield f"{seen(events, row)}: {node} {does} {other}, {problem}"
+                yield f"{place_of(events, row)}: {node} {does} {other}, {problem}"
             self._suspected.setdefault((node, other), []).append((now_ns, does == "suspects"))
         if detector is not None:
             yield from self._missing(detector, end_ns)
@@ -196,8 +198,8 @@ class _Suspicions:
 def _process_in(text: str | None) -> str | None:
     """The process that a detail names, if it names nothing else."""
     detail = json.loads(text or "{}")
-    found = detail.get("process")
-    return found if isinstance(found, str) and len(detail) == 1 else None
+    process = detail.get("process")
+    return process if isinstance(process, str) and len(detail) == 1 else None
 
 
 def _number(name: str) -> int:

@@ -35,11 +35,11 @@ import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import ProcessPlan
-from mobilenet.quoting import counted, there_are
+from mobilenet.quoting import pluralize, there_are
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.basis.sampled import last_of
-from mobilenet.verify.basis.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Verdict, early_verdicts, ended_early
+from mobilenet.verify.basis.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, VALID, Verdict, early_end, early_verdicts
 from mobilenet.verify.basis.waiting import first_few, reported_unrest
 from mobilenet.verify.basis.wellformed import events_problem, rows_problem
 from mobilenet.verify.processes.buffers import process_buffers_problem
@@ -63,7 +63,7 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
         run.manifest,
         run.plan,
     )
-    error = ended_early(manifest)
+    error = early_end(manifest)
     damage = (
         events_problem(events, manifest)
         or rows_problem(events, samples, positions, run.counters)
@@ -96,7 +96,7 @@ def verify_processes(run: Evidence) -> dict[str, Verdict]:
     below = manifest["promises"]["below_crashes"]
     if below is not None and manifest["crashes"] >= below:
         verdicts["agreement"] = Verdict(
-            "unknown", f"{counted(manifest['crashes'], 'crash')}: nothing is promised for {below} or more"
+            "unknown", f"{pluralize(manifest['crashes'], 'crash')}: nothing is promised for {below} or more"
         )
     lost = counters_problem(run.counters, events, manifest, plan)
     if plan is not None and lost is None:
@@ -122,16 +122,16 @@ def _own_clock_problem(events: Table, manifest: dict[str, Any]) -> str | None:
     """Programs are asked for their own clock at rest, where a process that is up lacks what one of them has."""
     if not manifest.get("own_clock"):
         return None
-    kinds = events.coded("event")
-    down = {*events.picked("node", kinds.rows("crash"))}
+    kinds = events.column("event")
+    down = {*events.pick("node", kinds.rows("crash"))}
     has: dict[str, set[str]] = {f"p{i}": set() for i in range(manifest["processes"]) if f"p{i}" not in down}
     delivered, rows = kinds.rows("deliver"), kinds.rows("deliver", "broadcast")
-    for node, message in zip(events.picked("node", delivered), events.picked("message", delivered), strict=True):
+    for node, message in zip(events.pick("node", delivered), events.pick("message", delivered), strict=True):
         if node in has:
             has[node].add(message)
     due = {
         message
-        for node, message in zip(events.picked("node", rows), events.picked("message", rows), strict=True)
+        for node, message in zip(events.pick("node", rows), events.pick("message", rows), strict=True)
         if node in has
     }
     if manifest["quiescent"] and not all(due <= there for there in has.values()):
@@ -151,7 +151,7 @@ def _end_problem(events: Table, counters: dict[str, Any], manifest: dict[str, An
     messages = counters["messages"]
     if plan.broadcasting is None or messages["never_left"] or messages["receiver_down"]:
         return None
-    suspicions = events.picked("time_ns", events.coded("event").rows("suspect", "trust"))
+    suspicions = events.pick("time_ns", events.column("event").rows("suspect", "trust"))
     arrived_ns = messages["last_reception_ns"] + plan.hand_over_ns if messages["received"] else 0
     rest_ns = max((1, plan.last_ns, arrived_ns, *suspicions))
     due_ns = min(last_ns, -(-rest_ns // SECOND) * SECOND)
@@ -172,7 +172,7 @@ def _excuse(verdict: Verdict, manifest: dict[str, Any], lost: int) -> Verdict:
     clock: it might still have come.
     """
     if verdict.answer == "violated" and lost > 0:
-        why = f"the network lost {counted(lost, 'message')}, so what would have arrived without losses is unknown"
+        why = f"the network lost {pluralize(lost, 'message')}, so what would have arrived without losses is unknown"
         return Verdict("unknown", f"{verdict.explanation}; but {why}")
     clocked = manifest.get("own_clock")
     if verdict.answer != "violated" or not clocked:
@@ -187,9 +187,9 @@ def _excuse(verdict: Verdict, manifest: dict[str, Any], lost: int) -> Verdict:
 def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
     table = Table.of(events)
     known = {f"p{i}" for i in range(manifest["processes"])}
-    strangers = np.flatnonzero(~table.coded("node").among(known))
+    strangers = np.flatnonzero(~table.column("node").among(known))
     first = int(strangers[0]) if len(strangers) else table.rows
-    completions = table.coded("event").rows("complete")
+    completions = table.column("event").rows("complete")
     for row in completions[completions < first].tolist():
         message, detail = events["message"][row], events["detail"][row]
         at_ns = json.loads(detail or "{}").get("at_ns")
@@ -200,9 +200,9 @@ def _processes_problem(events: Columns, manifest: dict[str, Any]) -> str | None:
         node = events["node"][first]
         there = there_are(manifest["processes"], "process", "p")
         return f"events: event {first} has node {node!r}, but {there}"
-    crashed = len(table.coded("event").rows("crash"))
+    crashed = len(table.column("event").rows("crash"))
     if crashed > manifest["crashes"] or manifest["quiescent"] and crashed != manifest["crashes"]:
-        return f"events: {counted(crashed, 'crash')}, but the scenario has {manifest['crashes']}"
+        return f"events: {pluralize(crashed, 'crash')}, but the scenario has {manifest['crashes']}"
     return None
 
 
@@ -212,7 +212,7 @@ def _samples_problem(events: Columns, samples: Columns, manifest: dict[str, Any]
     if problem is not None:
         return problem
     table = Table.of(events)
-    crashed = set(table.picked("node", table.coded("event").rows("crash")))
+    crashed = set(table.pick("node", table.column("event").rows("crash")))
     named = manifest.get("buffers")  # a plug-in's, which may have none
     quantities = sorted({quantity for _, quantity in last}) or ["a buffer"] if named is None else sorted(named)
     for i in range(manifest["processes"]):
@@ -265,12 +265,13 @@ def _drained_verdict(samples: Columns, judge: ProcessJudge, manifest: dict[str, 
 
 def _held_problems(held: dict[float, str], most: int) -> list[str]:
     """What correct processes hold for ever: as many messages everywhere, none that could be delivered."""
-    found = [
-        f"{node} holds {counted(int(value), 'message')}, {most} of which wait for messages that no correct process has"
+    problems = [
+        f"{node} holds {pluralize(int(value), 'message')}, {most} of which wait for messages that no"
+        " correct process has"
         for value, node in held.items()
         if value > most
     ]
     if len(held) > 1:
         (some, one), (others, other), *_ = held.items()
-        found.append(f"{one} holds {counted(int(some), 'message')}, but {other} holds {others:g}")
-    return found
+        problems.append(f"{one} holds {pluralize(int(some), 'message')}, but {other} holds {others:g}")
+    return problems

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.quoting import counted
-from mobilenet.rundir.table import Coded, Table
+from mobilenet.quoting import pluralize
+from mobilenet.rundir.table import CodedColumn, Table
 
 WAITS = "unacknowledged"
 NEVER = 1 << 62
@@ -47,8 +47,8 @@ def kept_problems(
     entries = _entries(events, hop_ns, parents_of, end_ns)
     if entries is None:
         return
-    rows = samples.coded("quantity").rows(WAITS)
-    keys = _numbers(samples.coded("node"))[rows] * entries.span_ns + samples.numbers("time_ns")[rows]
+    rows = samples.column("quantity").rows(WAITS)
+    keys = _numbers(samples.column("node"))[rows] * entries.span_ns + samples.numbers("time_ns")[rows]
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], samples.numbers("value")[rows[order]]
     yield from _wrong(keys, values, *entries.bounds(keys, is_amid=True), entries.span_ns)
@@ -64,13 +64,13 @@ def _wrong(keys: np.ndarray, values: np.ndarray, least: np.ndarray, most: np.nda
         what = f"at {keys[at] % span_ns / 1e9:g} t.u.: p{keys[at] // span_ns} holds {values[at]:g} in {WAITS}, but"
         due = int(least[at] if values[at] < least[at] else most[at])
         limit = "at least" if values[at] < least[at] else "at most"
-        yield f"{what} should hold {limit} {counted(due, 'message')}"
+        yield f"{what} should hold {limit} {pluralize(due, 'message')}"
 
 
 def _entries(events: Table, hop_ns: int, parents_of: Callable[[np.ndarray], np.ndarray], end_ns: int) -> Entries | None:
     """None: nothing was broadcast."""
-    event, message = events.coded("event"), events.coded("message")
-    times, node = events.numbers("time_ns"), _numbers(events.coded("node"))
+    event, message = events.column("event"), events.column("message")
+    times, node = events.numbers("time_ns"), _numbers(events.column("node"))
     sent, complete = (event.rows(name) for name in ("broadcast", "complete"))
     if not len(sent):
         return None
@@ -101,7 +101,7 @@ def _entries(events: Table, hop_ns: int, parents_of: Callable[[np.ndarray], np.n
     return Entries(since, least, most, span_ns)
 
 
-def _numbers(nodes: Coded) -> np.ndarray:
+def _numbers(nodes: CodedColumn) -> np.ndarray:
     """Return the number of each row's process."""
-    found: np.ndarray = nodes.mapped([int(name[1:]) for name in nodes.words], nothing=-1).astype(np.int64)
-    return found
+    numbers: np.ndarray = nodes.map([int(name[1:]) for name in nodes.words], nothing=-1).astype(np.int64)
+    return numbers

@@ -24,7 +24,7 @@ class ProcessJudge:
         self._has: dict[str, int] = {f"p{i}": 0 for i in range(manifest["processes"])}
         self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the number due
         self._completed: list[tuple[str, int, dict[str, int]]] = []
-        self._told: set[str] = set()
+        self._notified_messages: set[str] = set()
         self.crashed: dict[str, int] = {}
         self.violations: dict[str, str] = {}
         self.has_delivered = False
@@ -34,7 +34,7 @@ class ProcessJudge:
         for row, (time, node, event, message) in enumerate(zip(*columns, strict=True)):
             when = f"at {time / 1e9:g} t.u. (event {row})"
             if node in self.crashed:
-                self._violated("membership", f"{when}: the event {event} occurs at {node} after its crash")
+                self._violate("membership", f"{when}: the event {event} occurs at {node} after its crash")
             if event == "deliver":
                 self._deliver(node, message, when)
             elif event == "broadcast":
@@ -45,12 +45,12 @@ class ProcessJudge:
                 self._complete(node, message, when)
         self._judge_completions()
 
-    def _violated(self, check: str, what: str) -> None:
+    def _violate(self, check: str, what: str) -> None:
         self.violations.setdefault(check, what)
 
     def _broadcast(self, node: str, message: str, when: str) -> None:
         if message in self._bits or message.partition(":")[0] != node:
-            self._violated(
+            self._violate(
                 "creation",
                 f"{when}: {node} broadcasts {message}, which belongs to another process or was broadcast before",
             )
@@ -64,21 +64,21 @@ class ProcessJudge:
         self.has_delivered = True
         place = self._bits.get(message)
         if place is None:
-            self._violated("creation", f"{when}: {node} delivers {message}, which no process has broadcast")
+            self._violate("creation", f"{when}: {node} delivers {message}, which no process has broadcast")
             return
         bit = 1 << place
         if self._has[node] & bit:
-            self._violated("duplication", f"{when}: {node} delivers {message} again")
+            self._violate("duplication", f"{when}: {node} delivers {message} again")
             return
         if self._order == "causal" and self._past[place] & ~self._has[node]:
             early = self._past[place] & ~self._has[node]
             name = self._names[(early & -early).bit_length() - 1]
-            self._violated("order", f"{when}: {node} delivers {message} before {name}, which precedes it")
+            self._violate("order", f"{when}: {node} delivers {message} before {name}, which precedes it")
         elif self._order == "fifo":
             source, _, number = message.partition(":")
             due = self._next.get((node, source), 0)
             if int(number) != due:
-                self._violated(
+                self._violate(
                     "order", f"{when}: {node} delivers {message}, but the next message of {source} is {source}:{due}"
                 )
             self._next[node, source] = int(number) + 1
@@ -86,13 +86,13 @@ class ProcessJudge:
 
     def _complete(self, node: str, message: str, when: str) -> None:
         place = self._bits.get(message)
-        if place is None or message in self._told or message.partition(":")[0] != node:
+        if place is None or message in self._notified_messages or message.partition(":")[0] != node:
             why = "although it was notified before or is not the source"
             if place is None:
                 why = "but no process has broadcast this message"
-            self._violated("completion", f"{when}: {node} is notified that {message} is complete, {why}")
+            self._violate("completion", f"{when}: {node} is notified that {message} is complete, {why}")
             return
-        self._told.add(message)
+        self._notified_messages.add(message)
         if self._promises["completes_when_delivered"]:
             lacking = {
                 name: place for name, has in self._has.items() if not has >> place & 1 and name not in self.crashed
@@ -105,7 +105,7 @@ class ProcessJudge:
         for message, _, lacking in self._completed:
             for name in lacking:
                 if name not in self.crashed:
-                    self._violated("completion", f"{message} was complete before {name} had delivered it")
+                    self._violate("completion", f"{message} was complete before {name} had delivered it")
 
     def _correct(self) -> list[str]:
         return [name for name in self._has if name not in self.crashed]

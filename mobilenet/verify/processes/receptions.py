@@ -26,8 +26,8 @@ def last_reception_problem(
     messages: dict[str, Any], events: Table, samples: Table, manifest: dict[str, Any], plan: ProcessPlan
 ) -> str | None:
     """Return why the counter cannot be."""
-    told, last_ns = plan.broadcasting, messages["last_reception_ns"]
-    if told is None or manifest["processes"] < 2:
+    broadcasting, last_ns = plan.broadcasting, messages["last_reception_ns"]
+    if broadcasting is None or manifest["processes"] < 2:
         return None
     least_ns = _last_change_ns(events, samples) - plan.hand_over_ns if plan.samples_changes else 0
     if last_ns < least_ns:
@@ -35,9 +35,9 @@ def last_reception_problem(
             f"messages: last_reception_ns is {last_ns}, but a buffer changes because of a later reception, at"
             f" {least_ns}"
         )
-    if not manifest["quiescent"] or len(events.coded("event").rows("suspect", "crash")):
+    if not manifest["quiescent"] or len(events.column("event").rows("suspect", "crash")):
         return None
-    due_ns = _quiet_ns(events, samples, told, plan)
+    due_ns = _quiet_ns(events, samples, broadcasting, plan)
     if due_ns is not None and last_ns != due_ns:
         return (
             f"messages: last_reception_ns is {last_ns}, but the last message that this counter covers arrives at"
@@ -48,13 +48,13 @@ def last_reception_problem(
 
 def _last_change_ns(events: Table, samples: Table) -> int:
     """Return when a process that does nothing by itself changes a buffer last."""
-    event, node = events.coded("event"), events.coded("node")
+    event, node = events.column("event"), events.column("node")
     number = {name: place for place, name in enumerate(node.words)}
     acts = event.rows("broadcast", "suspect", "trust")
     acted = events.numbers("time_ns")[acts] * len(number) + node.codes[acts]
-    sampled = samples.coded("node")
+    sampled = samples.column("node")
     rows = _changes(samples, np.arange(samples.rows))
-    who = sampled.mapped([number.get(name, -1) for name in sampled.words], nothing=-1)[rows]
+    who = sampled.map([number.get(name, -1) for name in sampled.words], nothing=-1)[rows]
     times = samples.numbers("time_ns")[rows]
     times = times[(who >= 0) & ~np.isin(times * len(number) + who, acted)]
     return int(times.max(initial=0))
@@ -62,23 +62,23 @@ def _last_change_ns(events: Table, samples: Table) -> int:
 
 def _changes(samples: Table, rows: np.ndarray) -> np.ndarray:
     """Leave out the last sample of each buffer, which is not a change if its process is up at the end."""
-    node, quantity = samples.coded("node"), samples.coded("quantity")
+    node, quantity = samples.column("node"), samples.column("quantity")
     series = node.codes[rows].astype(np.int64) * len(quantity.words) + quantity.codes[rows]
     order = by_code(series)
-    found: np.ndarray = rows[order][np.diff(series[order], append=-1) == 0]
-    return found
+    changes: np.ndarray = rows[order][np.diff(series[order], append=-1) == 0]
+    return changes
 
 
-def _quiet_ns(events: Table, samples: Table, told: Broadcasting, plan: ProcessPlan) -> int | None:
+def _quiet_ns(events: Table, samples: Table, broadcasting: Broadcasting, plan: ProcessPlan) -> int | None:
     """Return when the last message arrives if all goes well; None: not known."""
-    event = events.coded("event")
-    if told.completes:
-        details = events.picked("detail", event.rows("complete"))
+    event = events.column("event")
+    if broadcasting.completes:
+        details = events.pick("detail", event.rows("complete"))
         return max((json.loads(detail)["at_ns"] for detail in details), default=0)
     times_ns = np.zeros(0, np.int64)
-    if told.spans and plan.samples_changes:
-        rows = _changes(samples, samples.coded("quantity").rows(WAITS))
+    if broadcasting.spans and plan.samples_changes:
+        rows = _changes(samples, samples.column("quantity").rows(WAITS))
         times_ns = samples.numbers("time_ns")[rows]
-    elif told.ends_with_delivery:
+    elif broadcasting.ends_with_delivery:
         times_ns = events.numbers("time_ns")[event.rows("deliver")]
     return int(times_ns.max()) - plan.hand_over_ns if len(times_ns) else None

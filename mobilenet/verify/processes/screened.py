@@ -26,11 +26,11 @@ class ScreenedProcesses(ProcessJudge):
     def __init__(self, events: Table, manifest: dict[str, Any]) -> None:
         super().__init__(events, manifest)
         self._quiescent = manifest["quiescent"]
-        event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+        event, node, message = (events.column(name) for name in ("event", "node", "message"))
         self._event, self._node, self._message = event, node, message
         names = [f"p{i}" for i in range(manifest["processes"])]
         number = {name: i for i, name in enumerate(names)}
-        self._process = node.mapped([number[name] for name in node.words], nothing=-1)
+        self._process = node.map([number[name] for name in node.words], nothing=-1)
         sources = [text.partition(":")[0] for text in message.words]
         self._source = np.array([number.get(name, -1) for name in sources], np.int64)  # of each message
         self._rows = event.rows("deliver")

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected
-from mobilenet.quoting import counted
+from mobilenet.expected.expectations import Expectations
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.verify.air.sizes import NO_SIZES, Sizes, sizes_of
 from mobilenet.verify.record.delays import entries_of, least_airtime_ns
@@ -37,7 +37,7 @@ DOUBTS = ("handoff_start", "leave", "gap")  # from then on the station may have 
 
 
 def buffers_problem(
-    events: Columns, samples: Columns, manifest: dict[str, Any], expected: Expected | None
+    events: Columns, samples: Columns, manifest: dict[str, Any], expected: Expectations | None
 ) -> str | None:
     """The first size that cannot be."""
     if expected is None or expected.conduct is None or expected.hosts is None:
@@ -52,10 +52,10 @@ def buffers_problem(
 
 
 class _Record:
-    def __init__(self, events: Table, samples: Table, expected: Expected) -> None:
+    def __init__(self, events: Table, samples: Table, expected: Expectations) -> None:
         self._events = events
         self._air, self._payload_bytes = expected.air, expected.payload_bytes or 0
-        self._event, self._node, self._message = (events.coded(name) for name in ("event", "node", "message"))
+        self._event, self._node, self._message = (events.column(name) for name in ("event", "node", "message"))
         self._times = events.numbers("time_ns")
         self._sizes = {quantity: sizes_of(samples, quantity) for quantity in (SBUFFER, RBUFFER)}
         self._sent_rows = self._event.rows("broadcast")
@@ -111,7 +111,7 @@ class _Record:
         """When a host crashed and recovered; and whether it is up, before each of these and after the last."""
         rows = self._event.rows("crash", "recover")
         rows = rows[self._node.codes[rows] == self._node.code(node)]
-        recovers = [event == "recover" for event in self._events.picked("event", rows)]
+        recovers = [event == "recover" for event in self._events.pick("event", rows)]
         return self._times[rows], np.array([True, *recovers])
 
     def _unsampled_problems(self) -> Iterator[str]:
@@ -124,7 +124,8 @@ class _Record:
         grown, sent = sizes.grown, np.searchsorted(self._arrivals(node), sizes.times, "right")
         for i in np.flatnonzero(grown > sent).tolist():
             yield (
-                f"samples: the sbuffer of {node} had taken {counted(int(grown[i]), 'message')} by {_s(sizes.times[i])},"
+                f"samples: the sbuffer of {node} had taken {pluralize(int(grown[i]), 'message')} by"
+                f" {_s(sizes.times[i])},"
                 f" but only {sent[i]} could have arrived"
             )
 
@@ -136,20 +137,20 @@ class _Record:
         entered, until_ns = (column[messages] for column in self._entries)
         by_radio = least_airtime_ns(self._air, self._payload_bytes)
         by_wire = self._sent_ns + by_radio + self._air.wire_delay_ns
-        elsewhere = (entered >= 0) & (entered != self._events.coded("station").code(station))
+        elsewhere = (entered >= 0) & (entered != self._events.column("station").code(station))
         earliest = np.where(elsewhere, np.minimum(by_wire, until_ns + by_radio), self._sent_ns + by_radio)
         return np.asarray(np.sort(earliest))
 
     def _least_problems(self) -> Iterator[str]:
         """Check the sbuffers of stations: every message delivered in a cell had arrived there."""
-        station = self._events.coded("station")
+        station = self._events.column("station")
         delivered = self._event.rows("deliver")
         delivered = delivered[station.codes[delivered] >= 0]
         place = self._message.codes[delivered].astype(np.int64) * (len(station.words) + 1) + station.codes[delivered]
         rows = delivered[np.sort(np.unique(place, return_index=True)[1])]  # the first in each cell
         sent_ns = np.full(len(self._message.words), 2**62)
         sent_ns[self._message.codes[self._sent_rows]] = self._sent_ns
-        served = self._served()
+        served = self._service_times()
         for code, name in enumerate(station.words):
             own = rows[station.codes[rows] == code]
             since_ns = _since(served.get(name, []), self._times[own])
@@ -158,14 +159,14 @@ class _Record:
             came_in = np.concatenate(([0.0], sizes.grown))[np.searchsorted(sizes.times, self._times[own], "right")]
             for i in np.flatnonzero(came_in < np.arange(1, len(own) + 1)).tolist():
                 yield (
-                    f"samples: the sbuffer of {name} had taken {counted(int(came_in[i]), 'message')} by"
+                    f"samples: the sbuffer of {name} had taken {pluralize(int(came_in[i]), 'message')} by"
                     f" {_s(self._times[own[i]])},"
                     f" but {i + 1} were delivered in its cell"
                 )
 
     def _kept_problems(self) -> Iterator[str]:
         """Check that sbuffers of stations keep each message that a host still has to deliver and was there for."""
-        station, rows = self._events.coded("station").codes, self._event.rows("deliver", *CONFIRMS, *DOUBTS)
+        station, rows = self._events.column("station").codes, self._event.rows("deliver", *CONFIRMS, *DOUBTS)
         rows = rows[by_code(self._node.codes[rows])]
         is_delivery = self._event.among(("deliver",))[rows]
         begin = np.maximum.accumulate(np.where(is_delivery, 0, np.arange(len(rows))))  # of its host's latest session
@@ -176,7 +177,7 @@ class _Record:
         is_there &= self._node.codes[rows] == self._node.codes[rows[begin]]
         own = np.flatnonzero(is_there & (station[rows] >= 0) & (station[rows] == station[rows[begin]]))
         before = np.arange(len(own)) - np.searchsorted(begin[own], begin[own])  # delivered in that session
-        for code, name in enumerate(self._events.coded("station").words):
+        for code, name in enumerate(self._events.column("station").words):
             here = np.flatnonzero(station[rows[own]] == code)
             here = here[np.argsort(rows[own[here]])]
             at = own[here]
@@ -188,44 +189,44 @@ class _Record:
             held = np.concatenate(([0.0], sizes.values))[np.searchsorted(sizes.times, now_ns, "right")]
             for i in np.flatnonzero(held < least).tolist():
                 yield (
-                    f"samples: the sbuffer of {name} holds {counted(int(held[i]), 'message')} at {_s(now_ns[i])},"
+                    f"samples: the sbuffer of {name} holds {pluralize(int(held[i]), 'message')} at {_s(now_ns[i])},"
                     f" but"
                     f" {self._node.words[self._node.codes[rows[at[i]]]]} still has to deliver {least[i]} that arrived"
                 )
 
-    def _served(self) -> dict[str, list[tuple[int, int]]]:
+    def _service_times(self) -> dict[str, list[tuple[int, int]]]:
         """Station -> the times, from and to, in which it surely served a host without a break."""
         rows = self._event.rows(*CONFIRMS, *DOUBTS)
-        columns = (self._events.picked(name, rows) for name in ("event", "node", "station", "time_ns"))
+        columns = (self._events.pick(name, rows) for name in ("event", "node", "station", "time_ns"))
         at: dict[str, str] = {}  # host -> station
         count: dict[str, int] = {}
-        found: dict[str, list[tuple[int, int]]] = {}
+        spans: dict[str, list[tuple[int, int]]] = {}
         for event, node, station, now_ns in zip(*columns, strict=True):
             before = at.pop(node, None)
             if event in CONFIRMS and station is not None:
                 at[node] = station
                 count[station] = count.get(station, 0) + 1
                 if count[station] == 1:
-                    found.setdefault(station, []).append((now_ns, 2**62))
+                    spans.setdefault(station, []).append((now_ns, 2**62))
             if before is not None:
                 count[before] -= 1
                 if not count[before]:
-                    found[before][-1] = found[before][-1][0], now_ns
-        return found
+                    spans[before][-1] = spans[before][-1][0], now_ns
+        return spans
 
     def _waiting_problems(self, node: str, sizes: Sizes) -> Iterator[str]:
         """What waits in an rbuffer."""
         if node[0] == "h":
             most, of_what = 2 * np.searchsorted(self._sent_ns, sizes.times, "right"), "copies exist"
         else:
-            most, of_what = self._unacknowledged(sizes.times), "are in the sbuffers of all hosts together"
+            most, of_what = self._backlog(sizes.times), "are in the sbuffers of all hosts together"
         for i in np.flatnonzero(sizes.values > most).tolist():
             yield (
-                f"samples: the rbuffer of {node} holds {counted(int(sizes.values[i]), 'message')} at"
+                f"samples: the rbuffer of {node} holds {pluralize(int(sizes.values[i]), 'message')} at"
                 f" {_s(sizes.times[i])}, but at most {most[i]:g} {of_what}"
             )
 
-    def _unacknowledged(self, times: np.ndarray) -> np.ndarray:
+    def _backlog(self, times: np.ndarray) -> np.ndarray:
         """What the sbuffers of all hosts hold in or just before these nanoseconds."""
         hosts = [sizes for node, sizes in self._sizes[SBUFFER].items() if node[0] == "h"]
         if not hosts:

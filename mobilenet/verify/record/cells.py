@@ -53,8 +53,8 @@ def cells_problem(events: Columns, has_datagrams: bool = True) -> str | None:
 
 
 def _odd_row(events: Table, has_datagrams: bool) -> int | None:
-    event = events.coded("event")
-    station, session, detail = (events.coded(name).codes >= 0 for name in ("station", "session", "detail"))
+    event = events.column("event")
+    station, session, detail = (events.column(name).codes >= 0 for name in ("station", "session", "detail"))
     odd = event.among(("broadcast",)) & (station | session | detail) | event.among(("deliver",)) & detail
     if not has_datagrams:
         odd |= event.among(("datagram", "datagram_received"))

@@ -17,8 +17,8 @@ from itertools import chain
 from math import log, sqrt
 from typing import Any
 
-from mobilenet.expected.expectations import Expected, Radio
-from mobilenet.quoting import counted
+from mobilenet.expected.expectations import Expectations, Radio
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.record.kinds import kinds_problems
 
@@ -32,7 +32,7 @@ def conservation_problem(
     samples: Columns,
     quiescent: bool,
     duplicating_air: bool,
-    expected: Expected | None = None,
+    expected: Expectations | None = None,
 ) -> str | None:
     """The first sum that does not come out, or None."""
     try:
@@ -41,30 +41,30 @@ def conservation_problem(
             _kinds_problems(counters, expected),
             kinds_problems(counters, samples, expected),
         )
-        return next(problems, None) or _told_differently(counters, samples)
+        return next(problems, None) or _sample_problem(counters, samples)
     except (KeyError, TypeError, AttributeError) as error:
         return f"counters.json: missing or invalid: {error}"
 
 
 def radio_problem(
-    counters: dict[str, Any], samples: Columns, duplicating_air: bool, expected: Expected | None
+    counters: dict[str, Any], samples: Columns, duplicating_air: bool, expected: Expectations | None
 ) -> str | None:
     """The first sum of the radio that does not come out, of a run that may have ended in the middle of a message."""
     try:
         problem = next(_radio_problems(counters, duplicating_air, expected), None)
-        return problem or _told_differently(counters, samples, ("radio_", "pairs_", "addressed_"))
+        return problem or _sample_problem(counters, samples, ("radio_", "pairs_", "addressed_"))
     except (KeyError, TypeError, AttributeError) as error:
         return f"counters.json: missing or invalid: {error}"
 
 
 def _problems(
-    counters: dict[str, Any], quiescent: bool, duplicating_air: bool, expected: Expected | None
+    counters: dict[str, Any], quiescent: bool, duplicating_air: bool, expected: Expectations | None
 ) -> Iterator[str]:
     yield from _radio_problems(counters, duplicating_air, expected)
     yield from _wired_problems(counters, quiescent, expected)
 
 
-def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: Expected | None) -> Iterator[str]:
+def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: Expectations | None) -> Iterator[str]:
     yield from no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
     radio, kinds = counters["radio"], counters["by_message_type"]
     yield from no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
@@ -107,7 +107,7 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
             )
 
 
-def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expected | None) -> Iterator[str]:
+def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expectations | None) -> Iterator[str]:
     wired, kinds = counters["wired"], counters["by_message_type"]
     hops = sum(kind["count"] for kind in kinds["wired"].values())
     if wired["sent"] != hops:
@@ -124,7 +124,7 @@ def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expecte
         yield f"wired: {wired['suspicions']} suspicions, but this backbone has no failure detector"
 
 
-def _may_lose(expected: Expected) -> bool:
+def _may_lose(expected: Expectations) -> bool:
     """Whether a link may lose messages."""
     impaired = any(one.other is not None and one.loss for one in expected.impairments)
     return impaired or any(switch.loses for switch in expected.switches)
@@ -154,28 +154,28 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
         yield f"radio: {retries} mac_retries, but {given_up} mac_given_up with {expected.least_retries} retries each"
 
 
-def _groupcast_problems(counters: dict[str, Any], expected: Expected) -> Iterator[str]:
+def _groupcast_problems(counters: dict[str, Any], expected: Expectations) -> Iterator[str]:
     """Whether stations repeated each broadcast frame with data as often as the scenario sets; the last frame of each
     may still be repeated. Of protocols that are not known, an upper bound.
     """
     assert expected.radio is not None and expected.places is not None
-    most, found = expected.radio.group_retries, counters["radio"].get("mac_group_retries", 0)
+    most, retries = expected.radio.group_retries, counters["radio"].get("mac_group_retries", 0)
     sent, kinds = counters["by_message_type"]["station"], expected.radio.kinds
     if not most:
-        if found:
-            yield f"radio: {found} mac_group_retries, but this radio does not retransmit broadcast frames"
+        if retries:
+            yield f"radio: {retries} mac_group_retries, but this radio does not retransmit broadcast frames"
         return
     for_all = sum(kind["count"] for name, kind in sent.items() if kinds is None or name in REPEATED)
     # of n frames, a share of most / (most + 1) are repetitions
-    missing = most * for_all - (most + 1) * found
+    missing = most * for_all - (most + 1) * retries
     stations = len(expected.places.stations_m)
     is_known = kinds is not None and expected.payload_bytes != 0
     if missing < -most * stations or is_known and missing > most * stations:
-        each = f"each of the {for_all} frames is retransmitted {counted(most, 'time')}"
-        yield f"radio: {found} mac_group_retries, but {each}"
+        each = f"each of the {for_all} frames is retransmitted {pluralize(most, 'time')}"
+        yield f"radio: {retries} mac_group_retries, but {each}"
 
 
-def _kinds_problems(counters: dict[str, Any], expected: Expected | None) -> Iterator[str]:
+def _kinds_problems(counters: dict[str, Any], expected: Expectations | None) -> Iterator[str]:
     """Bytes of messages against their numbers and the sizes that the scenario gives."""
     kinds, wired = counters["by_message_type"], counters["wired"]
     for side in ("host", "station", "wired"):
@@ -202,18 +202,18 @@ def no_counts(path: str, value: Any) -> Iterator[str]:
         yield f"{path} is {value!r}, expected a whole number ≥ 0"
 
 
-def _told_differently(counters: dict[str, Any], samples: Columns, prefixes: tuple[str, ...] = ("",)) -> str | None:
+def _sample_problem(counters: dict[str, Any], samples: Columns, prefixes: tuple[str, ...] = ("",)) -> str | None:
     """The network's last samples against the counters, those that begin so."""
     last: dict[str, float] = {}
     table = Table.of(samples)
-    rows = table.coded("node").rows("network")
-    for quantity, value in zip(table.picked("quantity", rows), table.picked("value", rows), strict=True):
+    rows = table.column("node").rows("network")
+    for quantity, value in zip(table.pick("quantity", rows), table.pick("value", rows), strict=True):
         last[quantity] = value
     radio, wired, kinds = counters["radio"], counters["wired"], counters["by_message_type"]
     on_air = [kind for side in ("host", "station") for kind in kinds[side].values()]
     control = sum(kind["control_bytes"] for kind in on_air)
     payload = sum(kind["bytes"] for kind in on_air) - control
-    told = {
+    totals = {
         "radio_frames": radio["frames"] - radio["mac_acks"],
         "radio_bytes": radio["bytes"],
         "radio_control_bytes": control,
@@ -233,7 +233,7 @@ def _told_differently(counters: dict[str, Any], samples: Columns, prefixes: tupl
         **{f"pairs_{outcome}": count for outcome, count in radio["lost"].items()},
         **{f"addressed_pairs_{outcome}": count for outcome, count in radio["addressed"]["lost"].items()},
     }
-    for quantity, count in told.items():
+    for quantity, count in totals.items():
         if quantity.startswith(prefixes) and last.get(quantity) != count:
             return f"{quantity}: {count} in counters.json, but {last.get(quantity)} in the last sample"
     return None

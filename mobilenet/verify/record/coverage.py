@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected, HostPlan, Places
+from mobilenet.expected.expectations import Expectations, HostPlan, Places
 from mobilenet.rundir.table import Columns, Table
 
 ROUNDING_M = 1e-3  # movement looks at hosts that much too early
@@ -40,20 +40,20 @@ class _Turn(NamedTuple):
 
 
 def coverage_problem(
-    events: Columns, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expected
+    events: Columns, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expectations
 ) -> str | None:
     """The first event, or position, that does not fit."""
     places = expected.places
     assert places is not None
     turns: dict[str, list[_Turn]] = {}
     table = Table.of(events)
-    rows = table.coded("event").rows(IN_COVERAGE, OUT_OF_COVERAGE)
-    columns = (table.picked(name, rows) for name in ("event", "node", "time_ns"))
+    rows = table.column("event").rows(IN_COVERAGE, OUT_OF_COVERAGE)
+    columns = (table.pick(name, rows) for name in ("event", "node", "time_ns"))
     for row, event, node, now_ns in zip(rows.tolist(), *columns, strict=True):
         turns.setdefault(node, []).append(_Turn(now_ns, row, event == IN_COVERAGE))
     hosts = [(node, plan) for node, plan in plans.items() if node in tracks]
     problems = (_Host(node, plan, tracks[node], turns.get(node, []), places, expected.end_ns) for node, plan in hosts)
-    return next((found for host in problems for found in host.problems()), None)
+    return next((problem for host in problems for problem in host.problems()), None)
 
 
 class _Host:
@@ -96,22 +96,22 @@ class _Host:
         count = int(np.searchsorted(self._times, self._end_ns))
         since_tick_ns = self._times[:count] % self._places.tick_ns
         turns_ns = [turn.at_ns for turn in self._turns]
-        said = np.array([False, *(turn.covered for turn in self._turns)])[
+        is_covered = np.array([False, *(turn.covered for turn in self._turns)])[
             np.searchsorted(turns_ns, self._times[:count], "right")
         ]
         ways_m = self._plan.speed_mps * since_tick_ns / SECOND
         if self._places.by_power:
-            doubtful: Iterable[int] = self._doubtful_by_power(count, ways_m, said)
+            doubtful: Iterable[int] = self._doubtful_by_power(count, ways_m, is_covered)
         else:
             slack_m = ways_m + self._error_m
             surely_in = self._nearest_m[:count] + slack_m <= self._places.range_m
             surely_out = self._nearest_m[:count] - slack_m > self._places.range_m
-            doubtful = np.flatnonzero(surely_in & ~said | surely_out & said).tolist()
+            doubtful = np.flatnonzero(surely_in & ~is_covered | surely_out & is_covered).tolist()
         for i in doubtful:
             if not self._may_be_gone(i) and not any(drag[0] == self._times[i] for drag in self._plan.drags):
                 yield (
                     f"positions: {self._node} is {self._where(i)} at {self._times[i] / SECOND:g} s, but according to"
-                    f" the events it is {'in' if said[i] else 'out of'} coverage"
+                    f" the events it is {'in' if is_covered[i] else 'out of'} coverage"
                 )
 
     def _may_be_gone(self, i: int) -> bool:
@@ -119,9 +119,9 @@ class _Host:
         vanishes_ns = self._plan.vanishes_ns
         return vanishes_ns is not None and i == len(self._times) - 1 and bool(self._times[i] >= vanishes_ns)
 
-    def _doubtful_by_power(self, count: int, ways_m: np.ndarray, said: np.ndarray) -> Iterator[int]:
+    def _doubtful_by_power(self, count: int, ways_m: np.ndarray, is_covered: np.ndarray) -> Iterator[int]:
         known = np.flatnonzero(ways_m == 0).tolist()
-        return (i for i in known if i < count and self._is_covered(i, 0.0) is (not said[i]))
+        return (i for i in known if i < count and self._is_covered(i, 0.0) is (not is_covered[i]))
 
     def _is_covered(self, i: int, ways_m: float) -> bool | None:
         """Whether a station serves the host where it may be after a way of this length; None: that is open."""
@@ -130,8 +130,8 @@ class _Host:
             if ways_m or places.error_m or places.covers is None:
                 return None
             x, y = float(self._x[i]), float(self._y[i])
-            found = places.covers(x, y)
-            return found if all(places.covers(x + east, y + north) == found for east, north in NEARBY) else None
+            is_served = places.covers(x, y)
+            return is_served if all(places.covers(x + east, y + north) == is_served for east, north in NEARBY) else None
         nearest_m, slack_m = float(self._nearest_m[i]), ways_m + self._error_m
         if nearest_m + slack_m <= places.range_m:
             return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.rundir.table import Columns
 from mobilenet.verify.record.delays import least_airtime_ns
 
@@ -18,7 +18,7 @@ MOST_BYTES = 65_507  # of a datagram
 GROUPS = ("cell", "all")
 
 
-class Sent(NamedTuple):
+class SentDatagram(NamedTuple):
     """A datagram on its way."""
 
     at_ns: int
@@ -32,7 +32,7 @@ class _Datagrams:
 
     def __init__(self, least_ns: int) -> None:
         self._least_ns = least_ns
-        self._sent: dict[str, Sent] = {}
+        self._sent: dict[str, SentDatagram] = {}
         self._numbers: dict[str, int] = {}
         self.carried = 0  # bytes that were in the air at least
 
@@ -44,7 +44,7 @@ class _Datagrams:
         to, size = detail.get("to"), detail.get("bytes")
         if type(size) is not int or not 0 <= size <= MOST_BYTES:
             return f"{node} sends datagram {name} of {size!r} bytes, expected 0 to {MOST_BYTES}"
-        self._sent[name] = Sent(at_ns, size, str(to), set())
+        self._sent[name] = SentDatagram(at_ns, size, str(to), set())
         return None
 
     def receive(self, node: str, name: str, at_ns: int) -> str | None:
@@ -65,23 +65,24 @@ class _Datagrams:
 
 
 def datagram_problem(
-    events: Columns, counters: dict[str, Any] | None = None, expected: Expected | None = None
+    events: Columns, counters: dict[str, Any] | None = None, expected: Expectations | None = None
 ) -> str | None:
     """The first one that was not, or None."""
-    found = _Datagrams(0 if expected is None or expected.air is None else least_airtime_ns(expected.air))
+    datagrams = _Datagrams(0 if expected is None or expected.air is None else least_airtime_ns(expected.air))
     for row, event in enumerate(events["event"]):
         if event not in ("datagram", "datagram_received"):
             continue
         node, name, at_ns = events["node"][row], events["message"][row], events["time_ns"][row]
         if event == "datagram":
-            problem = found.send(node, name, at_ns, json.loads(events["detail"][row] or "{}"))
+            problem = datagrams.send(node, name, at_ns, json.loads(events["detail"][row] or "{}"))
         else:
-            problem = found.receive(node, name, at_ns)
+            problem = datagrams.receive(node, name, at_ns)
         if problem is not None:
             return f"event {row}: {problem}"
-    if counters is not None and found.carried > counters["radio"]["bytes"]:
+    if counters is not None and datagrams.carried > counters["radio"]["bytes"]:
         return (
-            f"datagrams: {found.carried} bytes were received, but only {counters['radio']['bytes']} bytes were in the"
+            f"datagrams: {datagrams.carried} bytes were received, but only"
+            f" {counters['radio']['bytes']} bytes were in the"
             " air"
         )
     return None

@@ -22,20 +22,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Air, Conduct, Expected, HostPlan
+from mobilenet.expected.expectations import Air, Conduct, Expectations, HostPlan
 from mobilenet.rundir.table import Columns, Table
 
 NEVER = 2**62
 OF_SESSIONS = ("join", "leave", "handoff_start", "handoff_end", "crash")
 
 
-def delays_problem(events: Columns, expected: Expected | None) -> str | None:
+def delays_problem(events: Columns, expected: Expectations | None) -> str | None:
     """The first event that comes too soon."""
     if expected is None or expected.hosts is None or expected.air is None:
         return None
     table = Table.of(events)
-    found = _Sessions(table, expected).problem() if expected.conduct is not None else None
-    return found or next(_deliveries(table, expected, expected.air), None)
+    problem = _Sessions(table, expected).problem() if expected.conduct is not None else None
+    return problem or next(_deliveries(table, expected, expected.air), None)
 
 
 def least_airtime_ns(air: Air, payload_bytes: int = 0) -> int:
@@ -43,9 +43,9 @@ def least_airtime_ns(air: Air, payload_bytes: int = 0) -> int:
     return min(carrier.airtime.of(carrier.around_bytes + payload_bytes) for carrier in air.carriers)
 
 
-def _deliveries(events: Table, expected: Expected, air: Air) -> Iterator[str]:
+def _deliveries(events: Table, expected: Expectations, air: Air) -> Iterator[str]:
     conduct = expected.conduct
-    event, node, message = (events.coded(name) for name in ("event", "node", "message"))
+    event, node, message = (events.column(name) for name in ("event", "node", "message"))
     times, sent = events.numbers("time_ns"), event.rows("broadcast")
     sent_ns, sender = np.full(len(message.words), NEVER), np.full(len(message.words), -2)
     sent_ns[message.codes[sent]], sender[message.codes[sent]] = times[sent], node.codes[sent]
@@ -53,7 +53,7 @@ def _deliveries(events: Table, expected: Expected, air: Air) -> Iterator[str]:
     what = message.codes[rows]
     least_ns = np.full(len(rows), (1 if conduct is None else 2) * least_airtime_ns(air, expected.payload_bytes or 0))
     if conduct is not None and conduct.only_connected:
-        station = events.coded("station")
+        station = events.column("station")
         entered, until_ns = entries_of(events, len(message.words))
         by_wire = (entered[what] >= 0) & (entered[what] != station.codes[rows]) & (station.codes[rows] >= 0)
         least_ns[by_wire & (times[rows] < until_ns[what])] += air.wire_delay_ns
@@ -70,13 +70,16 @@ def _deliveries(events: Table, expected: Expected, air: Air) -> Iterator[str]:
 
 def entries_of(events: Table, messages: int) -> tuple[np.ndarray, np.ndarray]:
     """By message: the station that its sender is connected to when it broadcasts, -2 if there is none; until when."""
-    rows = events.coded("event").rows("broadcast", *OF_SESSIONS)
-    names = (events.picked(name, rows) for name in ("event", "node", "time_ns"))
-    stations, said = events.coded("station").codes[rows].tolist(), events.coded("message").codes[rows].tolist()
+    rows = events.column("event").rows("broadcast", *OF_SESSIONS)
+    names = (events.pick(name, rows) for name in ("event", "node", "time_ns"))
+    stations, message_codes = (
+        events.column("station").codes[rows].tolist(),
+        events.column("message").codes[rows].tolist(),
+    )
     entered, until_ns = np.full(messages, -2), np.full(messages, NEVER)
     at: dict[str, int] = {}  # host -> its station
     open_of: dict[str, list[int]] = {}  # host -> what it broadcast there
-    for event, node, now_ns, station, message in zip(*names, stations, said, strict=True):
+    for event, node, now_ns, station, message in zip(*names, stations, message_codes, strict=True):
         if event == "broadcast":
             entered[message] = at.get(node, -2)
             open_of.setdefault(node, []).append(message)
@@ -87,10 +90,10 @@ def entries_of(events: Table, messages: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Host:
-    __slots__ = ("asked", "begun_ns", "begun_with", "confirmed_with", "next", "tried", "wished_ns")
+    __slots__ = ("begun_ns", "begun_with", "confirmed_with", "next", "tried", "wished_ns", "wishes")
 
     def __init__(self, plan: HostPlan) -> None:
-        self.asked = plan.asked
+        self.wishes = plan.requests
         self.next = 0
         self.wished_ns: int | None = None  # the first wish to join since it joined last
         self.begun_ns: int | None = None  # its handoff ...
@@ -100,8 +103,8 @@ class _Host:
 
     def hear(self, now_ns: int) -> None:
         """What has been asked of it so far."""
-        while self.next < len(self.asked) and self.asked[self.next][0] <= now_ns:
-            at_ns, wish = self.asked[self.next]
+        while self.next < len(self.wishes) and self.wishes[self.next][0] <= now_ns:
+            at_ns, wish = self.wishes[self.next]
             self.next += 1
             if wish == "join" and self.wished_ns is None:
                 self.wished_ns = at_ns
@@ -110,7 +113,7 @@ class _Host:
 class _Sessions:
     """How soon hosts join, and end handoffs."""
 
-    def __init__(self, events: Table, expected: Expected) -> None:
+    def __init__(self, events: Table, expected: Expectations) -> None:
         assert expected.hosts is not None and expected.conduct is not None and expected.air is not None
         self._events = events
         self._hosts = {f"h{number}": _Host(plan) for number, plan in enumerate(expected.hosts)}
@@ -120,9 +123,9 @@ class _Sessions:
 
     def problem(self) -> str | None:
         """The first session that begins too soon."""
-        rows = self._events.coded("event").rows(*OF_SESSIONS)
+        rows = self._events.column("event").rows(*OF_SESSIONS)
         names = ("event", "node", "station", "time_ns", "detail")
-        for row, *values in zip(rows.tolist(), *(self._events.picked(name, rows) for name in names), strict=True):
+        for row, *values in zip(rows.tolist(), *(self._events.pick(name, rows) for name in names), strict=True):
             event, node, station, now_ns, detail = values
             host = self._hosts.get(node)
             if host is not None and (why := self._note(host, event, station, now_ns, detail)) is not None:

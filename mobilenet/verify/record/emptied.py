@@ -17,13 +17,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected
-from mobilenet.quoting import counted
+from mobilenet.expected.expectations import Expectations
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.air.sizes import NO_SIZES, sizes_of
 
 
-def emptied_problem(events: Columns, samples: Columns, expected: Expected | None) -> str | None:
+def emptied_problem(events: Columns, samples: Columns, expected: Expectations | None) -> str | None:
     """The first buffer that holds something when it cannot."""
     if expected is None or expected.conduct is None or not expected.conduct.keeps_until_acknowledged:
         return None
@@ -40,16 +40,16 @@ def _leave_problems(events: Table, samples: Table) -> Iterator[str]:
         at_ns = np.array([now_ns for now_ns, _ in turned])
         has = np.append(own.values, 0.0)[np.searchsorted(own.times, at_ns, "right") - 1]
         for i in np.flatnonzero(has > 0).tolist():
-            holds = f"holds {counted(int(has[i]), 'message')} when it leaves at {_s(at_ns[i])}"
+            holds = f"holds {pluralize(int(has[i]), 'message')} when it leaves at {_s(at_ns[i])}"
             yield f"samples: the sbuffer of {node} {holds}"
 
 
-def _moment_problems(events: Table, samples: Table, expected: Expected) -> Iterator[str]:
+def _moment_problems(events: Table, samples: Table, expected: Expectations) -> Iterator[str]:
     """Yield leaves at a moment at which nothing makes their hosts leave."""
     assert expected.conduct is not None
     if not (expected.conduct.only_connected and expected.asked_again_ns and expected.hosts):
         return
-    asked = {f"h{number}": [at_ns for at_ns, _ in plan.asked] for number, plan in enumerate(expected.hosts)}
+    wishes = {f"h{number}": [at_ns for at_ns, _ in plan.requests] for number, plan in enumerate(expected.hosts)}
     confirmed = {(node, now_ns) for node, own in _turns(events, "join", "handoff_end").items() for now_ns, _ in own}
     sizes = sizes_of(samples, "sbuffer")
     for node, turned in _turns(events, "leave").items():
@@ -57,7 +57,7 @@ def _moment_problems(events: Table, samples: Table, expected: Expected) -> Itera
         fallen = set(own.times[np.diff(own.values, prepend=0.0) < 0].tolist())
         for now_ns, _ in turned:
             is_asked = any(
-                at_ns <= now_ns and (now_ns - at_ns) % expected.asked_again_ns == 0 for at_ns in asked.get(node, ())
+                at_ns <= now_ns and (now_ns - at_ns) % expected.asked_again_ns == 0 for at_ns in wishes.get(node, ())
             )
             if not (is_asked or now_ns in fallen or (node, now_ns) in confirmed):
                 when = f"events: {node} leaves at {_s(now_ns)}"
@@ -78,18 +78,18 @@ def _crash_problems(events: Table, samples: Table) -> Iterator[str]:
         for i in [*last[last >= 0].tolist(), *inside.tolist()]:
             if (held := own.values[i]) > 0:
                 yield (
-                    f"samples: the rbuffer of {node} holds {counted(int(held), 'message')} at {_s(own.times[i])},"
+                    f"samples: the rbuffer of {node} holds {pluralize(int(held), 'message')} at {_s(own.times[i])},"
                     f" while {node} is down"
                 )
 
 
-def _turns(events: Table, *wanted: str) -> dict[str, list[tuple[int, str]]]:
+def _turns(events: Table, *kinds: str) -> dict[str, list[tuple[int, str]]]:
     """Host -> when what happened, in order."""
-    found: dict[str, list[tuple[int, str]]] = {}
-    rows = events.coded("event").rows(*wanted)
-    for node, now_ns, event in zip(*(events.picked(name, rows) for name in ("node", "time_ns", "event")), strict=True):
-        found.setdefault(node, []).append((now_ns, event))
-    return found
+    turns: dict[str, list[tuple[int, str]]] = {}
+    rows = events.column("event").rows(*kinds)
+    for node, now_ns, event in zip(*(events.pick(name, rows) for name in ("node", "time_ns", "event")), strict=True):
+        turns.setdefault(node, []).append((now_ns, event))
+    return turns
 
 
 def _s(time_ns: int) -> str:

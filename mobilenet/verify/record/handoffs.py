@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.expected.expectations import Conduct
-from mobilenet.quoting import counted
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Columns, Table, by_code
 
 NUMBERS = ("recovered", "skipped", "relayed")
@@ -38,7 +38,7 @@ class _Handoffs:
         self._conduct = conduct
         self._quiescent = quiescent
         self._lengths = lengths
-        self._broadcasts = self._events.coded("event").rows("broadcast")
+        self._broadcasts = self._events.column("event").rows("broadcast")
         self._deliveries = self._rows_by_host("deliver")
         self._ends: list[tuple[str, int, int]] = []  # of handoffs: host, row, how many messages were recovered
         self._begun_ns: dict[str, int] = {}
@@ -47,7 +47,7 @@ class _Handoffs:
         self._given_up: set[str] = set()  # hosts that a station gave up since they were confirmed
 
     def _rows_by_host(self, *kinds: str) -> dict[str, np.ndarray]:
-        node, rows = self._events.coded("node"), self._events.coded("event").rows(*kinds)
+        node, rows = self._events.column("node"), self._events.column("event").rows(*kinds)
         codes = node.codes[rows]
         rows = rows[by_code(codes)]
         ends = np.cumsum(np.bincount(codes, minlength=len(node.words)))
@@ -56,8 +56,8 @@ class _Handoffs:
     def problem(self) -> str | None:
         events = self._events
         kinds = (*self._conduct.details, "join", "leave", "crash", "recover", "gap")
-        rows = events.coded("event").rows("expire", *kinds)
-        columns = rows.tolist(), events.picked("event", rows), events.picked("node", rows)
+        rows = events.column("event").rows("expire", *kinds)
+        columns = rows.tolist(), events.pick("event", rows), events.pick("node", rows)
         for row, event, node in zip(*columns, strict=True):
             if event == "expire":
                 self._given_up.add(json.loads(events["detail"][row] or "{}").get("host", ""))
@@ -69,7 +69,7 @@ class _Handoffs:
 
     def _recovery_problem(self, others: dict[str, np.ndarray]) -> str | None:
         """A host delivers what it recovered next, unless something else happens to it before."""
-        message = self._events.coded("message")
+        message = self._events.column("message")
         sent = np.zeros(len(message.words) + 1, np.int64)
         sent[message.codes[self._broadcasts]] = self._broadcasts
         for node, row, recovered in self._ends:
@@ -82,13 +82,14 @@ class _Handoffs:
                 return (
                     f"{self._when(int(delivered[late[0]]))}: {node} delivers"
                     f" {message.words[message.codes[delivered[late[0]]]]}, which was broadcast after the last handoff"
-                    f" of {node}, before {node} delivers {counted(recovered - int(late[0]), 'message')} recovered in"
+                    f" of {node}, before {node} delivers {pluralize(recovered - int(late[0]), 'message')} recovered in"
                     " that handoff"
                 )
             if self._quiescent and not len(after) and len(delivered) < recovered:
                 return (
                     f"{self._when(row)}: {node}'s handoff_end counts"
-                    f" {counted(recovered - len(delivered), 'more message')} as recovered than the node delivers before"
+                    f" {pluralize(recovered - len(delivered), 'more message')} as recovered than the"
+                    " node delivers before"
                     " the run is at rest"
                 )
         return None
@@ -128,14 +129,16 @@ class _Handoffs:
         has = int(np.searchsorted(self._deliveries[node], row))
         if recovered > sent - has:
             known = f"the host already has {has} of the {sent} messages"
-            return f"counts {counted(recovered, 'message')} as recovered, but {known}"
+            return f"counts {pluralize(recovered, 'message')} as recovered, but {known}"
         if skipped > sent:
-            return f"counts {counted(skipped, 'message')} as skipped, but only {sent} were broadcast"
+            return f"counts {pluralize(skipped, 'message')} as skipped, but only {sent} were broadcast"
         since_ns, before, left = self._confirmed.get(node, (0, None, 0))
         if self._lengths is not None:
             lengths = _between(self._lengths.get(f"skip {station}"), self._begun_ns.get(node, 0), now_ns)
             if skipped not in lengths:
-                return f"counts {counted(skipped, 'message')} as skipped, but {station} sent {_list_in_words(lengths)}"
+                return (
+                    f"counts {pluralize(skipped, 'message')} as skipped, but {station} sent {_list_in_words(lengths)}"
+                )
             lengths = _between(self._lengths.get("bodies"), since_ns, now_ns)
             if before == station:
                 lengths |= set(range(left + 1))
@@ -143,7 +146,8 @@ class _Handoffs:
                 lengths.add(0)
             if recovered not in lengths:
                 return (
-                    f"counts {counted(recovered, 'message')} as recovered, but stations sent {_list_in_words(lengths)}"
+                    f"counts {pluralize(recovered, 'message')} as recovered, but stations sent"
+                    f" {_list_in_words(lengths)}"
                 )
         self._confirmed[node] = now_ns, station, recovered
         self._given_up.discard(node)
@@ -166,15 +170,15 @@ def handoffs_problem(
 
 
 def _lengths(samples: Columns) -> Lengths:
-    found: Lengths = {}
+    lengths: Lengths = {}
     table = Table.of(samples)
-    rows = table.coded("quantity").rows(*LISTS)
-    columns = (table.picked(name, rows) for name in ("time_ns", "node", "quantity", "value"))
+    rows = table.column("quantity").rows(*LISTS)
+    columns = (table.pick(name, rows) for name in ("time_ns", "node", "quantity", "value"))
     for time, node, quantity, value in zip(*columns, strict=True):
-        times, values = found.setdefault(f"skip {node}" if quantity == "skip" else quantity, ([], []))
+        times, values = lengths.setdefault(f"skip {node}" if quantity == "skip" else quantity, ([], []))
         times.append(time)
         values.append(value)
-    return found
+    return lengths
 
 
 def _between(lengths: tuple[list[int], list[float]] | None, since_ns: int, until_ns: int) -> set[float]:

@@ -19,44 +19,47 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expected, Kind
+from mobilenet.expected.expectations import Expectations, Kind
 from mobilenet.rundir.table import Columns, Table
 
 WIRED = "wired"
 
 
-def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expected | None) -> Iterator[str]:
+def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expectations | None) -> Iterator[str]:
     """All that does not add up. KeyError, TypeError: counters are missing, or no numbers."""
     if expected is None or expected.radio is None or expected.radio.kinds is None or expected.places is None:
         return
-    kinds, found = expected.radio.kinds, counters["by_message_type"]
+    kinds, tallies = expected.radio.kinds, counters["by_message_type"]
     lists = _Lists(Table.of(samples))
     queued = counters["radio"]["queue_drops"] + len(expected.places.stations_m) * (expected.queue_frames + 1)
     retries = counters["radio"]["mac_retries"] + counters["radio"].get("mac_group_retries", 0)
     for side, known in kinds.items():
-        for name in found[side]:
+        for name in tallies[side]:
             if name not in known:
                 yield f"{side} {name}: this protocol has no such message there"
         for name, kind in known.items():
-            counted = found[side].get(name, {"count": 0, "bytes": 0, "control_bytes": 0})
+            counted = tallies[side].get(name, {"count": 0, "bytes": 0, "control_bytes": 0})
             more, again = (0, 0) if side == WIRED else (queued, retries)
             yield from _problems(f"{side} {name}", kind, counted, lists, (more, again), expected.payload_bytes)
     acknowledging = sum(
-        found[side].get(name, {"count": 0})["count"]
+        tallies[side].get(name, {"count": 0})["count"]
         for side, known in kinds.items()
         for name, kind in known.items()
         if kind.acknowledges and side != WIRED
     )
-    told = lists.last("radio_acknowledgements")
-    if told is not None and told != acknowledging:
-        yield f"samples: {told:g} radio_acknowledgements at the end, but {acknowledging} messages are acknowledgements"
+    last_sample = lists.last("radio_acknowledgements")
+    if last_sample is not None and last_sample != acknowledging:
+        yield (
+            f"samples: {last_sample:g} radio_acknowledgements at the end, but {acknowledging} messages"
+            " are acknowledgements"
+        )
 
 
 class _Lists:
     """The samples of each quantity."""
 
     def __init__(self, samples: Table) -> None:
-        quantity, values = samples.coded("quantity"), samples.numbers("value")
+        quantity, values = samples.column("quantity"), samples.numbers("value")
         self._values: dict[str, np.ndarray] = {
             name: values[quantity.codes == code] for code, name in enumerate(quantity.words)
         }

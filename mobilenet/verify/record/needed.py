@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.verify.broadcasts.given_up import cause_of
 
@@ -28,7 +28,7 @@ CONFIRMS = ("join", "handoff_end")
 
 
 def needed_problem(
-    events: Columns, samples: Columns, counters: dict[str, Any], quiescent: bool, expected: Expected | None
+    events: Columns, samples: Columns, counters: dict[str, Any], quiescent: bool, expected: Expectations | None
 ) -> str | None:
     """The first class, or classes, of which there are too few."""
     if expected is None or expected.radio is None or expected.hosts is None or expected.places is None:
@@ -63,65 +63,68 @@ def _problems(
             continue
         sent = sum(counters["by_message_type"][side].get(name, {"count": 0})["count"] for name in names)
         if sent < needed[side, names]:
-            told = ", ".join(f"{number} {what}" for what, number in happened.items() if number)
+            reasons = ", ".join(f"{number} {what}" for what, number in happened.items() if number)
             least = needed[side, names]
-            yield f"{side} {' and '.join(names)}: {sent} were sent, but the events require at least {least}: {told}"
+            yield f"{side} {' and '.join(names)}: {sent} were sent, but the events require at least {least}: {reasons}"
     if WIRED in kinds and links is not None:
-        asked, answers = takes.get("answers", ((), ()))
+        requests, answers = takes.get("answers", ((), ()))
         counted = counters["by_message_type"][WIRED]
-        due, sent = (sum(counted.get(name, {"count": 0})["count"] for name in names) for names in (asked, answers))
+        due, sent = (sum(counted.get(name, {"count": 0})["count"] for name in names) for names in (requests, answers))
         if sent < due:
-            yield f"wired {' and '.join(answers)}: {sent} were sent, but {due} {' and '.join(asked)} had to be answered"
+            yield (
+                f"wired {' and '.join(answers)}: {sent} were sent, but {due} {' and '.join(requests)} had"
+                " to be answered"
+            )
 
 
 def _occurrences(events: Table, quiescent: bool, stay: list[bool]) -> dict[str, int]:
     """Count each kind of occurrence. `stay`: for each host, whether it is there to the end."""
-    delivered = events.coded("event").rows("deliver")
-    message, station = events.coded("message"), events.coded("station")
+    delivered = events.column("event").rows("deliver")
+    message, station = events.column("message"), events.column("station")
     cells = np.zeros((len(message.words) + 1, len(station.words) + 1), bool)  # the last ones: where there is none
     cells[message.codes[delivered], station.codes[delivered]] = True
-    found = {
+    counts = {
         "delivered": int(cells[:-1].any(1).sum()),
         "delivered in a cell": int(cells[:-1, :-1].sum()),
         **dict.fromkeys(("join", "confirmed", "moved", "left", "reinit"), 0),
     }
-    rows = events.coded("event").rows(*CONFIRMS, "handoff_start", "leave")
+    rows = events.column("event").rows(*CONFIRMS, "handoff_start", "leave")
     at: dict[str, str] = {}  # host -> station that confirmed it
     causes: dict[str, str] = {}
     left: set[str] = set()
-    columns = (events.picked(name, rows) for name in ("event", "node", "station", "detail"))
+    columns = (events.pick(name, rows) for name in ("event", "node", "station", "detail"))
     for event, node, where, detail in zip(*columns, strict=True):
         if event == "handoff_start":
             causes[node] = str(cause_of(detail))
-            found["reinit"] += causes[node] == "reinit"
+            counts["reinit"] += causes[node] == "reinit"
         elif event == "leave":
             at.pop(node, None)
             left.add(node)
         elif event == "join" or causes.get(node) == "join":
-            found["join"] += 1
-            found["left"] += node in left
+            counts["join"] += 1
+            counts["left"] += node in left
             left.discard(node)
             at[node] = where
         else:
-            found["confirmed"] += 1
-            found["moved"] += at.get(node, where) != where
+            counts["confirmed"] += 1
+            counts["moved"] += at.get(node, where) != where
             at[node] = where
     if quiescent:
-        found["left"] += sum(stay[int(node[1:])] for node in left if int(node[1:]) < len(stay))
-    return found
+        counts["left"] += sum(stay[int(node[1:])] for node in left if int(node[1:]) < len(stay))
+    return counts
 
 
-def _acknowledgements(events: Table, samples: Table, expected: Expected) -> int:
+def _acknowledgements(events: Table, samples: Table, expected: Expectations) -> int:
     """Frames by which sbuffers of hosts shrank, but for sessions that were confirmed, or gave all up."""
-    quantity, node = samples.coded("quantity"), samples.coded("node")
-    is_host = node.mapped([name[:1] == "h" for name in node.words], nothing=False).astype(bool)
+    quantity, node = samples.column("quantity"), samples.column("node")
+    is_host = node.map([name[:1] == "h" for name in node.words], nothing=False).astype(bool)
     rows = np.flatnonzero(is_host & (quantity.codes == quantity.code("sbuffer")))
     rows = rows[by_code(node.codes[rows])]
     times, values, codes = samples.numbers("time_ns")[rows], samples.numbers("value")[rows], node.codes[rows]
     fallen = np.flatnonzero((np.diff(values) < 0) & (np.diff(codes) == 0)) + 1
     number = {name: place for place, name in enumerate(node.words)}
-    others = events.coded("event").rows(*CONFIRMS, "gap")
-    by_number = events.coded("node").mapped([number.get(name, -1) for name in events.coded("node").words], nothing=-1)
+    others = events.column("event").rows(*CONFIRMS, "gap")
+    by_number = events.column("node").map([number.get(name, -1) for name in events.column("node").words], nothing=-1)
     elsewise = events.numbers("time_ns")[others] * len(number) + by_number[others]
     at_ns = np.sort(times[fallen[~np.isin(times[fallen] * len(number) + codes[fallen], elsewise)]])
     delay_ns = 0 if expected.air is None else expected.air.delay_ns

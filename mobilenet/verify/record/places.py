@@ -18,7 +18,7 @@ from itertools import zip_longest
 from math import hypot
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected, HostPlan, Places
+from mobilenet.expected.expectations import Expectations, HostPlan, Places
 from mobilenet.rundir.table import Columns
 from mobilenet.verify.record.coverage import ROUNDING_M, Track, coverage_problem
 from mobilenet.verify.record.stations import stations_problem
@@ -27,7 +27,7 @@ from mobilenet.verify.record.walks import walks_problem
 SLOWNESS = 1 + 1e-9
 
 
-def places_problem(events: Columns, positions: Columns, expected: Expected | None) -> str | None:
+def places_problem(events: Columns, positions: Columns, expected: Expectations | None) -> str | None:
     """The first position, or station, that cannot be."""
     tracks, problem = _tracks(positions)
     if problem is not None or expected is None or expected.hosts is None or expected.places is None:
@@ -40,7 +40,7 @@ def places_problem(events: Columns, positions: Columns, expected: Expected | Non
     )
 
 
-def places_so_far_problem(events: Columns, positions: Columns, expected: Expected | None) -> str | None:
+def places_so_far_problem(events: Columns, positions: Columns, expected: Expectations | None) -> str | None:
     """The same of a run that ended early, whose positions may end at any time."""
     tracks, problem = _tracks(positions)
     if problem is not None or expected is None or expected.hosts is None or expected.places is None:
@@ -68,7 +68,7 @@ def _tracks(positions: Columns) -> tuple[dict[str, Track], str | None]:
     return tracks, None
 
 
-def _plans(expected: Expected) -> dict[str, HostPlan]:
+def _plans(expected: Expectations) -> dict[str, HostPlan]:
     return {f"h{number}": plan for number, plan in enumerate(expected.hosts or ())}
 
 
@@ -81,7 +81,7 @@ def _nodes_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
 
 
 def _ways_problem(
-    events: Columns, tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expected
+    events: Columns, tracks: dict[str, Track], plans: dict[str, HostPlan], expected: Expectations
 ) -> str | None:
     """How hosts move, and what follows from where they are."""
     assert expected.places is not None
@@ -97,38 +97,42 @@ def _ways_problem(
 
 def _stations_problem(tracks: dict[str, Track], stations: dict[str, tuple[float, float]]) -> str | None:
     for node, place in stations.items():
-        found = tracks.get(node)
-        if found is None or found != ([0], [place[0]], [place[1]]):
-            told = (
+        track = tracks.get(node)
+        if track is None or track != ([0], [place[0]], [place[1]]):
+            where = (
                 "not recorded"
-                if found is None
-                else f"at ({found[1][0]:g}, {found[2][0]:g}) m"
-                if len(found[0]) == 1
-                else f"recorded {len(found[0])} times"
+                if track is None
+                else f"at ({track[1][0]:g}, {track[2][0]:g}) m"
+                if len(track[0]) == 1
+                else f"recorded {len(track[0])} times"
             )
             return (
-                f"positions: {node} is {told}; expected one position, ({place[0]:g}, {place[1]:g}) m at 0 s, as in the"
+                f"positions: {node} is {where}; expected one position, ({place[0]:g}, {place[1]:g}) m at 0 s, as in the"
                 " scenario"
             )
     return None
 
 
 def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places: Places, end_ns: int) -> str | None:
-    told = {node: times for node, (times, _, _) in tracks.items() if node in plans}
+    times_by_host = {node: times for node, (times, _, _) in tracks.items() if node in plans}
     if places.every_ns is None:
         return next(
-            (f"positions: {node} has positions, but the scenario does not record host positions" for node in told), None
+            (
+                f"positions: {node} has positions, but the scenario does not record host positions"
+                for node in times_by_host
+            ),
+            None,
         )
-    last_ns = max((times[-1] for times in told.values()), default=0)
+    last_ns = max((times[-1] for times in times_by_host.values()), default=0)
     stay = any(plan.vanishes_ns is None for plan in plans.values())
     for node, plan in plans.items():
         first = -(-(plan.appears_ns + plan.is_added) // places.every_ns) * places.every_ns
-        times = told.get(node, [])
+        times = times_by_host.get(node, [])
         until_ns = last_ns if plan.vanishes_ns is None else max(plan.vanishes_ns - 1, times[-1] if times else 0)
-        wanted = range(first, until_ns + 1, places.every_ns)
-        if len(times) != len(wanted) or times != list(wanted):
+        due_times = range(first, until_ns + 1, places.every_ns)
+        if len(times) != len(due_times) or times != list(due_times):
             beyond = max(until_ns, last_ns) + 1
-            pairs = zip_longest(times, wanted, fillvalue=beyond)
+            pairs = zip_longest(times, due_times, fillvalue=beyond)
             odd = next(min(is_told, due) for is_told, due in pairs if is_told != due)
             return (
                 f"positions: {node} is {'recorded' if odd in times else 'not recorded'} at {odd / SECOND:g} s,"

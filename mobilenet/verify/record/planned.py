@@ -19,26 +19,26 @@ from bisect import bisect_left
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Crashes, Expected, HostPlan
-from mobilenet.quoting import counted
+from mobilenet.expected.expectations import Crashes, Expectations, HostPlan
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.broadcasts.given_up import cause_of
 
 SELDOM = frozenset(("join", "leave", "broadcast", "refused", "gap", "crash", "recover", "in_coverage"))
 
 
-def planned_problem(events: Columns, expected: Expected | None) -> str | None:
+def planned_problem(events: Columns, expected: Expectations | None) -> str | None:
     """The first event that was not planned, or is missing."""
     if expected is None or expected.hosts is None:
         return None
     plans = {f"h{number}": plan for number, plan in enumerate(expected.hosts)}
     crashes = _Crashes(expected.crashes, expected.end_ns)
     offered = dict.fromkeys(plans, 0)  # host -> how many of the times that its application wanted to broadcast are over
-    for row in Table.of(events).coded("event").rows(*SELDOM).tolist():
+    for row in Table.of(events).column("event").rows(*SELDOM).tolist():
         event, node, now_ns = events["event"][row], events["node"][row], events["time_ns"][row]
         plan = plans.get(node)
         if plan is None:
-            problem: str | None = f"has the event {event}, but the scenario has {counted(len(plans), 'host')}"
+            problem: str | None = f"has the event {event}, but the scenario has {pluralize(len(plans), 'host')}"
         elif now_ns < plan.appears_ns:
             problem = f"has the event {event}, although it appears only at {_s(plan.appears_ns)}"
         elif event in ("broadcast", "refused"):
@@ -59,12 +59,12 @@ def planned_problem(events: Columns, expected: Expected | None) -> str | None:
     return crashes.missing(plans) or _ticks_problem(Table.of(events), plans, expected)
 
 
-def _ticks_problem(events: Table, plans: dict[str, HostPlan], expected: Expected) -> str | None:
+def _ticks_problem(events: Table, plans: dict[str, HostPlan], expected: Expectations) -> str | None:
     if expected.conduct is None or not expected.conduct.only_connected or expected.places is None:
         return None
-    details = events.coded("detail")
-    is_cell = details.mapped([cause_of(word) == "cell" for word in details.words], nothing=False).astype(bool)
-    rows = np.flatnonzero(events.coded("event").among(("handoff_start",)) & is_cell)
+    details = events.column("detail")
+    is_cell = details.map([cause_of(word) == "cell" for word in details.words], nothing=False).astype(bool)
+    rows = np.flatnonzero(events.column("event").among(("handoff_start",)) & is_cell)
     times, tick_ns = events.numbers("time_ns")[rows], expected.places.tick_ns
     for row, now_ns in zip(rows[times % tick_ns != 0].tolist(), times[times % tick_ns != 0].tolist(), strict=True):
         plan = plans.get(events["node"][row])

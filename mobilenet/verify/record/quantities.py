@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.rundir.schema import buffers_of
 from mobilenet.rundir.table import Table
 from mobilenet.verify.basis.repeated import repeated_problem
@@ -23,7 +23,7 @@ TOTALS = ("radio_", "wired_", "pairs_", "addressed_pairs_")
 SENDERS = {"h": ("host",), "s": ("station", "wired")}
 
 
-def quantities_problem(samples: Table, manifest: dict[str, Any], expected: Expected | None) -> str | None:
+def quantities_problem(samples: Table, manifest: dict[str, Any], expected: Expectations | None) -> str | None:
     """The first sample of something else."""
     if expected is None or expected.hosts is None or expected.radio is None or expected.radio.kinds is None:
         return None
@@ -34,7 +34,7 @@ def quantities_problem(samples: Table, manifest: dict[str, Any], expected: Expec
         for letter, sides in SENDERS.items()
         if expected.radio.kinds.keys() >= {*sides}
     }
-    node, quantity = samples.coded("node"), samples.coded("quantity")
+    node, quantity = samples.column("node"), samples.column("quantity")
     pairs = node.codes.astype(np.int64) * len(quantity.words) + quantity.codes
     for pair, row in zip(*(column.tolist() for column in np.unique(pairs, return_index=True)), strict=True):
         who, what = node.words[pair // len(quantity.words)], quantity.words[pair % len(quantity.words)]

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected, HostPlan, Places
+from mobilenet.expected.expectations import Expectations, HostPlan, Places
 from mobilenet.rundir.table import Columns, Table, by_code
 from mobilenet.verify.record.coverage import MOST_SIGMAS, ROUNDING_M, Track, nearest_m
 
@@ -40,44 +40,46 @@ class _Problem(NamedTuple):
 
 
 def stations_problem(
-    events: Columns, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expected
+    events: Columns, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expectations
 ) -> str | None:
     """The first event with a station that cannot be."""
     assert expected.places is not None
     table = Table.of(events)
-    station, node = table.coded("station"), table.coded("node")
+    station, node = table.column("station"), table.column("node")
     kinds = OF_THE_NETWORK if expected.conduct is None else (*OF_THE_NETWORK, *OF_PROTOCOLS)
-    rows = np.flatnonzero(table.coded("event").among(kinds) & (station.codes >= 0))
+    rows = np.flatnonzero(table.column("event").among(kinds) & (station.codes >= 0))
     rows = rows[by_code(node.codes[rows])]
     numbers = np.array([int(name[1:]) for name in station.words], np.int64)
     begins = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
     goes_on = expected.places.by_power and expected.conduct is not None and not expected.conduct.only_connected
-    by_frames = table.coded("event").among(BY_FRAMES if goes_on else ())
-    found: list[_Problem] = []
+    by_frames = table.column("event").among(BY_FRAMES if goes_on else ())
+    problems: list[_Problem] = []
     for name, first, end in zip(node.words, begins[:-1].tolist(), begins[1:].tolist(), strict=True):
         if first < end and name in tracks and name in plans:
             own = rows[first:end]
             host = _Host(plans[name], tracks[name], expected.places, expected.end_ns)
-            found += host.problems(own, table.numbers("time_ns")[own], numbers[station.codes[own]], by_frames[own])
-    if not found:
+            problems += host.problems(own, table.numbers("time_ns")[own], numbers[station.codes[own]], by_frames[own])
+    if not problems:
         return (
             None
             if expected.conduct is None or not expected.conduct.only_connected
             else _stays(table, tracks, plans, expected)
         )
-    row, why = min(found)
+    row, why = min(problems)
     event, who, with_whom = (events[name][row] for name in ("event", "node", "station"))
     when = f"at {events['time_ns'][row] / SECOND:.6f} s (event {row})"
     return f"events: {when}: {who} records {event} with {with_whom}, {why}"
 
 
-def _stays(events: Table, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expected) -> str | None:
+def _stays(
+    events: Table, tracks: Mapping[str, Track], plans: Mapping[str, HostPlan], expected: Expectations
+) -> str | None:
     """The first position of a host that is too far from the station that it has its session with."""
     assert expected.places is not None
-    event, node, station = (events.coded(name) for name in ("event", "node", "station"))
+    event, node, station = (events.column(name) for name in ("event", "node", "station"))
     rows = event.rows(*OF_PROTOCOLS, *(kind for turn in TURNS for kind in turn))
     rows = rows[np.argsort(node.codes[rows], kind="stable")]
-    numbers = station.mapped([int(name[1:]) for name in station.words], -1)
+    numbers = station.map([int(name[1:]) for name in station.words], -1)
     is_kind = {kind: event.among((kind,))[rows] for turn in TURNS for kind in turn}
     is_session = event.among(OF_PROTOCOLS)[rows]
     begins = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1)).tolist()
@@ -125,16 +127,16 @@ class _Host:
             known = np.flatnonzero((place >= 0) & (place < len(self._times)))
             known = known[~self._is_dragged(at_ns[known], self._times[place[known]])]
             range_m = np.where(by_frames[known], max(self._places.range_m, self._places.heard_m), self._places.range_m)
-            if (found := self._too_far(at_ns[known], place[known], station[known], range_m)) is not None:
-                first, why = found
+            if (problem := self._too_far(at_ns[known], place[known], station[known], range_m)) is not None:
+                first, why = problem
                 yield _Problem(int(rows[known[first]]), why)
 
     def stays(self, at_ns: np.ndarray, station: np.ndarray) -> str | None:
         """The first position at which the station since the last of these times cannot be; -1: any may be."""
         last = np.append(station, -1)[np.searchsorted(at_ns, self._times, "right") - 1]
         here = np.flatnonzero((last >= 0) & (self._times < self._end_ns) & ~self._is_dragged(self._times, self._times))
-        found = self._too_far(self._times[here], here, last[here], np.full(len(here), self._places.range_m))
-        return None if found is None else f"s{last[here[found[0]]]}, {found[1]}"
+        problem = self._too_far(self._times[here], here, last[here], np.full(len(here), self._places.range_m))
+        return None if problem is None else f"s{last[here[problem[0]]]}, {problem[1]}"
 
     def _too_far(
         self, at_ns: np.ndarray, place: np.ndarray, station: np.ndarray, range_m: np.ndarray

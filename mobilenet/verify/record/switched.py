@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from mobilenet.expected.expectations import Expected, Switch
+from mobilenet.expected.expectations import Expectations, Switch
 from mobilenet.rundir.table import Columns
 
 KINDS = frozenset(("cut", "mend", "radio_off", "radio_on"))
@@ -22,14 +22,14 @@ CONFIRMED = frozenset(("join", "handoff_end", "deliver"))
 SEEN_AT = frozenset(("in_coverage", "join", "handoff_start"))
 
 
-def switched_problem(events: Columns, expected: Expected | None) -> str | None:
+def switched_problem(events: Columns, expected: Expectations | None) -> str | None:
     """The first thing that cannot be."""
     if expected is None or expected.hosts is None:
         return None
-    found = [row for row, event in enumerate(events["event"]) if event in KINDS]
-    if not found and not expected.switches:
+    rows = [row for row, event in enumerate(events["event"]) if event in KINDS]
+    if not rows and not expected.switches:
         return None
-    problem = _rows_problem(events, found, expected.switches)
+    problem = _rows_problem(events, rows, expected.switches)
     if problem is None and expected.conduct is not None and expected.conduct.only_connected:
         problem = _radio_problem(events, expected) or _wire_problem(events, expected)
     return problem
@@ -38,10 +38,10 @@ def switched_problem(events: Columns, expected: Expected | None) -> str | None:
 def _rows_problem(events: Columns, rows: list[int], planned: Sequence[Switch]) -> str | None:
     for row, switch in zip(rows, planned, strict=False):
         detail = '{"loses": true}' if switch.loses else None
-        told = tuple(events[name][row] for name in ("time_ns", "event", "node", "station", "detail"))
-        if told != (*switch[:4], detail):
-            what = _words(told[1], told[2], told[3]) + (f", {told[4]}" if told[4] else "")
-            return f"events: at {_s(told[0])} (event {row}): {what}, expected {_switch_in_words(switch)} as planned"
+        entry = tuple(events[name][row] for name in ("time_ns", "event", "node", "station", "detail"))
+        if entry != (*switch[:4], detail):
+            what = _words(entry[1], entry[2], entry[3]) + (f", {entry[4]}" if entry[4] else "")
+            return f"events: at {_s(entry[0])} (event {row}): {what}, expected {_switch_in_words(switch)} as planned"
     if len(rows) > len(planned):
         row = rows[len(planned)]
         what = _words(*(events[name][row] for name in ("event", "node", "station")))
@@ -51,7 +51,7 @@ def _rows_problem(events: Columns, rows: list[int], planned: Sequence[Switch]) -
     return None
 
 
-def _radio_problem(events: Columns, expected: Expected) -> str | None:
+def _radio_problem(events: Columns, expected: Expectations) -> str | None:
     switches, in_the_air_ns = expected.switches, expected.in_the_air_ns
     if in_the_air_ns is None:
         return None
@@ -81,7 +81,7 @@ def _spans(switches: Sequence[Switch], begin: str, end: str, station: str, other
     return [list(span) for span in zip(begins, ends, strict=True)]
 
 
-def _wire_problem(events: Columns, expected: Expected) -> str | None:
+def _wire_problem(events: Columns, expected: Expectations) -> str | None:
     wires = expected.wires
     if wires is None or not wires.is_tree or wires.links is None:
         return None
@@ -96,13 +96,13 @@ def _wire_problem(events: Columns, expected: Expected) -> str | None:
 
 def _side(links: list[tuple[str, str]], start: str, without: str) -> set[str]:
     """The stations on this side of a link of a tree."""
-    found, frontier = {start}, [start]
+    side, frontier = {start}, [start]
     while frontier:
         at = frontier.pop()
         near = [b if a == at else a for a, b in links if at in (a, b) and {a, b} != {start, without}]
-        frontier += [station for station in near if station not in found]
-        found.update(near)
-    return found
+        frontier += [station for station in near if station not in side]
+        side.update(near)
+    return side
 
 
 def _crossing(events: Columns, beyond: set[str], since_ns: int, until_ns: int) -> str | None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expected
+from mobilenet.expected.expectations import Expectations
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.record.conservation import MAC_ACK_BYTES
 
@@ -31,17 +31,17 @@ BEGINS_LATE = ("radio_mac_retries", "radio_group_retries", "wired_lost")
 
 
 def totals_problem(
-    events: Columns, samples: Columns, manifest: dict[str, Any], expected: Expected | None
+    events: Columns, samples: Columns, manifest: dict[str, Any], expected: Expectations | None
 ) -> str | None:
     """The first total that cannot be."""
     problem = falling_problem(samples)
     if problem is not None:
         return problem
     series = _series(samples)
-    found = _moments_problem(series, manifest) or _sums_problem(series)
-    if found is None and expected is not None and expected.hosts is not None:
-        found = _steps_problem(series, expected) or _deliveries_problem(events, series, expected)
-    return found
+    contradiction = _moments_problem(series, manifest) or _sums_problem(series)
+    if contradiction is None and expected is not None and expected.hosts is not None:
+        contradiction = _steps_problem(series, expected) or _deliveries_problem(events, series, expected)
+    return contradiction
 
 
 def falling_problem(samples: Columns) -> str | None:
@@ -57,8 +57,8 @@ def _series(samples: Columns) -> Series:
     """For each of the network's quantities, when it was sampled, and its value then."""
     series: Series = {}
     table = Table.of(samples)
-    rows = table.coded("node").rows(NETWORK)
-    columns = (table.picked(name, rows) for name in ("time_ns", "quantity", "value"))
+    rows = table.column("node").rows(NETWORK)
+    columns = (table.pick(name, rows) for name in ("time_ns", "quantity", "value"))
     for time, quantity, value in zip(*columns, strict=True):
         series.setdefault(quantity, []).append((time, value))
     return series
@@ -77,8 +77,8 @@ def _moments_problem(series: dict[str, list[tuple[int, float]]], manifest: dict[
     if not series or manifest["promises"]["duplicating_air"] or "warmup_s" not in manifest:
         return None
     end_ns = round(manifest["duration_s"] * SECOND)
-    wanted = {round(manifest["warmup_s"] * SECOND), end_ns, *range(0, end_ns, SECOND)}
-    absent = wanted - set(most)
+    due_moments = {round(manifest["warmup_s"] * SECOND), end_ns, *range(0, end_ns, SECOND)}
+    absent = due_moments - set(most)
     return f"samples: the totals of the network were not sampled at {min(absent) / SECOND:g} s" if absent else None
 
 
@@ -103,7 +103,7 @@ def _sums_problem(series: dict[str, list[tuple[int, float]]]) -> str | None:
     return None
 
 
-def _steps_problem(series: dict[str, list[tuple[int, float]]], expected: Expected) -> str | None:
+def _steps_problem(series: dict[str, list[tuple[int, float]]], expected: Expectations) -> str | None:
     names = ("radio_frames", "radio_acknowledgements", "radio_payload_bytes", "radio_bytes")
     for before, after in pairwise(zip(*(series.get(name, ()) for name in names), strict=True)):
         frames, acknowledgements, payload, size = (b[1] - a[1] for a, b in zip(before, after, strict=True))
@@ -122,13 +122,13 @@ def _steps_problem(series: dict[str, list[tuple[int, float]]], expected: Expecte
     return _airtime_problem(series, expected)
 
 
-def _airtime_problem(series: dict[str, list[tuple[int, float]]], expected: Expected) -> str | None:
+def _airtime_problem(series: dict[str, list[tuple[int, float]]], expected: Expectations) -> str | None:
     """The bytes in the air take at least the time that the highest rate gives them."""
-    told, air = series.get("radio_airtime_ns"), expected.air
-    if told is None or air is None:
+    airtimes, air = series.get("radio_airtime_ns"), expected.air
+    if airtimes is None or air is None:
         return None
     bit_ns = min(rate.step_ns * rate.numerator / rate.denominator for rate in (air.broadcast, air.unicast))
-    for (time, airtime_ns), (_, size) in zip(told, series["radio_bytes"], strict=True):
+    for (time, airtime_ns), (_, size) in zip(airtimes, series["radio_bytes"], strict=True):
         least = 8 * size * bit_ns
         if airtime_ns < least:
             return (
@@ -138,15 +138,17 @@ def _airtime_problem(series: dict[str, list[tuple[int, float]]], expected: Expec
     return None
 
 
-def _deliveries_problem(events: Columns, series: dict[str, list[tuple[int, float]]], expected: Expected) -> str | None:
+def _deliveries_problem(
+    events: Columns, series: dict[str, list[tuple[int, float]]], expected: Expectations
+) -> str | None:
     """Each delivery of another host's message took a frame of its own."""
     if expected.payload_bytes is None or "pairs_received" not in series:
         return None
     table = Table.of(events)
-    node, message = table.coded("node"), table.coded("message")
+    node, message = table.column("node"), table.column("message")
     numbers = {name: number for number, name in enumerate(node.words)}
-    senders = message.mapped([numbers.get(name.rpartition(":")[0], -2) for name in message.words], nothing=-2)
-    others = (senders != node.codes) & table.coded("event").among(("deliver",))
+    senders = message.map([numbers.get(name.rpartition(":")[0], -2) for name in message.words], nothing=-2)
+    others = (senders != node.codes) & table.column("event").among(("deliver",))
     others_ns = table.numbers("time_ns")[others]
     for time, received in series["pairs_received"]:
         delivered = int(np.searchsorted(others_ns, time))

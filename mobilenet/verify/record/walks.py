@@ -43,12 +43,12 @@ def walks_problem(
 
 def _turns(events: Table, begin: str, end: str) -> dict[str, list[tuple[int, bool]]]:
     """Host -> when the first of these events (True) and the second happened, in order."""
-    rows = events.coded("event").rows(begin, end)
-    found: dict[str, list[tuple[int, bool]]] = {}
-    columns = (events.picked(name, rows) for name in ("node", "event", "time_ns"))
+    rows = events.column("event").rows(begin, end)
+    turns: dict[str, list[tuple[int, bool]]] = {}
+    columns = (events.pick(name, rows) for name in ("node", "event", "time_ns"))
     for node, event, now_ns in zip(*columns, strict=True):
-        found.setdefault(node, []).append((now_ns, event == begin))
-    return found
+        turns.setdefault(node, []).append((now_ns, event == begin))
+    return turns
 
 
 def _problem(
@@ -66,12 +66,12 @@ def _problem(
 
     def ways(at_ns: np.ndarray) -> list[Ways]:
         """Where it is then: where one leg ends and the next one begins, either may be recorded."""
-        walked_ns, found = _walked_ns(at_ns, plan.appears_ns, down), []
+        walked_ns, positions = _walked_ns(at_ns, plan.appears_ns, down), []
         for side in SIDES:
             leg = np.maximum(np.searchsorted(begins, walked_ns, side) - 1, 0)
             seconds = (np.minimum(walked_ns, legs[leg, 4]) - begins[leg]) / SECOND
-            found.append((legs[leg, 0] + legs[leg, 2] * seconds, legs[leg, 1] + legs[leg, 3] * seconds))
-        return found
+            positions.append((legs[leg, 0] + legs[leg, 2] * seconds, legs[leg, 1] + legs[leg, 3] * seconds))
+        return positions
 
     off_m = np.min([np.hypot(x - at_x, y - at_y) for at_x, at_y in ways(times)], axis=0)
     if off_m.max() <= ROUNDING_M:
@@ -88,7 +88,10 @@ def _coverage_problem(
     ways: Callable[[np.ndarray], list[Ways]],
 ) -> str | None:  # fmt: skip
     """The first tick on which the host is in coverage, or out of it, and events have it otherwise."""
-    turns_ns, said = np.array([at_ns for at_ns, _ in turns], np.int64), np.array([False, *(into for _, into in turns)])
+    turns_ns, in_coverage = (
+        np.array([at_ns for at_ns, _ in turns], np.int64),
+        np.array([False, *(into for _, into in turns)]),
+    )
     times, tick_ns = known[0], places.tick_ns
     ticks = turns_ns[(turns_ns % tick_ns == 0) & (turns_ns > times[0]) & (turns_ns < times[-1])]
     if not places.by_power:
@@ -98,7 +101,7 @@ def _coverage_problem(
         count = int(np.diff(times).max(initial=0)) // tick_ns + 1
         between = (-(-since_ns // tick_ns) * tick_ns)[:, None] + np.arange(count) * tick_ns
         ticks = np.union1d(ticks, between[(between > times[0]) & (between < times[-1])])
-    is_said = said[np.searchsorted(turns_ns, ticks, "right")]
+    is_said = in_coverage[np.searchsorted(turns_ns, ticks, "right")]
     wrong = np.ones(len(ticks), bool)
     for x, y in ways(ticks):
         if places.by_power:
@@ -122,8 +125,8 @@ def _serves(places: Places, x: float, y: float) -> bool | None:
     """Whether a station serves this place; None: a millimetre decides."""
     if places.covers is None:
         return None
-    found = {places.covers(x + east, y + north) for east, north in NEARBY}
-    return found.pop() if len(found) == 1 else None
+    answers = {places.covers(x + east, y + north) for east, north in NEARBY}
+    return answers.pop() if len(answers) == 1 else None
 
 
 def _walked_ns(times: np.ndarray, appears_ns: int, down: list[tuple[int, bool]]) -> np.ndarray:

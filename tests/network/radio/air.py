@@ -40,7 +40,7 @@ class Script:
         return (slots + 0.5) / (self.cw + 1) if slots else 0.0
 
 
-class Heard(NamedTuple):
+class Reception(NamedTuple):
     frame: str
     start_us: float
     receiver: str
@@ -57,20 +57,20 @@ class Node:
     received: list[tuple[float, str]] = field(default_factory=list)
     sent: list[tuple[float, str]] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    told: list[tuple[int, str, str]] = field(default_factory=list)  # nanosecond, "sent" or "dropped", frame
+    reports: list[tuple[int, str, str]] = field(default_factory=list)  # nanosecond, "sent" or "dropped", frame
     heard: list[tuple[int, str]] = field(default_factory=list)  # nanosecond, frame
     then: dict[str, Callable[[], Any]] = field(default_factory=dict)  # what it does within the callback of a frame
 
     def on_sent(self, message: Any) -> None:
         self.sent.append((self.air.now_us, message.name))
-        self._told("sent", message.name)
+        self._note("sent", message.name)
 
     def on_dropped(self, message: Any) -> None:
         self.dropped.append(message.name)
-        self._told("dropped", message.name)
+        self._note("dropped", message.name)
 
-    def _told(self, what: str, name: str) -> None:
-        self.told.append((self.air.kernel.now, what, name))
+    def _note(self, what: str, name: str) -> None:
+        self.reports.append((self.air.kernel.now, what, name))
         if name in self.then:
             self.then[name]()
 
@@ -117,7 +117,7 @@ class Air:
         self.mode: Mode = MODES[mode]
         self.rate_mbps = rate_mbps
         self.eifs = eifs
-        self.log: list[Heard] = []
+        self.log: list[Reception] = []
         self.starts: list[tuple[float, str]] = []
         self.frames: dict[str, Frame] = {}  # those that all receivers have had
         reach = max(range_m, interference_range_m, detection_range_m or 0)
@@ -143,7 +143,7 @@ class Air:
         mac = Dcf(self.kernel, self.medium, transceiver, Rules(self.mode, self.eifs, **(RULES | rules)), script)
         if isinstance(script, Script):
             script.cw = self.mode.cw_min
-        return self._placed(transceiver, mac)
+        return self._place(transceiver, mac)
 
     def _transceiver(self, x_m: float, y_m: float) -> Transceiver:
         index = len(self.nodes)
@@ -151,7 +151,7 @@ class Air:
         transceiver.move(self.kernel.now, x_m, y_m, 0.0, 0.0)
         return transceiver
 
-    def _placed(self, transceiver: Transceiver, mac: Mac) -> Node:
+    def _place(self, transceiver: Transceiver, mac: Mac) -> Node:
         node = Node(self, transceiver, mac)
         transceiver.hand_up = node.hand_up
         self.medium.neighbours.add(transceiver, self.kernel.now)
@@ -180,7 +180,7 @@ class Air:
         self.starts.append((start_us, name))
         self.frames[name] = frame
         for receiver, outcome in zip(frame.receivers, frame.outcomes, strict=True):
-            self.log.append(Heard(name, start_us, receiver.name, OUTCOMES[outcome]))
+            self.log.append(Reception(name, start_us, receiver.name, OUTCOMES[outcome]))
 
     def start_us(self, name: str) -> float:
         return next(start for start, which in self.starts if which == name)
@@ -211,7 +211,7 @@ class AckingAir(Air):
         """A node at (x_m, y_m); `loss`: the stream of the random loss there."""
         transceiver = self._transceiver(x_m, y_m)
         transceiver.loss_draws = loss
-        return self._placed(transceiver, Acking(self.kernel, self.medium, transceiver, queue_frames, timeout_ns))
+        return self._place(transceiver, Acking(self.kernel, self.medium, transceiver, queue_frames, timeout_ns))
 
     def size_and_airtime(self, size_bytes: int, acknowledged: bool) -> tuple[int, int]:
         return self.framing.segment(size_bytes) if acknowledged else self.framing.datagram(size_bytes)

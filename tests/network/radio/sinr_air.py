@@ -15,7 +15,7 @@ from mobilenet.network.radio.sinr import Sinr
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.propagation.budget import LinkBudget
 from mobilenet.propagation.walls import Walls
-from tests.network.radio.air import Air, Heard, Node
+from tests.network.radio.air import Air, Node, Reception
 
 NOISE_MW = 10 ** (-93.965 / 10)  # 20 MHz, 290 K, noise figure 7 dB
 
@@ -47,7 +47,7 @@ class SinrAir(Air):
         self.starts.append((frame.start_ns / 1000, name))
         self.frames[name] = frame
         for receiver, outcome in zip(frame.receivers, frame.outcomes, strict=True):
-            self.log.append(Heard(name, frame.start_ns / 1000, receiver.name, self.sinr.outcomes[outcome]))
+            self.log.append(Reception(name, frame.start_ns / 1000, receiver.name, self.sinr.outcomes[outcome]))
 
     def power_dbm(self, name: str, node: Node) -> float:
         frame = self.frames[name]

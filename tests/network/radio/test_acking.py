@@ -74,7 +74,7 @@ def test_a_frame_leaves_at_once_and_is_over_when_it_has_left() -> None:
     a.send_at_ns(1000, "A")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 1000}
-    assert a.told == [(1000 + FRAME, "sent", "A")]
+    assert a.reports == [(1000 + FRAME, "sent", "A")]
     assert b.heard == [(1000 + FRAME + HOP, "A")]
 
 
@@ -84,7 +84,7 @@ def test_broadcasts_follow_each_other_without_a_gap() -> None:
         a.send_at_ns(7, name)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 7, "B": 7 + FRAME, "C": 7 + 2 * FRAME}
-    assert a.told == [(7 + FRAME, "sent", "A"), (7 + 2 * FRAME, "sent", "B"), (7 + 3 * FRAME, "sent", "C")]
+    assert a.reports == [(7 + FRAME, "sent", "A"), (7 + 2 * FRAME, "sent", "B"), (7 + 3 * FRAME, "sent", "C")]
     assert [name for _, name in b.heard] == [name for _, name in c.heard] == ["A", "B", "C"]
 
 
@@ -94,7 +94,7 @@ def test_unicast_without_acknowledgement_is_over_when_it_has_left(to_m: float) -
     a.send_at_ns(0, "A", to=b)
     a.send_at_ns(0, "B", to=b)
     air.run_ns(SECOND)
-    assert a.told == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "B")]
+    assert a.reports == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "B")]
     assert [name for _, name in b.heard] == (["A", "B"] if to_m == 30 else [])
     assert air.outcomes("A")["n2"] == "received" and c.heard == []  # overheard, and not handed up
 
@@ -140,7 +140,7 @@ def test_only_full_duplex_nodes_that_send_at_the_same_time_receive_each_other(
     assert air.starts_ns == {"A": 5, "B": 5}
     assert air.outcomes("A") == {"n1": outcome} and air.outcomes("B") == {"n0": outcome}
     assert b.heard + a.heard == heard
-    assert a.told == [(5 + FRAME, "sent", "A")] and b.told == [(5 + FRAME, "sent", "B")]
+    assert a.reports == [(5 + FRAME, "sent", "A")] and b.reports == [(5 + FRAME, "sent", "B")]
 
 
 @pytest.mark.parametrize(("full_duplex", "between"), [(True, "received"), (False, "half_duplex")])
@@ -198,7 +198,7 @@ def test_the_acknowledgement_comes_when_the_last_bit_arrives() -> None:
     air, a, b = acking_air(0, 100)
     a.unicast_at_ns(3, "A", b)
     air.run_ns(SECOND)
-    assert a.told == [(3 + SEGMENT + HOP, "sent", "A")]
+    assert a.reports == [(3 + SEGMENT + HOP, "sent", "A")]
     assert b.heard == [(3 + SEGMENT + HOP, "A")]
     assert list(air.frames) == ["A"] and air.medium.acks == air.medium.retries == air.medium.given_up == 0
 
@@ -209,7 +209,7 @@ def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
     a.unicast_at_ns(0, "A", b)
     a.send_at_ns(0, "B")
     air.run_ns(SECOND)
-    assert a.told == [(SEGMENT + 100, "sent", "A"), (SEGMENT + 100 + FRAME, "sent", "B")]
+    assert a.reports == [(SEGMENT + 100, "sent", "A"), (SEGMENT + 100 + FRAME, "sent", "B")]
     assert air.starts_ns == {"A": 0, "B": SEGMENT + 100}
     assert air.outcomes("A") == air.outcomes("B") == {"n1": "received", "n2": "received"}
     assert [name for _, name in b.heard] == ["A", "B"] and [name for _, name in c.heard] == ["B"]
@@ -231,14 +231,14 @@ def test_the_acknowledgement_cannot_be_lost() -> None:
     jammer.send_at_ns(SEGMENT, "J")
     b.send_at_ns(SEGMENT + HOP, "B")
     air.run_ns(SECOND)
-    assert a.told == [(SEGMENT + HOP, "sent", "A")]
+    assert a.reports == [(SEGMENT + HOP, "sent", "A")]
     assert air.outcomes("J") == {"n0": "collision"} and air.outcomes("B") == {"n0": "never_attempted"}
 
 
 def given_up_once(air: AckingAir, a: Node, starts_ns: int = 0) -> None:
     """A was lost: B follows it at the timeout, to the nanosecond."""
-    assert a.told[0] == (starts_ns + TIMEOUT, "dropped", "A")
-    assert a.told[1:] == [(starts_ns + TIMEOUT + FRAME, "sent", "B")]
+    assert a.reports[0] == (starts_ns + TIMEOUT, "dropped", "A")
+    assert a.reports[1:] == [(starts_ns + TIMEOUT + FRAME, "sent", "B")]
     assert air.starts_ns["A"] == starts_ns and air.starts_ns["B"] == starts_ns + TIMEOUT
     assert air.medium.given_up == 1 and air.medium.retries == 0
 
@@ -276,7 +276,7 @@ def test_disturbed_it_is_given_up_at_the_timeout(disturber: str, a_ns: int, x_ns
     air.run_ns(SECOND)
     assert air.outcomes("A") == {"n1": outcome}
     if outcome == "received":
-        assert a.told[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
+        assert a.reports[0] == (SEGMENT + HOP, "sent", "A") and air.medium.given_up == 0
     else:
         given_up_once(air, a, a_ns)
 
@@ -311,7 +311,7 @@ def test_one_after_the_other_is_given_up() -> None:
         a.unicast_at_ns(0, name, b)
     a.unicast_at_ns(0, "D", c)
     air.run_ns(SECOND)
-    assert a.told == [
+    assert a.reports == [
         (TIMEOUT, "dropped", "A"),
         (2 * TIMEOUT, "dropped", "B"),
         (3 * TIMEOUT, "dropped", "C"),
@@ -327,7 +327,7 @@ def test_a_timeout_shorter_than_the_frame_ends_when_it_has_left(timeout_ns: int)
     a.unicast_at_ns(0, "A", b)
     a.send_at_ns(0, "B")
     air.run_ns(SECOND)
-    assert a.told == [(SEGMENT, "dropped", "A"), (SEGMENT + FRAME, "sent", "B")]
+    assert a.reports == [(SEGMENT, "dropped", "A"), (SEGMENT + FRAME, "sent", "B")]
     assert air.medium.given_up == 1
 
 
@@ -341,7 +341,7 @@ def test_nothing_is_given_up_before_its_addressee_could_have_all_of_it(timeout_n
         if lost:
             hidden.send_at_ns(0, "X")
         air.run_ns(SECOND)
-        assert a.told == [(SEGMENT + HOP, "dropped" if lost else "sent", "A"), (SEGMENT + HOP + FRAME, "sent", "B")]
+        assert a.reports == [(SEGMENT + HOP, "dropped" if lost else "sent", "A"), (SEGMENT + HOP + FRAME, "sent", "B")]
         assert air.medium.given_up == lost
 
 
@@ -351,7 +351,7 @@ def test_a_timeout_a_nanosecond_after_the_arrival() -> None:
     a.unicast_at_ns(0, "A", b)
     hidden.send_at_ns(0, "X")
     air.run_ns(SECOND)
-    assert a.told == [(SEGMENT + HOP + 1, "dropped", "A")]
+    assert a.reports == [(SEGMENT + HOP + 1, "dropped", "A")]
 
 
 # --- random loss
@@ -370,7 +370,7 @@ def test_random_loss_is_drawn_once_for_each_receiver(near_m: float, far_m: float
     air.run_ns(SECOND)
     assert near.thrown == far.thrown == 1
     assert set(air.outcomes("A").values()) == {"random" if lost else "received"}
-    assert [what for _, what, _ in a.told] == ["dropped" if lost else "sent"]
+    assert [what for _, what, _ in a.reports] == ["dropped" if lost else "sent"]
 
 
 def test_random_loss_is_drawn_once_also_when_the_sender_crashes() -> None:
@@ -382,7 +382,7 @@ def test_random_loss_is_drawn_once_also_when_the_sender_crashes() -> None:
     air.run_ns(SECOND)
     assert (near.thrown, far.thrown) == (1, 1)
     assert air.outcomes("A") == {"n1": "received", "n2": "random"}
-    assert [name for _, name in b.heard] == ["A"] and c.heard == [] and a.told == []
+    assert [name for _, name in b.heard] == ["A"] and c.heard == [] and a.reports == []
 
 
 def test_what_is_lost_already_is_not_lost_at_random() -> None:
@@ -392,7 +392,7 @@ def test_what_is_lost_already_is_not_lost_at_random() -> None:
     a.unicast_at_ns(0, "A", b)
     hidden.send_at_ns(0, "X")
     air.run_ns(SECOND)
-    assert stream.thrown == 0 and [what for _, what, _ in a.told] == ["dropped"]
+    assert stream.thrown == 0 and [what for _, what, _ in a.reports] == ["dropped"]
 
 
 # --- the queue
@@ -403,10 +403,10 @@ def test_a_full_queue_drops_the_newest_at_once() -> None:
     a, b = air.acking(0, queue_frames=3), air.acking(100)
     air.run_ns(50)
     assert [a.send(name) for name in "ABCDE"] == [True, True, True, False, False]  # A is in the air, and counts
-    assert a.told == [(50, "dropped", "D"), (50, "dropped", "E")]
+    assert a.reports == [(50, "dropped", "D"), (50, "dropped", "E")]
     a.send_at_ns(50 + FRAME, "F")  # A has left
     air.run_ns(SECOND)
-    assert [name for _, what, name in a.told if what == "sent"] == ["A", "B", "C", "F"]
+    assert [name for _, what, name in a.reports if what == "sent"] == ["A", "B", "C", "F"]
     assert [name for _, name in b.heard] == ["A", "B", "C", "F"]
     assert (air.medium.queue_drops, air.medium.given_up) == (2, 0)
 
@@ -418,7 +418,7 @@ def test_whoever_waits_for_an_acknowledgement_holds_its_place() -> None:
     a.send_at_ns(TIMEOUT - 1, "B")
     a.send_at_ns(TIMEOUT + 1, "C")
     air.run_ns(SECOND)
-    assert a.told == [(TIMEOUT - 1, "dropped", "B"), (TIMEOUT, "dropped", "A"), (TIMEOUT + 1 + FRAME, "sent", "C")]
+    assert a.reports == [(TIMEOUT - 1, "dropped", "B"), (TIMEOUT, "dropped", "A"), (TIMEOUT + 1 + FRAME, "sent", "C")]
 
 
 # --- callbacks
@@ -437,7 +437,7 @@ def test_what_is_handed_over_in_a_callback_leaves_in_that_nanosecond() -> None:
     c_ns = b_ns + SEGMENT + HOP
     d_ns = c_ns + TIMEOUT
     assert air.starts_ns == {"A": 0, "B": b_ns, "C": c_ns, "D": d_ns}
-    assert a.told == [(b_ns, "sent", "A"), (c_ns, "sent", "B"), (d_ns, "dropped", "C"), (d_ns + FRAME, "sent", "D")]
+    assert a.reports == [(b_ns, "sent", "A"), (c_ns, "sent", "B"), (d_ns, "dropped", "C"), (d_ns + FRAME, "sent", "D")]
 
 
 def test_what_is_handed_over_in_a_callback_comes_after_what_waits() -> None:
@@ -447,7 +447,7 @@ def test_what_is_handed_over_in_a_callback_comes_after_what_waits() -> None:
     a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": FRAME, "C": 2 * FRAME, "D": 3 * FRAME}
-    assert [name for _, _, name in a.told] == ["A", "B", "C", "D"]
+    assert [name for _, _, name in a.reports] == ["A", "B", "C", "D"]
 
 
 def test_one_that_is_refused_in_a_callback_is_told_within_it() -> None:
@@ -459,7 +459,12 @@ def test_one_that_is_refused_in_a_callback_is_told_within_it() -> None:
     a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert taken == [True, False]
-    assert a.told == [(FRAME, "sent", "A"), (FRAME, "dropped", "D"), (2 * FRAME, "sent", "B"), (3 * FRAME, "sent", "C")]
+    assert a.reports == [
+        (FRAME, "sent", "A"),
+        (FRAME, "dropped", "D"),
+        (2 * FRAME, "sent", "B"),
+        (3 * FRAME, "sent", "C"),
+    ]
 
 
 def test_a_crash_within_a_callback() -> None:
@@ -469,7 +474,7 @@ def test_a_crash_within_a_callback() -> None:
     a.send_at_ns(0, "B")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": FRAME}
-    assert a.told == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "C")]
+    assert a.reports == [(FRAME, "sent", "A"), (2 * FRAME, "sent", "C")]
 
 
 # --- crashes
@@ -481,7 +486,7 @@ def test_a_crash_empties_the_queue_and_what_is_in_the_air_goes_on() -> None:
     a.send_at_ns(0, "B")
     air.at_ns(500_000, a.mac.reset)
     air.run_ns(SECOND)
-    assert a.mac.queued == 0 and a.told == []
+    assert a.mac.queued == 0 and a.reports == []
     assert b.heard == [(FRAME + HOP, "A")]
 
 
@@ -496,7 +501,7 @@ def test_who_is_back_sends_when_its_frame_has_left_and_not_before(back_ns: int) 
     air.run_ns(SECOND)
     c_ns = max(back_ns, FRAME)
     assert air.starts_ns == {"A": 0, "C": c_ns, "D": c_ns + FRAME}
-    assert a.told == [(c_ns + FRAME, "sent", "C"), (c_ns + 2 * FRAME, "sent", "D")]
+    assert a.reports == [(c_ns + FRAME, "sent", "C"), (c_ns + 2 * FRAME, "sent", "D")]
     assert [name for _, name in b.heard] == ["A", "C", "D"]
 
 
@@ -509,7 +514,7 @@ def test_two_crashes_while_one_frame_is_in_the_air() -> None:
     a.send_at_ns(600_000, "C")
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "C": SEGMENT}
-    assert a.told == [(SEGMENT + FRAME, "sent", "C")]
+    assert a.reports == [(SEGMENT + FRAME, "sent", "C")]
     assert [name for _, name in b.heard] == ["A", "C"]
 
 
@@ -521,7 +526,7 @@ def test_who_crashes_while_it_waits_for_an_acknowledgement_is_told_nothing_and_o
     a.unicast_at_ns(again_ns, "B", b)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": again_ns}
-    assert a.told == [(again_ns + TIMEOUT, "dropped", "B")]
+    assert a.reports == [(again_ns + TIMEOUT, "dropped", "B")]
     assert air.medium.given_up == 1  # A's sender was gone
 
 
@@ -533,7 +538,7 @@ def test_an_acknowledgement_from_before_the_crash_is_not_for_what_follows() -> N
     a.unicast_at_ns(SEGMENT, "B", nobody)
     air.run_ns(SECOND)
     assert air.starts_ns == {"A": 0, "B": SEGMENT}
-    assert a.told == [(SEGMENT + TIMEOUT, "dropped", "B")]
+    assert a.reports == [(SEGMENT + TIMEOUT, "dropped", "B")]
     assert [name for _, name in b.heard] == ["A"]
 
 
@@ -573,11 +578,11 @@ def test_random_sends(
         metres = math.dist(places[a], places[b])
         return int(metres / 0.299792458 + 0.5) if metres <= 120 and a != b else None
 
-    told = [(node.transceiver.index, *entry) for node in air.nodes for entry in node.told]
-    assert sorted(name for *_, name in told) == sorted(owners)  # each exactly once
-    assert all(owners[name] == me for me, _, _, name in told)
+    reports = [(node.transceiver.index, *entry) for node in air.nodes for entry in node.reports]
+    assert sorted(name for *_, name in reports) == sorted(owners)  # each exactly once
+    assert all(owners[name] == me for me, _, _, name in reports)
     ends = {name: frame.start_ns + frame.duration_ns for name, frame in air.frames.items()}
-    over = {name: time for _, time, _, name in told if name in air.frames}
+    over = {name: time for _, time, _, name in reports if name in air.frames}
 
     # One frame at a time, and the next one no earlier than the outcome of the one before.
     for me in range(nodes):
@@ -587,7 +592,7 @@ def test_random_sends(
 
     # What became of each frame, and when.
     given_up = 0
-    for _, time, what, name in told:
+    for _, time, what, name in reports:
         if name not in air.frames:
             assert what == "dropped"
             continue
@@ -663,7 +668,7 @@ def test_random_crashes_of_nodes_that_move(seed: int, frames: int, crashes: int,
     times = sorted((frame.start_ns, frame.start_ns + frame.duration_ns) for frame in air.frames.values())
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(times))
     assert air.medium.pairs[RECEIVED] == sum(air.medium.pairs) == 2 * len(air.frames)
-    assert max(Counter(name for _, _, name in sender.told).values(), default=1) == 1
+    assert max(Counter(name for _, _, name in sender.reports).values(), default=1) == 1
     assert sender.mac.queued == 0
 
 

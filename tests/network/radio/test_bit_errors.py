@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.engine.keyed_draws import RANGE, KeyedDraws, mixed
+from mobilenet.engine.keyed_draws import RANGE, KeyedDraws, mix
 from mobilenet.network.radio.bit_errors import costs
 from mobilenet.network.radio.decibels import cdbm_of, times, zeptowatts
 from mobilenet.network.radio.links import reception_of
@@ -104,9 +104,9 @@ def test_pieces_of_a_frame_add_up() -> None:
     cost += cost_of(table, sinr_cdb(interference_mw), round(1000 * disturbed))
     power = zeptowatts(-9300)
     changes = [(from_ns + 7, power), (until_ns + 7, -power)]
-    found = rules.chance(6, -8800, 7, duration_ns, changes)
-    assert 0.05 * CHANCE < found < 0.95 * CHANCE
-    assert found / CHANCE == pytest.approx(math.exp(-cost / NAT), abs=1e-5)
+    chance = rules.chance(6, -8800, 7, duration_ns, changes)
+    assert 0.05 * CHANCE < chance < 0.95 * CHANCE
+    assert chance / CHANCE == pytest.approx(math.exp(-cost / NAT), abs=1e-5)
     assert rules.lowest_cdb == pytest.approx(sinr_cdb(interference_mw), abs=1)
 
 
@@ -125,4 +125,4 @@ def test_draws_belong_to_their_pair() -> None:
 
 @given(st.integers(0, RANGE - 1), st.integers(0, 31))
 def test_one_bit_changes_many(x: int, bit: int) -> None:
-    assert bin(mixed(x) ^ mixed(x ^ 1 << bit)).count("1") >= 2
+    assert bin(mix(x) ^ mix(x ^ 1 << bit)).count("1") >= 2

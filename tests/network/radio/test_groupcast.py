@@ -156,8 +156,8 @@ def test_a_mac_that_lets_duplicates_pass_is_caught(is_broken: bool, tmp_path: Pa
          "record.messages=true", "record.programs=true", "duration_s=10", "wireless.loss=0.2"],
         env=os.environ | {"MOBILENET_COMPILED": "0"}, cwd=ROOT, check=True,
     )  # fmt: skip
-    found = verify_run(tmp_path / "run")
+    verdicts = verify_run(tmp_path / "run")
     if not is_broken:
-        assert overall(found) == "valid"
+        assert overall(verdicts) == "valid"
     else:
-        assert found["record"].answer == "violated" and "more often than it was sent" in str(found["record"])
+        assert verdicts["record"].answer == "violated" and "more often than it was sent" in str(verdicts["record"])

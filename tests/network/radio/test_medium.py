@@ -186,12 +186,12 @@ def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float
             index.add(jumper, now)
         at = now + stream.below(100 * MILLISECOND)
         asker = transceivers[stream.below(count)]
-        found = index.candidates(asker, at)
-        assert [a.index for a in found] == sorted(a.index for a in found)
+        candidates = index.candidates(asker, at)
+        assert [a.index for a in candidates] == sorted(a.index for a in candidates)
         here = np.array(asker.position(at))
         for other in transceivers:
             if other is not asker and np.hypot(*(np.array(other.position(at)) - here)) <= 120:
-                assert other in found
+                assert other in candidates
     del kernel
 
 

@@ -54,7 +54,7 @@ class Node:
         self.number = len(net.nodes)
         self.parameters = parameters
         self.welcomes = welcomes
-        self.said: dict[int, list[Any]] = {}  # our incarnation -> names
+        self.names_sent: dict[int, list[Any]] = {}  # our incarnation -> names
         self.heard: dict[tuple[int, int], list[Any]] = {}  # (incarnation at the speaker, ours) -> names
         self.events: list[tuple[str, int]] = []  # (what, peer)
         self.links: list[Link] = []  # open ones
@@ -89,7 +89,7 @@ class Node:
 
     def say(self, link: Link, size_bytes: int = 100) -> None:
         incarnation = link.connection.incarnation
-        names = self.said.setdefault(incarnation, [])
+        names = self.names_sent.setdefault(incarnation, [])
         names.append((self.number, incarnation, len(names)))
         link.say(Note(names[-1], size_bytes, size_bytes // 2))
 
@@ -153,8 +153,8 @@ def check_transfer(
     net.run_s(20_000)
     (at_a,), (at_b,) = a.links, b.links
     ours, theirs = at_a.connection, at_b.connection
-    assert b.heard.get((ours.incarnation, theirs.incarnation), []) == a.said.get(ours.incarnation, [])
-    assert a.heard.get((theirs.incarnation, ours.incarnation), []) == b.said.get(theirs.incarnation, [])
+    assert b.heard.get((ours.incarnation, theirs.incarnation), []) == a.names_sent.get(ours.incarnation, [])
+    assert a.heard.get((theirs.incarnation, ours.incarnation), []) == b.names_sent.get(theirs.incarnation, [])
     for connection, count in ((ours, sizes[0]), (theirs, sizes[1])):
         backlog = connection.backlog
         assert backlog.una == backlog.nxt == backlog.highest == backlog.end == 1 + sum(count)
@@ -218,14 +218,14 @@ def check_crashes(
 
     for node, other in ((a, b), (b, a)):
         for (theirs, ours), names in node.heard.items():
-            assert names == other.said[theirs][: len(names)], "not the beginning of what was said"
+            assert names == other.names_sent[theirs][: len(names)], "not the beginning of what was said"
             assert {pair for pair in node.heard if theirs in pair[:1]} == {(theirs, ours)}, "one link heard by two"
     if not patient:
         return a, b
     assert len(a.links) == len(b.links) == 1
     first, second = a.links[0].connection, b.links[0].connection
     assert (first.peer_incarnation, second.peer_incarnation) == (second.incarnation, first.incarnation)
-    assert b.heard.get((first.incarnation, second.incarnation), []) == a.said.get(first.incarnation, [])
-    assert a.heard.get((second.incarnation, first.incarnation), []) == b.said.get(second.incarnation, [])
+    assert b.heard.get((first.incarnation, second.incarnation), []) == a.names_sent.get(first.incarnation, [])
+    assert a.heard.get((second.incarnation, first.incarnation), []) == b.names_sent.get(second.incarnation, [])
     assert len(a.endpoint.links) == len(b.endpoint.links) == 1
     return a, b

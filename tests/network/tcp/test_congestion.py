@@ -15,7 +15,7 @@ from .wire import Wire, lose, tcp
 Step = tuple[float, str, int, int]  # ms, what b said, window and ssthresh of a after it
 
 
-class Watched(Wire):
+class WatchedWire(Wire):
     """Notes a's window after everything that reaches it."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -42,7 +42,7 @@ def test_slow_start_doubles() -> None:
     wire = Wire(tcp(initial_window_segments=2)).open()
     wire.a.say(*range(30))
     wire.run_ms(5000)
-    times = [time for time, _ in wire.sent("a")]
+    times = [time for time, _ in wire.sends_of("a")]
     assert [times.count(time) for time in (1000, 1100, 1200, 1300)] == [2, 4, 8, 16]
     assert wire.a.connection.congestion.window == 32_000
 
@@ -65,11 +65,11 @@ def test_congestion_avoidance_by_hand() -> None:
     congestion.on_timeout(8000, 8001)
     for _ in range(3):
         congestion.on_ack(1000, 1001, 0)
-    found = [congestion.window]
+    windows = [congestion.window]
     for _ in range(4):
         congestion.on_ack(1000, 1001, 0)
-        found.append(congestion.window)
-    assert found == [4000, 4250, 4485, 4708, 4920]
+        windows.append(congestion.window)
+    assert windows == [4000, 4250, 4485, 4708, 4920]
 
 
 def test_a_window_grows_by_one_segment_a_round_trip() -> None:
@@ -92,12 +92,12 @@ def test_newreno_repairs_two_losses_without_a_timeout() -> None:
           window 15000 - 3000 + 1000, the fourth again. One duplicate.
     1300  one duplicate, then all is acknowledged: min(5000, max(0, 1000) + 1000).
     """
-    wire = Watched(tcp(initial_window_segments=10), lose(("a", 1), ("a", 3001))).open()
+    wire = WatchedWire(tcp(initial_window_segments=10), lose(("a", 1), ("a", 3001))).open()
     wire.steps.clear()
     wire.a.say(*range(14))
     wire.run_ms(5000)
     first = [f"1000 {1000 * k + 1}:{1000 * k + 1001} ack 1" for k in range(10)]
-    assert wire.said("a") == [
+    assert wire.words_of("a") == [
         *first,
         "1100 10001:11001 ack 1",
         "1100 11001:12001 ack 1",
@@ -121,7 +121,7 @@ def test_newreno_repairs_two_losses_without_a_timeout() -> None:
 
 def test_a_full_acknowledgement_deflates_to_ssthresh_when_enough_is_under_way() -> None:
     """RFC 6582, 3.2, 3, option 1: min(ssthresh, FlightSize + SMSS); here ssthresh."""
-    wire = Watched(tcp(initial_window_segments=10), lose(("a", 1))).open()
+    wire = WatchedWire(tcp(initial_window_segments=10), lose(("a", 1))).open()
     wire.steps.clear()
     wire.a.say(*range(40))
     wire.run_ms(1200)
@@ -135,11 +135,11 @@ def test_a_full_acknowledgement_deflates_to_ssthresh_when_enough_is_under_way() 
 
 def test_reno_stops_at_the_first_new_acknowledgement_and_waits_for_the_timer() -> None:
     """RFC 5681, 3.2, the same losses: 1200 ends the recovery at 5000; two duplicates are too few; timeout at 1500."""
-    wire = Watched(tcp(initial_window_segments=10, recovery="reno"), lose(("a", 1), ("a", 3001))).open()
+    wire = WatchedWire(tcp(initial_window_segments=10, recovery="reno"), lose(("a", 1), ("a", 3001))).open()
     wire.steps.clear()
     wire.a.say(*range(14))
     wire.run_ms(5000)
-    assert wire.said("a")[13:] == ["1100 12001:13001 ack 1", "1200 13001:14001 ack 1", "1500 3001:4001 ack 1"]
+    assert wire.words_of("a")[13:] == ["1100 12001:13001 ack 1", "1200 13001:14001 ack 1", "1500 3001:4001 ack 1"]
     assert wire.steps[-4:] == [
         (1200, "ack 3001", 5000, 5000), (1200, "ack 3001", 5000, 5000), (1300, "ack 3001", 5000, 5000),
         (1600, "ack 14001", 2000, 5500),
@@ -151,7 +151,7 @@ def test_without_recovery_there_is_the_timer_alone() -> None:
     wire = Wire(tcp(initial_window_segments=10, recovery="none"), lose(("a", 1))).open()
     wire.a.say(*range(14))
     wire.run_ms(1400)
-    assert [entry for entry in wire.sent("a") if entry[0] > 1000][:1] == [(1300, "1:1001 ack 1")]
+    assert [entry for entry in wire.sends_of("a") if entry[0] > 1000][:1] == [(1300, "1:1001 ack 1")]
 
 
 def test_only_the_first_partial_acknowledgement_restarts_the_timer() -> None:
@@ -159,7 +159,7 @@ def test_only_the_first_partial_acknowledgement_restarts_the_timer() -> None:
     wire = Wire(tcp(initial_window_segments=10), lose(("a", 1), ("a", 3001), ("a", 6001), ("a", 6001))).open()
     wire.a.say(*range(12))
     wire.run_ms(1600)
-    again = [(time, what) for time, what in wire.sent("a") if time > 1000 and int(what.split(":")[0]) < 10_000]
+    again = [(time, what) for time, what in wire.sends_of("a") if time > 1000 and int(what.split(":")[0]) < 10_000]
     assert again == [
         (1100, "1:1001 ack 1"),
         (1200, "3001:4001 ack 1"),
@@ -174,7 +174,7 @@ def test_fast_retransmit_restarts_the_timer() -> None:
     wire.a.say(0)
     wire.at_ms(1190, wire.a.say, 1, 2, 3)
     wire.run_ms(2000)
-    assert [time for time, what in wire.sent("a") if what.startswith("1:")] == [1000, 1290, 1590]
+    assert [time for time, what in wire.sends_of("a") if what.startswith("1:")] == [1000, 1290, 1590]
 
 
 def test_duplicates_after_a_timeout_are_no_loss() -> None:
@@ -194,9 +194,9 @@ def test_limited_transmit(limited: bool) -> None:
     wire = Wire(tcp(initial_window_segments=3, limited_transmit=limited), lose(("a", 1))).open()
     wire.a.say(*range(9))
     wire.run_ms(1100)
-    assert wire.said("a")[3:] == (["1100 3001:4001 ack 1", "1100 4001:5001 ack 1"] if limited else [])
+    assert wire.words_of("a")[3:] == (["1100 3001:4001 ack 1", "1100 4001:5001 ack 1"] if limited else [])
     wire.run_ms(1299)
-    again = [time for time, what in wire.sent("a") if what.startswith("1:")]
+    again = [time for time, what in wire.sends_of("a") if what.startswith("1:")]
     assert again == ([1000, 1200] if limited else [1000])  # with it there are enough duplicates for fast retransmit
 
 
@@ -204,7 +204,7 @@ def test_the_number_of_duplicates_is_a_parameter() -> None:
     wire = Wire(tcp(duplicate_acks=1), lose(("a", 1))).open()
     wire.a.say(0, 1)
     wire.run_ms(1100)
-    assert wire.said("a")[2:] == ["1100 1:1001 ack 1"]
+    assert wire.words_of("a")[2:] == ["1100 1:1001 ack 1"]
 
 
 def test_acknowledgements_on_data_are_no_duplicates() -> None:
@@ -213,7 +213,7 @@ def test_acknowledgements_on_data_are_no_duplicates() -> None:
     wire.a.say(0)
     wire.b.say(*range(5))
     wire.run_ms(1299)
-    assert [what for _, what in wire.sent("a")] == ["1:1001 ack 1", *(f"ack {1000 * k + 1001}" for k in range(5))]
+    assert [what for _, what in wire.sends_of("a")] == ["1:1001 ack 1", *(f"ack {1000 * k + 1001}" for k in range(5))]
     assert wire.a.connection.congestion.duplicates == 0
 
 
@@ -233,4 +233,4 @@ def test_after_an_idle_time_the_window_starts_over() -> None:
     wire.run_ms(3000)
     wire.a.say(*range(32, 40))
     assert wire.a.connection.congestion.window == 2000
-    assert wire.said("a")[-2:] == ["3000 32001:33001 ack 1", "3000 33001:34001 ack 1"]
+    assert wire.words_of("a")[-2:] == ["3000 32001:33001 ack 1", "3000 33001:34001 ack 1"]

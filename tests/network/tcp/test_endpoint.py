@@ -116,11 +116,11 @@ def test_reset_and_abort_leave_nothing_behind() -> None:
         link = a.endpoint.connect(1)
         net.run_s(1)
         getattr(link, end)()
-        assert not a.endpoint.links and not a.endpoint._asked and not a.endpoint._accepted
+        assert not a.endpoint.links and not a.endpoint._incoming_links and not a.endpoint._accepted
         net.run_s(2)
         assert b.events == [("open", 0), ("reset", 0)][: 2 if end == "reset" else 1]
         if end == "reset":
-            assert not b.endpoint.links and not b.endpoint._asked and not b.endpoint._accepted
+            assert not b.endpoint.links and not b.endpoint._incoming_links and not b.endpoint._accepted
 
 
 def test_two_nodes_may_ask_each_other() -> None:

@@ -36,7 +36,7 @@ def test_what_was_queued_before_rides_on_the_third_segment() -> None:
     wire.a.say("early", "too")
     assert len(wire.a.connection.backlog) == 2
     wire.run_ms(5000)
-    assert wire.said("a") == ["0 syn", "100 1:1001 ack 1", "100 1001:2001 ack 1"]
+    assert wire.words_of("a") == ["0 syn", "100 1:1001 ack 1", "100 1001:2001 ack 1"]
     assert wire.b.got == ["early", "too"] and len(wire.a.connection.backlog) == 0
 
 
@@ -46,8 +46,8 @@ def test_who_speaks_in_on_open_needs_no_third_segment() -> None:
     wire.b.on_open = lambda: wire.b.say("hello")  # type: ignore[method-assign]
     wire.a.connection.connect()
     wire.run_ms(5000)
-    assert wire.said("a") == ["0 syn", "100 1:1001 ack 1", "200 ack 1001"]
-    assert wire.said("b") == [
+    assert wire.words_of("a") == ["0 syn", "100 1:1001 ack 1", "200 ack 1001"]
+    assert wire.words_of("b") == [
         "50 syn ack",
         "150 1:1001 ack 1",
         "150 ack 1001",
@@ -68,7 +68,7 @@ def test_the_set_up_timeout_is_a_parameter() -> None:
     wire = Wire(tcp(connect_timeout_s=2.5, rto_initial_s=0.5), fate=lambda *_: [])
     wire.a.connection.connect()
     wire.run_ms(500_000)
-    assert wire.said("a") == ["0 syn", "500 syn", "1500 syn"]
+    assert wire.words_of("a") == ["0 syn", "500 syn", "1500 syn"]
     assert wire.a.events == [(2_500_000_000, "connect_timeout")]
 
 
@@ -76,7 +76,7 @@ def test_who_accepts_gives_up_too() -> None:
     wire = Wire(fate=lambda end, number, segment: HERE if end == "a" and number == 0 else [])
     wire.a.connection.connect()
     wire.run_ms(500_000)
-    assert [time for time, what in wire.sent("b")] == [50, 1050, 3050, 7050, 15050, 31050, 63050]
+    assert [time for time, what in wire.sends_of("b")] == [50, 1050, 3050, 7050, 15050, 31050, 63050]
     assert wire.b.events == [(75_050_000_000, "connect_timeout")]
 
 
@@ -85,10 +85,10 @@ def test_after_a_lost_syn_three_seconds_and_one_segment() -> None:
     wire = Wire(fate=lambda end, number, segment: [] if end == "a" and (number == 0 or segment.length) else HERE)
     wire.a.connection.connect()
     wire.run_ms(2000)
-    assert wire.said("a") == ["0 syn", "1000 syn", "1100 ack 1"]
+    assert wire.words_of("a") == ["0 syn", "1000 syn", "1100 ack 1"]
     wire.a.say(0, 1, 2)
     wire.run_ms(15_000)
-    assert wire.said("a")[3:] == ["2000 1:1001 ack 1", "5000 1:1001 ack 1", "11000 1:1001 ack 1"]
+    assert wire.words_of("a")[3:] == ["2000 1:1001 ack 1", "5000 1:1001 ack 1", "11000 1:1001 ack 1"]
     assert wire.a.connection.estimator.samples == 0
     assert wire.b.connection.estimator.rto_ns == 300 * MILLISECOND
 
@@ -98,8 +98,8 @@ def test_a_lost_answer_is_asked_for_again() -> None:
     wire = Wire(fate=lambda end, number, segment: [] if end == "b" and number == 0 else HERE)
     wire.a.connection.connect()
     wire.run_ms(5000)
-    assert wire.said("a")[:3] == ["0 syn", "1000 syn", "1100 ack 1"]
-    assert wire.said("b") == ["50 syn ack", "1050 syn ack", "1050 syn ack"]
+    assert wire.words_of("a")[:3] == ["0 syn", "1000 syn", "1100 ack 1"]
+    assert wire.words_of("b") == ["50 syn ack", "1050 syn ack", "1050 syn ack"]
     assert wire.a.connection.is_open and wire.b.connection.is_open
     assert [end.connection.estimator.samples for end in (wire.a, wire.b)] == [0, 0]  # Karn
 
@@ -108,8 +108,8 @@ def test_a_lost_third_segment_is_replaced() -> None:
     wire = Wire(fate=lambda end, number, segment: [] if end == "a" and number == 1 else HERE)
     wire.a.connection.connect()
     wire.run_ms(5000)
-    assert wire.said("b") == ["50 syn ack", "1050 syn ack"]
-    assert wire.said("a") == ["0 syn", "100 ack 1", "1100 ack 1"]
+    assert wire.words_of("b") == ["50 syn ack", "1050 syn ack"]
+    assert wire.words_of("a") == ["0 syn", "100 ack 1", "1100 ack 1"]
     assert wire.b.events == [(1_150_000_000, "open")]
 
 
@@ -119,8 +119,8 @@ def test_a_repeated_syn_is_no_loss_but_spoils_the_sample() -> None:
     )
     wire.a.connection.connect()
     wire.run_ms(5000)
-    assert wire.said("b") == ["50 syn ack", "60 syn ack"]
-    assert wire.said("a") == ["0 syn", "100 ack 1", "110 ack 1"]
+    assert wire.words_of("b") == ["50 syn ack", "60 syn ack"]
+    assert wire.words_of("a") == ["0 syn", "100 ack 1", "110 ack 1"]
     assert wire.b.connection.estimator.samples == 0
     assert wire.b.connection.congestion.window == 4000
     assert wire.b.connection.estimator.rto_ns == SECOND
@@ -140,8 +140,8 @@ def test_the_smaller_segment_and_the_receivers_window_count() -> None:
     wire.a.say(0, size_bytes=5000)
     wire.b.say(1, size_bytes=1300)
     wire.run_ms(1010)
-    assert wire.said("a") == ["1000 1:601 ack 1", "1000 601:1201 ack 1"]  # a third one would exceed 1500
-    assert wire.said("b") == ["1000 1:601 ack 1", "1000 601:1201 ack 1", "1000 1201:1301 ack 1"]
+    assert wire.words_of("a") == ["1000 1:601 ack 1", "1000 601:1201 ack 1"]  # a third one would exceed 1500
+    assert wire.words_of("b") == ["1000 1:601 ack 1", "1000 601:1201 ack 1", "1000 1201:1301 ack 1"]
     wire.run_ms(9000)
     assert (wire.b.got, wire.a.got) == ([0], [1])
 
@@ -158,7 +158,7 @@ def test_reset_tells_the_other_end_and_abort_does_not() -> None:
     wire.a.say(0)
     wire.a.connection.abort()
     wire.run_ms(2000)
-    assert wire.said("a") == ["1000 1:1001 ack 1", "1100 rst"]  # the answer to b's acknowledgement
+    assert wire.words_of("a") == ["1000 1:1001 ack 1", "1100 rst"]  # the answer to b's acknowledgement
     assert wire.b.got == [0] and wire.b.events[1:] == [(1_150_000_000, "reset")]
 
 
@@ -167,7 +167,7 @@ def test_reset_before_the_answer_says_nothing() -> None:
     wire.a.connection.connect()
     wire.a.connection.reset()
     wire.run_ms(500)
-    assert wire.said("a") == ["0 syn", "100 rst"]  # to the SYN-ACK
+    assert wire.words_of("a") == ["0 syn", "100 rst"]  # to the SYN-ACK
     assert wire.b.events == [(150_000_000, "reset")]
 
 
@@ -182,7 +182,7 @@ def test_a_refusal_closes_at_once() -> None:
         wire.a.connection.on_segment(Segment(source, 7, RST | ACK, 0, 1))
         wire.run_ms(100_000)
         assert wire.a.events == [(60 * MILLISECOND, "refused")]
-        assert wire.said("a") == ["0 syn"]
+        assert wire.words_of("a") == ["0 syn"]
 
 
 def test_segments_of_other_connections_are_answered_with_a_reset_and_touch_nothing() -> None:
@@ -192,7 +192,7 @@ def test_segments_of_other_connections_are_answered_with_a_reset_and_touch_nothi
     for source, target in ((7, 8), (6, 9), (6, 8)):
         connection.on_segment(Segment(source, target, ACK, 1, 1, 1000, 1000, note))
         connection.on_segment(Segment(source, target, RST, 1))
-    assert [what for _, what in wire.sent("b")] == ["rst"] * 3
+    assert [what for _, what in wire.sends_of("b")] == ["rst"] * 3
     assert [(s.source, s.target, s.seq) for s in wire.segments] == [(8, 7, 1), (9, 6, 1), (8, 6, 1)]
     assert wire.b.got == [] and connection.is_open and connection.incoming.nxt == 1
     wire.run_ms(3000)
@@ -250,4 +250,4 @@ def test_an_upcall_may_end_the_connection() -> None:
         wire.a.connection.connect()
         wire.a.say(0, 1, size_bytes=100)
         wire.run_ms(160)
-        assert len(handed) == 1 and [what for _, what in wire.sent("b")] == ["syn ack"]
+        assert len(handed) == 1 and [what for _, what in wire.sends_of("b")] == ["syn ack"]

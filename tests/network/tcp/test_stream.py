@@ -84,7 +84,7 @@ def test_without_aggregation_every_segment_is_of_one_message() -> None:
     wire.a.say(*range(9), size_bytes=300)
     wire.run_ms(9000)
     assert all(len(segment.messages) <= 1 for segment in wire.segments)
-    assert wire.said("a")[:5] == [
+    assert wire.words_of("a")[:5] == [
         "1000 1:301 ack 1",
         "1000 301:601 ack 1",
         "1000 601:901 ack 1",
@@ -104,7 +104,7 @@ def test_nagle_one_short_segment_at_a_time() -> None:
         (list(range(11, 21)), 1000),
     ]
     wire.run_ms(2000)
-    assert wire.said("a")[3:] == ["1100 2101:2501 ack 1"]
+    assert wire.words_of("a")[3:] == ["1100 2101:2501 ack 1"]
     assert wire.b.got == list(range(25))
 
 
@@ -113,7 +113,7 @@ def test_a_retransmission_waits_for_nobody_and_takes_company_along() -> None:
     wire = Wire(tcp(nagle=True), lose(("a", 1))).open()
     wire.a.say(*range(4), size_bytes=100)
     wire.run_ms(5000)
-    assert wire.said("a") == ["1000 1:101 ack 1", "1300 1:401 ack 1"]
+    assert wire.words_of("a") == ["1000 1:101 ack 1", "1300 1:401 ack 1"]
     assert wire.a.connection.counts.retransmissions == 1 and wire.b.got == [0, 1, 2, 3]
 
 
@@ -133,7 +133,7 @@ def test_a_message_counts_until_its_last_byte() -> None:
     wire.a.say(0, size_bytes=1500)
     wire.a.say(1, size_bytes=100)
     wire.run_ms(5000)
-    assert wire.said("a") == ["1000 1:1001 ack 1", "1100 1001:1501 ack 1", "1200 1501:1601 ack 1"]
+    assert wire.words_of("a") == ["1000 1:1001 ack 1", "1100 1001:1501 ack 1", "1200 1501:1601 ack 1"]
 
 
 def test_the_papers_defaults() -> None:
@@ -193,14 +193,14 @@ def test_every_second_segment_is_acknowledged_at_once() -> None:
     for time_ms, name in ((1030, 1), (1040, 2)):
         wire.at_ms(time_ms, wire.a.say, name, size_bytes=10)
     wire.run_ms(9000)
-    assert wire.said("b") == ["1080 ack 1011", "1290 ack 1021"]  # the delay begins anew with the third
+    assert wire.words_of("b") == ["1080 ack 1011", "1290 ack 1021"]  # the delay begins anew with the third
 
 
 def test_how_many_is_a_parameter() -> None:
     wire = slow(ack_every_segments=3)
     wire.a.say(*range(4))
     wire.run_ms(9000)
-    assert wire.said("b") == ["1050 ack 3001", "1250 ack 4001"]
+    assert wire.words_of("b") == ["1050 ack 3001", "1250 ack 4001"]
 
 
 def test_data_takes_the_acknowledgement_along() -> None:
@@ -221,7 +221,7 @@ def test_an_answer_from_on_message_needs_no_pure_acknowledgement() -> None:
     wire.b.on_message = lambda message: answer("answer")  # type: ignore[method-assign]
     wire.a.say(0)
     wire.run_ms(9000)
-    assert wire.said("b") == ["1050 1:1001 ack 1001"]
+    assert wire.words_of("b") == ["1050 1:1001 ack 1001"]
 
 
 def test_gaps_are_told_at_once_and_so_is_their_end() -> None:
@@ -229,8 +229,8 @@ def test_gaps_are_told_at_once_and_so_is_their_end() -> None:
     wire = Wire(tcp(delayed_ack_s=0.2, rto_min_s=1.0), lose(("a", 1001))).open()
     wire.a.say(0, 1, 2)
     wire.run_ms(9000)
-    assert wire.said("b") == ["1050 ack 1001", "2150 ack 3001"]
-    assert wire.said("a")[3:] == ["2100 1001:2001 ack 1"]  # 1 s after the acknowledgement of 1100
+    assert wire.words_of("b") == ["1050 ack 1001", "2150 ack 3001"]
+    assert wire.words_of("a")[3:] == ["2100 1001:2001 ack 1"]  # 1 s after the acknowledgement of 1100
     assert wire.b.got == [0, 1, 2]
 
 
@@ -239,7 +239,7 @@ def test_a_duplicate_acknowledgement_is_pure_even_when_there_is_data_to_send() -
     wire.a.say(0, 1)
     wire.at_ms(1050, wire.b.say, "data")
     wire.run_ms(1060)
-    assert sorted(what for _, what in wire.sent("b")) == ["1:1001 ack 1", "ack 1"]
+    assert sorted(what for _, what in wire.sends_of("b")) == ["1:1001 ack 1", "ack 1"]
 
 
 def test_repeated_data_is_acknowledged_at_once_and_dropped() -> None:
@@ -248,14 +248,14 @@ def test_repeated_data_is_acknowledged_at_once_and_dropped() -> None:
     ).open()
     wire.a.say(0)
     wire.run_ms(9000)
-    assert wire.said("b") == ["1050 ack 1001"]
+    assert wire.words_of("b") == ["1050 ack 1001"]
     assert wire.b.got == [0] and wire.b.connection.counts.duplicates_received == 1
 
 
 def test_data_beyond_the_window_is_dropped() -> None:
     wire = Wire(tcp(window_bytes=1500)).open()
     wire.b.connection.on_segment(Segment(7, 9, ACK, 1001, 1, 1000, 1000, ((2001, Note("beyond")),)))
-    assert wire.said("b") == ["1000 ack 1"] and not wire.b.connection.incoming.gap
+    assert wire.words_of("b") == ["1000 ack 1"] and not wire.b.connection.incoming.gap
 
 
 def test_pure_acknowledgements_are_never_acknowledged() -> None:

@@ -22,11 +22,11 @@ def ms(wire: Wire) -> tuple[float, float, float]:
 def test_the_estimator_by_hand() -> None:
     estimator = Estimator(tcp())
     assert estimator.rto_ns == SECOND
-    found = []
+    estimates = []
     for rtt_ms in (100, 140, 50):
         estimator.sample(rtt_ms * MILLISECOND)
-        found.append((estimator.rttvar_ns, estimator.srtt_ns, estimator.rto_ns))
-    assert found == [
+        estimates.append((estimator.rttvar_ns, estimator.srtt_ns, estimator.rto_ns))
+    assert estimates == [
         (50_000_000, 100_000_000, 300_000_000),  # R/2, R, R + 4 R/2
         (47_500_000, 105_000_000, 295_000_000),  # 3/4 50 + 1/4 |100 - 140|, 7/8 100 + 1/8 140
         (49_375_000, 98_125_000, 295_625_000),  # 3/4 47.5 + 1/4 55, 7/8 105 + 1/8 50
@@ -68,14 +68,14 @@ def test_timeouts_double_and_karn_keeps_them_doubled_until_a_clean_sample() -> N
     wire = Wire(fate=lose(("a", 1), ("a", 1), ("a", 1), ("a", 1001), ("a", 3001))).open()
     wire.a.say("lost thrice")
     wire.run_ms(4000)
-    assert wire.said("a") == [f"{time} 1:1001 ack 1" for time in (1000, 1300, 1900, 3100)]
-    assert wire.said("b") == ["3150 ack 1001"]
+    assert wire.words_of("a") == [f"{time} 1:1001 ack 1" for time in (1000, 1300, 1900, 3100)]
+    assert wire.words_of("b") == ["3150 ack 1001"]
     assert ms(wire) == (100, 50, 2400)  # the acknowledgement of 3200 taught nothing
     wire.log.clear()
 
     wire.a.say("lost once")  # RFC 6298, 5: the doubled timeout holds for new data
     wire.run_ms(7000)
-    assert wire.said("a") == ["4000 1001:2001 ack 1", "6400 1001:2001 ack 1"]
+    assert wire.words_of("a") == ["4000 1001:2001 ack 1", "6400 1001:2001 ack 1"]
     assert ms(wire) == (100, 50, 4800)
     wire.log.clear()
 
@@ -84,7 +84,7 @@ def test_timeouts_double_and_karn_keeps_them_doubled_until_a_clean_sample() -> N
     assert ms(wire) == (100, 37.5, 250)
     wire.a.say("lost again")
     wire.run_ms(8500)
-    assert wire.said("a") == ["7000 2001:3001 ack 1", "8000 3001:4001 ack 1", "8250 3001:4001 ack 1"]
+    assert wire.words_of("a") == ["7000 2001:3001 ack 1", "8000 3001:4001 ack 1", "8250 3001:4001 ack 1"]
     assert wire.a.connection.counts.timeouts == 5 and wire.a.connection.estimator.samples == 2
     assert wire.b.got == ["lost thrice", "lost once", "not lost", "lost again"]
 
@@ -94,7 +94,7 @@ def test_a_retransmission_spoils_the_sample_of_what_was_sent_with_it() -> None:
     wire = Wire(fate=lose(("a", 1))).open()
     wire.a.say(0, 1)
     wire.run_ms(3000)
-    assert [what for _, what in wire.sent("b")] == ["ack 1", "ack 2001"]
+    assert [what for _, what in wire.sends_of("b")] == ["ack 1", "ack 2001"]
     assert wire.a.connection.estimator.samples == 1
 
 
@@ -104,7 +104,7 @@ def test_new_acknowledgements_restart_the_timer() -> None:
     wire.a.say(0)
     wire.at_ms(1090, wire.a.say, 1)
     wire.run_ms(3000)
-    assert wire.said("a") == ["1000 1:1001 ack 1", "1090 1001:2001 ack 1", "1350 1001:2001 ack 1"]
+    assert wire.words_of("a") == ["1000 1:1001 ack 1", "1090 1001:2001 ack 1", "1350 1001:2001 ack 1"]
 
 
 def test_the_timer_runs_from_the_first_segment_under_way() -> None:
@@ -113,7 +113,7 @@ def test_the_timer_runs_from_the_first_segment_under_way() -> None:
     wire.a.say(0)
     wire.at_ms(1290, wire.a.say, 1)
     wire.run_ms(1310)
-    assert wire.said("a") == ["1000 1:1001 ack 1", "1290 1001:2001 ack 1", "1300 1:1001 ack 1"]
+    assert wire.words_of("a") == ["1000 1:1001 ack 1", "1290 1001:2001 ack 1", "1300 1:1001 ack 1"]
 
 
 def test_the_timeout_has_a_ceiling_and_the_connection_an_end() -> None:
@@ -123,7 +123,7 @@ def test_the_timeout_has_a_ceiling_and_the_connection_an_end() -> None:
     ).open()
     wire.a.say(0)
     wire.run_ms(100_000)
-    assert wire.said("a") == [f"{time} 1:1001 ack 1" for time in (1000, 1300, 1900, 2900, 3900)]
+    assert wire.words_of("a") == [f"{time} 1:1001 ack 1" for time in (1000, 1300, 1900, 2900, 3900)]
     assert wire.a.events[1:] == [(4_900_000_000, "retransmissions")]
     assert [message.name for message in wire.a.connection.backlog] == [0]
     assert wire.b.connection.is_open  # it was told nothing, and had nothing to say
@@ -153,7 +153,7 @@ def test_after_a_timeout_everything_counts_as_lost() -> None:
     wire.run_ms(1500)
     assert congestion.window == 2900
     wire.run_ms(5000)
-    assert wire.said("a") == [
+    assert wire.words_of("a") == [
         "1300 1:1001 ack 1", "1400 1001:2001 ack 1", "1400 2001:3001 ack 1", "1500 3001:4001 ack 1",
     ]  # fmt: skip
     assert wire.a.connection.counts.retransmissions == 4 and wire.b.connection.counts.duplicates_received == 0
@@ -164,11 +164,11 @@ def test_what_the_receiver_has_is_skipped() -> None:
     wire = Wire(tcp(recovery="none"), lose(("a", 1))).open()
     wire.a.say(0, 1, 2, 3)
     wire.run_ms(1999)
-    assert wire.said("a")[4:] == ["1300 1:1001 ack 1"]
-    assert wire.said("b") == ["1050 ack 1"] * 3 + ["1350 ack 4001"]
+    assert wire.words_of("a")[4:] == ["1300 1:1001 ack 1"]
+    assert wire.words_of("b") == ["1050 ack 1"] * 3 + ["1350 ack 4001"]
     wire.a.say(4)
     wire.run_ms(5000)
-    assert wire.said("a")[5:] == ["1999 4001:5001 ack 1"]
+    assert wire.words_of("a")[5:] == ["1999 4001:5001 ack 1"]
 
 
 def test_the_second_timeout_in_a_row_leaves_ssthresh() -> None:
@@ -190,8 +190,8 @@ def test_two_hundred_milliseconds_meet_two_hundred_milliseconds() -> None:
     for k in range(20):
         wire.at_ms(1000 * (k + 1), wire.a.say, k)
     wire.run_ms(2999)
-    assert wire.said("a") == ["1000 1:1001 ack 1", "1200 1:1001 ack 1", "2000 1001:2001 ack 1"]
-    assert wire.said("b") == ["1205 ack 1001", "1205 ack 1001", "2205 ack 2001"]
+    assert wire.words_of("a") == ["1000 1:1001 ack 1", "1200 1:1001 ack 1", "2000 1001:2001 ack 1"]
+    assert wire.words_of("b") == ["1205 ack 1001", "1205 ack 1001", "2205 ack 2001"]
     assert ms(wire) == (35, 53.75, 250)
     wire.run_ms(100_000)
     assert wire.a.connection.counts.timeouts == wire.b.connection.counts.duplicates_received == 1

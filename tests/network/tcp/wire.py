@@ -132,13 +132,13 @@ class Wire:
     def at_ms(self, time_ms: float, action: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         self.kernel.at(round(time_ms * MILLISECOND), lambda: action(*arguments, **named))
 
-    def sent(self, end: str) -> list[tuple[float, str]]:
+    def sends_of(self, end: str) -> list[tuple[float, str]]:
         """When one end sent what, in milliseconds; exact, since all delays of a trace are whole microseconds."""
         return [(time_ns / MILLISECOND, what) for time_ns, name, what in self.log if name == end]
 
-    def said(self, end: str) -> list[str]:
+    def words_of(self, end: str) -> list[str]:
         """The same in words: `1300 ack 1`."""
-        return [f"{time_ms:g} {what}" for time_ms, what in self.sent(end)]
+        return [f"{time_ms:g} {what}" for time_ms, what in self.sends_of(end)]
 
 
 def lose(*lost: tuple[str, int], delay_ms: float = 50) -> Fate:

@@ -185,5 +185,5 @@ class Bench:
         """Whether no node holds anything back."""
         return set(self.buffers().values()) == {(0, 0)}
 
-    def delivered(self, host: str) -> list[tuple[int, int]]:
+    def deliveries(self, host: str) -> list[tuple[int, int]]:
         return [tuple(mid) for mid in self.lives[host].delivered]

@@ -128,7 +128,7 @@ REPAIRS: dict[str, Rule] = {
     "hears_itself_too_early": rule(
         "R4",
         "an own message in the stream acknowledges the next one as well",
-        host("self._acknowledged(message.id.seq + 1)", "self._acknowledged(message.id.seq + 2)"),
+        host("self._forget_below(message.id.seq + 1)", "self._forget_below(message.id.seq + 2)"),
     ),
     "hears_another_one": rule(
         "R4",
@@ -138,7 +138,7 @@ REPAIRS: dict[str, Rule] = {
     "hears_its_own_frame": rule(
         "R4",
         "an own message counts as accepted once the radio has sent it",
-        Edit("host", "self._resender.done(message.seq, message, given_up)", "self._acknowledged(message.seq + 1)"),
+        Edit("host", "self._resender.on_sent(message.seq, message, given_up)", "self._forget_below(message.seq + 1)"),
     ),
     "never_again": rule(
         "R6",
@@ -156,8 +156,8 @@ REPAIRS: dict[str, Rule] = {
         "R6",
         "a first message for one host that the MAC gave up waits as long as one that it has sent",
         station(
-            "self._resender.done((message.number, message.host), message, given_up)",
-            "self._resender.done((message.number, message.host), message)",
+            "self._resender.on_sent((message.number, message.host), message, given_up)",
+            "self._resender.on_sent((message.number, message.host), message)",
         ),
     ),
     "recovery_given_up_waits_as_sent": rule(

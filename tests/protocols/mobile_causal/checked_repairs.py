@@ -38,14 +38,14 @@ class Untrue(Exception):
     """A check is broken."""
 
 
-def checked(protocol: Any) -> tuple[Any, Any]:
+def with_checks(protocol: Any) -> tuple[Any, Any]:
     """The host and the station of a protocol's module, with the checks."""
     hosts: dict[int, Any] = {}  # the present lives
     stations: dict[int, Any] = {}
     return _host(protocol, hosts, stations), _station(protocol, hosts, stations)
 
 
-class Watched:
+class WatchedPort:
     """A port whose frames for one node are unicast frames."""
 
     def __init__(self, port: Any) -> None:
@@ -90,7 +90,7 @@ class Retries:
     def forget_from(self, number: int) -> None:
         self._given_up = {n: given_up for n, given_up in self._given_up.items() if n < number}
 
-    def sent(self, number: int, now: int) -> None:
+    def on_sent(self, number: int, now: int) -> None:
         times, at_ns = self._given_up.get(number, (0, -1))
         if at_ns < 0:
             return
@@ -107,12 +107,12 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
     class CheckedHost(protocol.SelectiveHost):  # type: ignore[misc]
         def __init__(self, port: Any, stable: Any, parameters: Any, *arguments: Any) -> None:
             self._retries = Retries(parameters)
-            super().__init__(Watched(port), stable, parameters, *arguments)
+            super().__init__(WatchedPort(port), stable, parameters, *arguments)
             hosts[port.me] = self
             self._reported: list[int] = []  # when, since the last progress
             self._progress: tuple[int, int] | None = None
             self._waits_since: tuple[int, int] | None = None  # the progress when the wait for the next report began
-            self._told: tuple[int, int] | None = None  # the progress at which it has reported a gap
+            self._report_progress: tuple[int, int] | None = None  # the progress at which it has reported a gap
             self._heard_ns: int | None = None  # when another host reported the present gap
 
         def on_receive(self, sender: int, message: Any) -> None:
@@ -133,7 +133,7 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
 
         def _acknowledge(self, station: int, is_heartbeat: bool) -> None:
             """With `most_reports` 1 there is no further report, and acknowledgements stay broadcast frames."""
-            is_same = self._told == (self.stable.ses, self.stable.nxt) and self._newest >= self.stable.nxt
+            is_same = self._report_progress == (self.stable.ses, self.stable.nxt) and self._newest >= self.stable.nxt
             self._port.reports_again = is_same and self._p.most_reports > 1
             super()._acknowledge(station, is_heartbeat)
             self._port.reports_again = False
@@ -149,7 +149,7 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             return message
 
         def _to_cell(self, message: Any) -> None:
-            self._retries.sent(message.seq, self._port.now)
+            self._retries.on_sent(message.seq, self._port.now)
             super()._to_cell(message)
 
         def on_dropped(self, message: Any) -> None:
@@ -192,7 +192,7 @@ def _host(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> Any
             is_counted = self._waits_since == progress
             super()._report()
             if is_counted:
-                self._told = progress
+                self._report_progress = progress
 
     return CheckedHost
 
@@ -212,7 +212,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
             if type(message) is AppOne:
                 self._singles.append(message.host)
             if type(message) in (AppOne, AppCo):
-                self._retries_of(message.host).sent(message.number, self._port.now)
+                self._retries_of(message.host).on_sent(message.number, self._port.now)
             super()._transmit(message)
 
         def _retries_of(self, host: int) -> Retries:
@@ -307,7 +307,7 @@ def _station(protocol: Any, hosts: dict[int, Any], stations: dict[int, Any]) -> 
 
     class CheckedStation(protocol.SelectiveStation):  # type: ignore[misc]
         def __init__(self, port: Any, *arguments: Any) -> None:
-            super().__init__(Watched(port), *arguments)
+            super().__init__(WatchedPort(port), *arguments)
             stations[port.me] = self
             self._again_ns: int | None = None  # when a host last repeated a message that had been accepted
 

@@ -23,7 +23,7 @@ LABELS = re.compile(rf"# (?P<labels>{LABEL}(?:, {LABEL})*)(?: \([^()]*(?:\([^()]
 LOOKS_LIKE_ONE = re.compile(r"# *(?:A\d|F\d|I\d|l\.\s*\d)")
 
 
-class Found(NamedTuple):
+class FoundLabel(NamedTuple):
     label: str
     file: str
     line: int
@@ -34,25 +34,25 @@ def comments(path: Path) -> list[tuple[int, str]]:
     return [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
 
 
-def labels_in(path: Path) -> tuple[list[Found], list[str]]:
+def labels_in(path: Path) -> tuple[list[FoundLabel], list[str]]:
     """Its labels, and the comments that look like labels and are none."""
-    found, malformed = [], []
+    labels, malformed = [], []
     for line, comment in comments(path):
         match = LABELS.match(comment)
         if match:
-            found += [Found(label, path.name, line) for label in match["labels"].split(", ")]
+            labels += [FoundLabel(label, path.name, line) for label in match["labels"].split(", ")]
         elif LOOKS_LIKE_ONE.match(comment):
             malformed.append(f"{path.name}:{line}: {comment}")
-    return found, malformed
+    return labels, malformed
 
 
-def protocol_labels() -> tuple[list[Found], list[str]]:
-    found, malformed = [], []
+def protocol_labels() -> tuple[list[FoundLabel], list[str]]:
+    labels, malformed = [], []
     for path in sorted(PROTOCOL.glob("*.py")):
         some, wrong = labels_in(path)
-        found += some
+        labels += some
         malformed += wrong
-    return found, malformed
+    return labels, malformed
 
 
 def lines_of(label: str) -> list[tuple[int, int]]:

@@ -30,7 +30,7 @@ from mobilenet.swarm import scenes
 from mobilenet.swarm.campaign import record_adversary, record_radio
 from mobilenet.swarm.schedule import Schedule, draw
 from mobilenet.verify import Verdict, verify_run
-from tests.protocols.edits import Edit, broken
+from tests.protocols.edits import Edit, mutate
 
 from .broken_rules import RULES
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
@@ -61,7 +61,7 @@ MUTANTS = {
 @cache
 def load(name: str) -> ModuleType:
     """The protocol with this rule taken back."""
-    return broken(PACKAGE, name, MUTANTS[name].edits, SHARED)
+    return mutate(PACKAGE, name, MUTANTS[name].edits, SHARED)
 
 
 class Kill(NamedTuple):
@@ -109,8 +109,8 @@ def hunt(name: str, limit: int = LIMIT, radio: scenes.Radio | None = None) -> Ki
                     return Kill(name, seed + 1, seed, radio, check, verdict.explanation)
         return Kill(name, limit, None, radio, None, "")
     if m.scene is not None:
-        found = m.scene(load(name).Station)
-        return Kill(name, 1, None, "scene", "load" if found else None, found or "")
+        problem = m.scene(load(name).Station)
+        return Kill(name, 1, None, "scene", "load" if problem else None, problem or "")
     for seed in range(limit):
         schedule = draw(seed, m.flavour)
         for check, verdict in verdicts_on(schedule, name).items():

@@ -40,7 +40,7 @@ def copy(n: int) -> AppSh:
     return AppSh(n, mid(n), 100, ())
 
 
-def joined(stations: int, cells: list[int | None], **parameters: object) -> Bench:
+def bench_with_members(stations: int, cells: list[int | None], **parameters: object) -> Bench:
     b = Bench(stations, cells, forwarding_jitter_s=0, **parameters)
     b.everybody_joins()
     b.wait(0.8)
@@ -48,7 +48,7 @@ def joined(stations: int, cells: list[int | None], **parameters: object) -> Benc
     return b
 
 
-def sent(b: Bench, to: str, kind: type) -> list[object]:
+def messages_to(b: Bench, to: str, kind: type) -> list[object]:
     return [p.message for p in b.wire if p.to == to and type(p.message) is kind]
 
 
@@ -56,59 +56,59 @@ def sent(b: Bench, to: str, kind: type) -> list[object]:
 
 
 def test_f1a_ack_c_leaves_the_position_alone() -> None:
-    b = joined(1, [0])
+    b = bench_with_members(1, [0])
     host = b.hosts["h0"]
     host.co_broadcast(100)
     host.on_receive(0, AckC({0: 1}))
     assert b.stable["h0"].nxt == 0 and host.buffer_sizes() == (0, 0)
     host.on_receive(0, copy(0))
-    assert b.delivered("h0") == [(9, 0)]
+    assert b.deliveries("h0") == [(9, 0)]
 
 
 def test_f2a_nothing_is_delivered_between_sessions_nor_from_other_cells() -> None:
-    b = joined(2, [0])
+    b = bench_with_members(2, [0])
     host = b.hosts["h0"]
     host.on_receive(1, copy(0))
     assert host.buffer_sizes() == (0, 0)
     b.move("h0", 1)
     host.on_receive(1, copy(0))
-    assert b.delivered("h0") == [] and host.buffer_sizes() == (0, 1)
+    assert b.deliveries("h0") == [] and host.buffer_sizes() == (0, 1)
 
 
 def test_f2b_what_waited_for_the_old_cell_is_forgotten() -> None:
-    b = joined(2, [0])
+    b = bench_with_members(2, [0])
     host = b.hosts["h0"]
     host.on_receive(0, copy(7))
     assert host.buffer_sizes() == (0, 1)
     b.move("h0", 1)
     assert host.buffer_sizes() == (0, 0)
     host.on_receive(1, InitAck(0, 2, 7, 7, (), 0, False))
-    assert b.delivered("h0") == []
+    assert b.deliveries("h0") == []
 
 
 def test_f5_a_stream_copy_cannot_pass_for_a_recovery_message() -> None:
-    b = joined(2, [0])
+    b = bench_with_members(2, [0])
     host = b.hosts["h0"]
     b.move("h0", 1)
     host.on_receive(1, copy(3))  # an old copy of the stream's number 3
     host.on_receive(1, AppCo(0, 2, 4, mid(14), 100))
     host.on_receive(1, InitAck(0, 2, 3, 5, (5, 6), 0, False))
-    assert b.delivered("h0") == []
+    assert b.deliveries("h0") == []
     host.on_receive(1, AppCo(0, 1, 3, mid(99), 100))  # of another session
     host.on_receive(1, AppCo(0, 2, 3, mid(13), 100))
-    assert b.delivered("h0") == [(9, 13), (9, 14)]
+    assert b.deliveries("h0") == [(9, 13), (9, 14)]
     assert b.stable["h0"].nxt == 7  # 5 and 6 were delivered elsewhere
 
 
 def test_f8_a_crash_after_a_delivery_does_not_repeat_it() -> None:
-    b = joined(1, [0])
+    b = bench_with_members(1, [0])
     b.broadcast("h0")
     b.pass_on(AppHs)
     b.pass_on(AppSh)
     assert b.crash_and_recover("h0") == [MessageId(0, 0)]
     b.lose()
     b.run(3)
-    assert b.delivered("h0") == [] and b.is_empty()
+    assert b.deliveries("h0") == [] and b.is_empty()
     assert [u[:1] + u[3:] for u in b.lives["h0"].upcalls[:2]] == [
         ("session_opened", "recovery"),
         ("session_confirmed", {"recovered": 0, "skipped": 0}),
@@ -116,23 +116,23 @@ def test_f8_a_crash_after_a_delivery_does_not_repeat_it() -> None:
 
 
 def test_back_in_the_same_cell_the_session_goes_on() -> None:
-    b = joined(1, [0])
+    b = bench_with_members(1, [0])
     b.move("h0", None)
     b.broadcast("h0")
     assert not b.air
     b.move("h0", 0)
     b.run(3)
-    assert b.stable["h0"].ses == 1 and b.delivered("h0") == [(0, 0)]
+    assert b.stable["h0"].ses == 1 and b.deliveries("h0") == [(0, 0)]
     assert b.is_empty()
 
 
 def test_a_broadcast_between_sessions_waits() -> None:
-    b = joined(2, [0])
+    b = bench_with_members(2, [0])
     b.move("h0", 1)
     b.broadcast("h0")
     assert not [p for p in b.air if type(p.message) is AppHs]
     b.run(3)
-    assert b.delivered("h0") == [(0, 0)]
+    assert b.deliveries("h0") == [(0, 0)]
 
 
 # --- joining and leaving
@@ -168,7 +168,7 @@ def test_f11_a_late_join_creates_nothing() -> None:
 
 
 def test_f12_a_second_life_has_new_numbers_and_starts_after_all_answers() -> None:
-    b = joined(2, [0, 0])
+    b = bench_with_members(2, [0, 0])
     b.broadcast("h0")
     b.run(2)
     b.hosts["h0"].leave()
@@ -189,7 +189,7 @@ def test_f12_a_second_life_has_new_numbers_and_starts_after_all_answers() -> Non
 
 
 def test_f13_leave_waits_for_acknowledgements_and_is_always_answered() -> None:
-    b = joined(2, [0])
+    b = bench_with_members(2, [0])
     host = b.hosts["h0"]
     host.co_broadcast(100)
     assert host.leave() and b.stable["h0"].status is Status.MEMBER
@@ -211,7 +211,7 @@ def test_f13_leave_waits_for_acknowledgements_and_is_always_answered() -> None:
 
 def granting() -> Bench:
     """s0 has sent Rsp1 for h0, which is at s1; h1 at s0, h2 at s1."""
-    b = joined(3, [0, 0, 1])
+    b = bench_with_members(3, [0, 0, 1])
     b.move("h0", 1)
     b.pass_on(Init)
     b.cable(Req1, "s0")
@@ -247,7 +247,7 @@ def test_f3b_what_comes_after_rsp1_is_new() -> None:
 
 
 def test_f3a_what_h_delivered_before_is_skipped_without_m_d() -> None:
-    b = joined(2, [0, 1])
+    b = bench_with_members(2, [0, 1])
     for s in ("s0", "s1"):
         b.stations[s].on_wired(9, App(mid(1), 100))
     b.pass_on(AppSh, "s0")
@@ -258,11 +258,11 @@ def test_f3a_what_h_delivered_before_is_skipped_without_m_d() -> None:
     for kind in (Req1, Rsp1, Req2, Rsp2):
         b.cable(kind)
     assert b.pass_on(InitAck, to="h0").skip == (0,)
-    assert b.delivered("h0") == [(9, 1)] and b.hosts["h0"].buffer_sizes() == (0, 0)
+    assert b.deliveries("h0") == [(9, 1)] and b.hosts["h0"].buffer_sizes() == (0, 0)
 
 
 def test_f6_a_position_counts_only_for_its_own_session() -> None:
-    b = joined(2, [0, 0])
+    b = bench_with_members(2, [0, 0])
     station = b.stations["s0"]
     for n in range(3):
         station.on_wired(1, App(mid(n), 100))
@@ -279,14 +279,14 @@ def test_f9_requests_that_meet_a_waiting_station() -> None:
     s1.on_wired(2, Req1(0, Request(3, 6), 1, 0, False, 2))  # higher: kept as well
     s1.on_wired(2, Req1(0, Request(1, 5), 0, 0, False, 2))  # lower init: nothing here
     s1.on_wired(2, Req1(0, Request(1, 4), 0, 0, True, 2))  # lower join: superseded
-    assert sent(b, "s2", Nothing) == [Nothing(0, Request(1, 5))]
-    assert sent(b, "s2", Objection) == [Objection(0, Request(1, 4))]
+    assert messages_to(b, "s2", Nothing) == [Nothing(0, Request(1, 5))]
+    assert messages_to(b, "s2", Objection) == [Objection(0, Request(1, 4))]
     b.cable(Rsp1)
     b.cable(Req2)
     b.lose()
     b.cable(Rsp2)
-    assert sent(b, "s2", Objection)[1:] == [Objection(0, Request(3, 6))]
-    assert [m.rq for m in sent(b, "s2", Rsp1)] == [Request(4, 7)]  # type: ignore[attr-defined]
+    assert messages_to(b, "s2", Objection)[1:] == [Objection(0, Request(3, 6))]
+    assert [m.rq for m in messages_to(b, "s2", Rsp1)] == [Request(4, 7)]  # type: ignore[attr-defined]
     assert not b.air  # no init_ACK: the host is elsewhere
 
 
@@ -306,7 +306,7 @@ def test_f9_answers_count_for_this_request_only() -> None:
 
 
 def test_f10_an_old_rsp1_does_not_fit_the_request_made_anew() -> None:
-    b = joined(2, [0])
+    b = bench_with_members(2, [0])
     s1 = b.stations["s1"]
     s1.on_receive(0, Init(0, 2, 1, 0))
     b.cable(Req1)
@@ -319,22 +319,22 @@ def test_f10_an_old_rsp1_does_not_fit_the_request_made_anew() -> None:
 
 
 def test_delete_and_join_end_older_contexts() -> None:
-    b = joined(2, [0])
+    b = bench_with_members(2, [0])
     s0 = b.stations["s0"]
     s0.on_wired(1, Delete(0, 1))
     assert 0 in s0.ctx
     s0.on_wired(1, Req1(0, Request(1, 9), -1, 0, True, 1))
-    assert 0 in s0.ctx and sent(b, "s1", Objection)
+    assert 0 in s0.ctx and messages_to(b, "s1", Objection)
     s0.on_wired(1, Req1(0, Request(2, 9), -1, 0, True, 1))
-    assert 0 not in s0.ctx and sent(b, "s1", Nothing)
+    assert 0 not in s0.ctx and messages_to(b, "s1", Nothing)
 
 
 # --- long failures
 
 
-def expired() -> Bench:
+def bench_after_expiry() -> Bench:
     """h0 at s0 was silent for more than T while h1 sent two messages; its own first message is not acknowledged."""
-    b = joined(2, [0, 0, 1], expiry_s=3.0)
+    b = bench_with_members(2, [0, 0, 1], expiry_s=3.0)
     b.broadcast("h0")
     b.pass_on(AppHs)
     b.lose()
@@ -347,19 +347,19 @@ def expired() -> Bench:
 
 
 def test_f15_an_expired_session_begins_anew_with_a_gap() -> None:
-    b = expired()
+    b = bench_after_expiry()
     b.run(6)
     upcalls = [u for u in b.lives["h0"].upcalls if u[0] in ("gap", "session_opened")]
     assert upcalls == [("session_opened", 1, 0, "join"), ("session_opened", 2, 0, "reinit"), ("gap", 2, 0)]
-    assert b.delivered("h1") == [(0, 0), (1, 0)]  # nothing twice
+    assert b.deliveries("h1") == [(0, 0), (1, 0)]  # nothing twice
     assert b.is_empty()
     b.broadcast("h1")
     b.run(2)
-    assert b.delivered("h0") == [(1, 1)]
+    assert b.deliveries("h0") == [(1, 1)]
 
 
 def test_f15_the_gap_travels_until_it_is_confirmed() -> None:
-    b = expired()
+    b = bench_after_expiry()
     b.lose()
     b.move("h0", 1)
     b.pass_on(Init)
@@ -375,14 +375,14 @@ def test_f15_the_gap_travels_until_it_is_confirmed() -> None:
 
 
 def test_f15_the_same_session_is_not_confirmed_twice() -> None:
-    b = expired()
+    b = bench_after_expiry()
     b.stations["s0"].on_receive(0, Init(0, 1, -1, 0))
     assert b.take(Reinit).message == Reinit(0, 1)
     assert b.context("s0", 0).expired
 
 
 def test_a_host_whose_stub_is_gone_joins_again_with_a_gap() -> None:
-    b = joined(2, [0, 1], expiry_s=3.0, stub_lifetime_s=1.0)
+    b = bench_with_members(2, [0, 1], expiry_s=3.0, stub_lifetime_s=1.0)
     b.deaf.add("h0")
     b.broadcast("h0")
     b.run(5)
@@ -400,10 +400,10 @@ def test_a_host_whose_stub_is_gone_joins_again_with_a_gap() -> None:
     assert b.is_empty()
     assert b.broadcast("h0") == MessageId(0, 1)
     b.run(3)
-    assert b.delivered("h1") == [(0, 1)]
+    assert b.deliveries("h1") == [(0, 1)]
 
 
 def test_an_ack_nobody_expects_is_answered() -> None:
-    b = joined(2, [0])
+    b = bench_with_members(2, [0])
     b.stations["s1"].on_receive(0, AckH(0, 1, 0))
     assert b.take(Reinit).message == Reinit(0, 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.protocols.edits import Edit, EditError, broken, edited, place
+from tests.protocols.edits import Edit, EditError, apply_edit, mutate, place
 
 from .labels import DOCUMENT, LABELS, PRINTED, PROTOCOL, ROOT, comments, labels_in, lines_of, protocol_labels
 from .mutants import MUTANTS, PACKAGE, SHARED, load
@@ -22,12 +22,12 @@ def section(title: str) -> str:
 
 def rows(title: str) -> dict[str, str]:
     """First cell -> row, of the tables of a section."""
-    found = [line for line in section(title).splitlines() if line.startswith("| ")]
-    return {line.split("|")[1].strip(): line for line in found if not set(line) <= set("|- ")}
+    table_rows = [line for line in section(title).splitlines() if line.startswith("| ")]
+    return {line.split("|")[1].strip(): line for line in table_rows if not set(line) <= set("|- ")}
 
 
 def in_code(kind: str) -> set[str]:
-    return {found.label for found in protocol_labels()[0] if found.label.startswith(kind)}
+    return {entry.label for entry in protocol_labels()[0] if entry.label.startswith(kind)}
 
 
 def test_every_label_is_well_formed() -> None:
@@ -103,7 +103,7 @@ def test_invariants_of_code_and_document_are_the_same() -> None:
     named = set()
     for path in places:
         text = path.read_text(encoding="utf-8")
-        named |= {found.label for found in labels_in(path)[0] if found.label[0] == "I"}
+        named |= {entry.label for entry in labels_in(path)[0] if entry.label[0] == "I"}
         named |= set(re.findall(r'assert .*"(I\d+): ', text))
     assert named == {label for label in rows("Invariants") if re.fullmatch(r"I\d+", label)}
 
@@ -120,12 +120,12 @@ def test_assertions_on_the_state_name_their_clause() -> None:
 
 def test_an_edit_that_does_not_apply_is_an_error() -> None:
     source = "def f():\n    a = 1\n    b = 1\n    a = 1\n"
-    assert edited(source, Edit("m", "b = 1", "b = 2\nc = 3")) == source.replace("b = 1", "b = 2\n    c = 3")
+    assert apply_edit(source, Edit("m", "b = 1", "b = 2\nc = 3")) == source.replace("b = 1", "b = 2\n    c = 3")
     for old in ("a = 1", "d = 1", "", "b ="):
         with pytest.raises(EditError):
-            edited(source, Edit("m", old, "x"))
+            apply_edit(source, Edit("m", old, "x"))
     with pytest.raises(EditError):
-        edited(source, Edit("m", "b = 1", "b = 1"))
+        apply_edit(source, Edit("m", "b = 1", "b = 1"))
 
 
 def test_a_broken_copy_leaves_the_original_alone() -> None:
@@ -134,4 +134,4 @@ def test_a_broken_copy_leaves_the_original_alone() -> None:
     assert copy.Station.__module__ != original.Station.__module__
     for edits in ((), (Edit("messages", "ID, NUMBER, FLAG = 4, 8, 1", ""),), (Edit("nowhere", "a", "b"),)):
         with pytest.raises(EditError):
-            broken(PACKAGE, "wrong", edits, SHARED)
+            mutate(PACKAGE, "wrong", edits, SHARED)

@@ -18,10 +18,10 @@ from mobilenet.protocols.names import SELECTIVE
 from mobilenet.swarm.campaign import judge_seed, record_adversary
 from mobilenet.swarm.schedule import Schedule, draw
 from mobilenet.verify import verify_run
-from tests.protocols.edits import broken
+from tests.protocols.edits import mutate
 
 from .broken_repairs import REPAIRS
-from .checked_repairs import Untrue, checked
+from .checked_repairs import Untrue, with_checks
 from .mutants import PACKAGE, SHARED
 
 LIMIT = 300
@@ -29,21 +29,21 @@ LIMIT = 300
 
 @cache
 def load(name: str) -> ModuleType:
-    return broken(PACKAGE, name, REPAIRS[name][3], SHARED)
+    return mutate(PACKAGE, name, REPAIRS[name][3], SHARED)
 
 
-def drawn(seed: int, flavour: str | None = None) -> Schedule:
+def draw_schedule(seed: int, flavour: str | None = None) -> Schedule:
     """A schedule with repairs. With odd seeds, the MAC gives up many frames."""
     schedule = draw(seed, flavour, repairs=True)
     return replace(schedule, air=replace(schedule.air, drop=schedule.air.drop * 10)) if seed % 2 else schedule
 
 
-def caught(name: str, limit: int = LIMIT) -> tuple[int, str] | None:
+def first_rejection(name: str, limit: int = LIMIT) -> tuple[int, str] | None:
     """The first schedule that the verifier rejects, with the property, or a check that it breaks."""
-    host, station = checked(load(name))
+    host, station = with_checks(load(name))
     for seed in range(limit):
         with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
-            schedule = drawn(seed, REPAIRS[name][2])
+            schedule = draw_schedule(seed, REPAIRS[name][2])
             try:
                 record_adversary(schedule, Path(folder), host, station, check=False)
             except (AssertionError, KeyError, ValueError, IndexError):
@@ -51,14 +51,14 @@ def caught(name: str, limit: int = LIMIT) -> tuple[int, str] | None:
             except Untrue as error:
                 return seed, str(error)
             violated = (prop for prop, verdict in verify_run(Path(folder)).items() if verdict.answer == "violated")
-            if (found := next(violated, None)) is not None:
-                return seed, found
+            if (check := next(violated, None)) is not None:
+                return seed, check
     return None
 
 
 @pytest.mark.parametrize("name", REPAIRS)
 def test_a_broken_rule_is_caught(name: str) -> None:
-    assert caught(name) is not None
+    assert first_rejection(name) is not None
 
 
 @pytest.mark.parametrize("seed", range(1, 41))
@@ -70,4 +70,4 @@ def test_no_schedule_breaks_it(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_no_check_is_broken(seed: int, tmp_path: Path) -> None:
-    record_adversary(drawn(seed), tmp_path, *checked(mobile_causal))
+    record_adversary(draw_schedule(seed), tmp_path, *with_checks(mobile_causal))

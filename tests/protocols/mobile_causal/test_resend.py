@@ -62,12 +62,12 @@ class Radio:
         self.queued += 1
         self.most_queued = max(self.queued, self.most_queued)
         self._free = max(self._free, self.now) + self._air_ns
-        self.kernel.at(self._free, lambda: self._done(copy))
+        self.kernel.at(self._free, lambda: self._finish(copy))
 
-    def _done(self, copy: tuple[int, object]) -> None:
+    def _finish(self, copy: tuple[int, object]) -> None:
         self.queued -= 1
         self.sent.append((self.now, copy[0]))
-        self.resender.done(copy[0], copy)
+        self.resender.on_sent(copy[0], copy)
 
 
 @given(st.integers(1, 400), st.integers(1, 3))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mobilenet.protocols.mobile_causal import Status
 from mobilenet.swarm.campaign import record_adversary
-from mobilenet.swarm.schedule import FLAVOURS, Played, draw, run
+from mobilenet.swarm.schedule import FLAVOURS, PlayedSchedule, draw, run
 from mobilenet.verify import verify_run
 from tests.exhaustion.mutants import TRIED, explore
 
@@ -31,18 +31,18 @@ def test_no_schedule_breaks_the_protocol(seed: int, flavour: str) -> None:
     assert answers == {}  # I5 (a token that is lost would be seen as a gap)
 
 
-def leaks(outcome: Played) -> list[str]:
+def leaks(outcome: PlayedSchedule) -> list[str]:
     """What no run directory shows: contexts that are no longer needed, and stations that count differently."""
     network = outcome.network
-    found = []
+    problems = []
     if len({station.next_number for station in network.stations}) > 1:  # I7
-        found.append("the stations have not numbered the same messages")
+        problems.append("the stations have not numbered the same messages")
     for h, stable in enumerate(network.stable):
         contexts = [s for s, station in enumerate(network.stations) if h in station.ctx]
         expected = [network.cells[h]] if stable.status is Status.MEMBER else []
         if contexts != expected:  # I8
-            found.append(f"h{h}: contexts at {contexts}, expected at {expected}")
-    return found
+            problems.append(f"h{h}: contexts at {contexts}, expected at {expected}")
+    return problems
 
 
 @settings(max_examples=100)

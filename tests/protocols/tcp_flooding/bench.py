@@ -33,9 +33,9 @@ class Bench(Connections):
         near = {s: sorted({*[b for a, b in edges if a == s], *[a for a, b in edges if b == s]}) for s in range(count)}
         for s in range(count):
             self.of(f"s{s}", near[s])
-        self.told = {f"s{s}": Effects() for s in range(count)} | {f"h{h}": Effects() for h in range(len(cells))}
+        self.effects = {f"s{s}": Effects() for s in range(count)} | {f"h{h}": Effects() for h in range(len(cells))}
         self.stable = [Stable() for _ in cells]
-        for name in self.told:
+        for name in self.effects:
             self.of(name)
         self.stations = [
             Station(self._port(f"s{s}"), self.of(f"s{s}", near[s]), self.parameters, count) for s in range(count)
@@ -48,7 +48,7 @@ class Bench(Connections):
 
     def _port(self, name: str) -> ControlledPort:
         kind = ControlledHostPort if name[0] == "h" else ControlledPort
-        port = kind(int(name[1:]), self.kernel, midpoint, self.told[name], partial(Timer, self.kernel))
+        port = kind(int(name[1:]), self.kernel, midpoint, self.effects[name], partial(Timer, self.kernel))
         port.channels = self.of(name)
         return port
 
@@ -85,9 +85,9 @@ class Bench(Connections):
             self.resets.clear()
         super().pass_resets()
 
-    def delivered(self, h: int) -> list[tuple[int, int]]:
-        return [tuple(call.arguments[0]) for call in self.told[f"h{h}"].upcalls if call.name == "deliver"]
+    def deliveries(self, h: int) -> list[tuple[int, int]]:
+        return [tuple(call.arguments[0]) for call in self.effects[f"h{h}"].upcalls if call.name == "deliver"]
 
     def upcalls(self, h: int) -> list[str]:
         """All but deliveries."""
-        return [call.name for call in self.told[f"h{h}"].upcalls if call.name != "deliver"]
+        return [call.name for call in self.effects[f"h{h}"].upcalls if call.name != "deliver"]

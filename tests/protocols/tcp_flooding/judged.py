@@ -11,11 +11,11 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.verify import Verdict, verify
 
 
-def judged(scenario: Scenario) -> dict[str, Verdict]:
-    return measured(scenario)[0]
+def judge(scenario: Scenario) -> dict[str, Verdict]:
+    return measure(scenario)[0]
 
 
-def measured(scenario: Scenario) -> tuple[dict[str, Verdict], dict[str, Any], Simulation]:
+def measure(scenario: Scenario) -> tuple[dict[str, Verdict], dict[str, Any], Simulation]:
     """Verdicts, metrics, and the simulation itself."""
     simulation = Simulation(scenario)
     outcome = simulation.run()

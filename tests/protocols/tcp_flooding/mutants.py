@@ -20,9 +20,9 @@ from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 from mobilenet.protocols.tcp_flooding.messages import App, Attach, Closed, Moved, Ping, Return, Stay, Welcome
 from mobilenet.protocols.tcp_flooding.spacing import HostLink
 from mobilenet.swarm import scenes
-from tests.protocols.edits import Edit, broken
+from tests.protocols.edits import Edit, mutate
 
-from .judged import judged
+from .judged import judge
 
 SHARED = ("messages", "parameters", "stable")  # the network and the scenarios know these
 LIMIT = 3000
@@ -49,7 +49,7 @@ def mutant(name: str) -> Callable[[Class], Class]:
 
 def edited_mutant(name: str, rule: str, *edits: Edit) -> None:
     """Register a mutant made of edits; the lines that they replace carry the label of the step or rule."""
-    copy = broken("mobilenet.protocols.tcp_flooding", name, edits, SHARED)
+    copy = mutate("mobilenet.protocols.tcp_flooding", name, edits, SHARED)
     MUTANTS[name] = Mutant(rule, copy.Host, copy.Station)
 
 
@@ -389,7 +389,7 @@ def hunt(name: str, limit: int = LIMIT, first: int = 0) -> Kill:
         patch.setattr(TcpFlooding, "station", m.station)
         for seed in range(first, first + limit):
             try:
-                verdicts = judged(scenes.draw(seed, "tcp_flooding"))
+                verdicts = judge(scenes.draw(seed, "tcp_flooding"))
             except (AssertionError, KeyError, RuntimeError):
                 continue
             for check, verdict in verdicts.items():

@@ -32,13 +32,13 @@ def kinds(messages: list[object]) -> list[type]:
 def test_a_message_goes_once_over_each_link_and_never_back() -> None:
     bench = Bench([0, 0, 1, 2])
     assert bench.broadcast(0, 100) == (0, 0)
-    assert bench.delivered(0) == [(0, 0)] and bench.delivered(1) == []
+    assert bench.deliveries(0) == [(0, 0)] and bench.deliveries(1) == []
     assert bench.pass_on("h0", "s0") == [App(0, 0, 100)]
     assert bench.pass_on("s0", "h0") == [] and bench.pass_on("s0", "h1") == [App(0, 0, 100)]
     assert bench.pass_on("s0", "s1") == [App(0, 0, 100)]
     assert bench.pass_on("s1", "s0") == []
     bench.settle()
-    assert [bench.delivered(h) for h in range(4)] == [[(0, 0)]] * 4
+    assert [bench.deliveries(h) for h in range(4)] == [[(0, 0)]] * 4
     assert all(station.settled() for station in bench.stations) and all(host.settled() for host in bench.hosts)
 
 
@@ -50,7 +50,7 @@ def test_with_the_echo_it_also_goes_back() -> None:
     bench.pass_on("s0", "s1")
     assert bench.pass_on("s1", "s0") == [App(0, 0, 7)]
     bench.settle()
-    assert bench.delivered(0) == bench.delivered(1) == [(0, 0)]
+    assert bench.deliveries(0) == bench.deliveries(1) == [(0, 0)]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_with_the_echo_it_also_goes_back() -> None:
 )
 def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
     bench = Bench([0, 0, 0, 1, 1], spacing_ms=5.0, spacing=spacing)
-    found: list[dict[int, int]] = [{}, {}]
+    arrivals_ms: list[dict[int, int]] = [{}, {}]
     for ms in range(40):
         if ms in (0, 1):
             bench.broadcast(3 + ms, 1)
@@ -70,9 +70,9 @@ def test_spacing(spacing: str, arrives_ms: list[dict[int, int]]) -> None:
             bench.pass_on("s1", "s0")
         for h in range(3):
             for message in bench.pass_on("s0", f"h{h}"):
-                found[message.origin - 3][h] = ms
+                arrivals_ms[message.origin - 3][h] = ms
         bench.wait(0.001)
-    assert found == arrives_ms
+    assert arrivals_ms == arrives_ms
 
 
 def test_no_message_overtakes_another_one_on_a_link() -> None:
@@ -84,10 +84,10 @@ def test_no_message_overtakes_another_one_on_a_link() -> None:
     bench.settle()
     bench.broadcast(3, 1)
     bench.settle()
-    assert bench.delivered(2) == []
+    assert bench.deliveries(2) == []
     bench.wait(0.011)
     bench.settle()
-    assert bench.delivered(2) == [(3, 0), (3, 1)]
+    assert bench.deliveries(2) == [(3, 0), (3, 1)]
 
 
 def test_a_gentle_handoff() -> None:
@@ -97,7 +97,7 @@ def test_a_gentle_handoff() -> None:
     assert bench.pass_on("h0", "s1") == [Attach(2, (0,), True)]
     bench.broadcast(1, 1)  # comes to s1 after Ping, and to the host over s0
     bench.settle()
-    assert bench.delivered(0) == [(1, 0)]
+    assert bench.deliveries(0) == [(1, 0)]
     assert bench.stations[1].serves(0) and not bench.stations[0].serves(0)
     assert bench.hosts[0].settled() and bench.stable[0].via == (1,)
     assert bench.upcalls(0)[-2:] == ["session_opened", "session_confirmed"] and "gap" not in bench.upcalls(0)
@@ -116,7 +116,7 @@ def test_what_comes_between_ping_and_return_is_kept_and_said_after_safe() -> Non
     assert kinds(bench.pass_on("s0", "s1")) == [Return]
     assert kinds(bench.pass_on("s1", "h0")) == [Safe, App]
     bench.settle()
-    assert bench.delivered(0) == [(1, 0)]
+    assert bench.deliveries(0) == [(1, 0)]
 
 
 def test_what_the_host_delivers_and_says_after_return_is_said_again() -> None:
@@ -130,14 +130,14 @@ def test_what_the_host_delivers_and_says_after_return_is_said_again() -> None:
     bench.pass_on("s0", "h0")  # x, delivered; still on the wire to s1
     bench.broadcast(0, 2)
     bench.pass_on("h0", "s0")  # taken by the old station, and still on the wire
-    assert bench.stable[0].unsent == {} and bench.delivered(0) == [(1, 0), (0, 0)]
+    assert bench.stable[0].unsent == {} and bench.deliveries(0) == [(1, 0), (0, 0)]
     bench.pass_on("s1", "h0")  # Safe
     assert bench.stable[0].via == (0, 1)
     bench.broadcast(0, 3)
     assert bench.pass_on("h0", "s1") == [Moved(2), App(1, 0, 1), App(0, 0, 2), App(0, 1, 3)]
     assert bench.stable[0].via == (1,)
     bench.settle()
-    assert bench.delivered(2) == bench.delivered(0) == [(1, 0), (0, 0), (0, 1)]
+    assert bench.deliveries(2) == bench.deliveries(0) == [(1, 0), (0, 0), (0, 1)]
 
 
 def test_the_return_of_an_earlier_ping_does_not_count() -> None:
@@ -183,7 +183,7 @@ def test_the_old_link_lost_before_return_is_a_gap_after_closed() -> None:
     assert bench.pass_on("s1", "h0") == [Welcome(2, ((2, 0),))]
     assert "gap" in bench.upcalls(0)
     bench.settle()
-    assert not bench.stations[0].serves(0) and bench.delivered(0) == [(2, 0)]
+    assert not bench.stations[0].serves(0) and bench.deliveries(0) == [(2, 0)]
 
 
 def test_the_wait_is_limited() -> None:
@@ -221,7 +221,7 @@ def test_what_was_before_the_link_never_comes() -> None:
     bench.move(2, 1)
     bench.pass_on("h2", "s1")  # Ping leaves s1 before m is there
     bench.settle()
-    assert bench.delivered(2) == [] and bench.hosts[2].settled()
+    assert bench.deliveries(2) == [] and bench.hosts[2].settled()
 
 
 def test_a_crash_keeps_own_messages_and_what_was_seen() -> None:
@@ -232,7 +232,7 @@ def test_a_crash_keeps_own_messages_and_what_was_seen() -> None:
     bench.crash(0)
     bench.recover(0, 2)
     bench.settle()
-    assert bench.delivered(0) == [(1, 0), (0, 0)] and bench.delivered(1) == [(1, 0), (0, 0)]
+    assert bench.deliveries(0) == [(1, 0), (0, 0)] and bench.deliveries(1) == [(1, 0), (0, 0)]
     assert bench.upcalls(0)[-1] == "gap" and bench.stable[0].unsent == {}
     assert not bench.stations[0].serves(0) and bench.stations[2].serves(0)
 
@@ -250,7 +250,7 @@ def test_a_host_that_moved_and_crashed_is_known_from_both_stations() -> None:
     bench.open()
     assert bench.pass_on("h0", "s2") == [Attach(3, (0, 1), False)]
     bench.settle()
-    assert bench.stations[2].serves(0) and bench.delivered(0) == [(1, 0)] == bench.delivered(2)
+    assert bench.stations[2].serves(0) and bench.deliveries(0) == [(1, 0)] == bench.deliveries(2)
 
 
 def test_an_attach_of_a_session_left_behind_is_refused() -> None:

@@ -12,7 +12,7 @@ from mobilenet.swarm import scenes
 from mobilenet.verify.judge import overall
 from tests.conftest import SCENARIOS
 
-from .judged import measured
+from .judged import measure
 from .mutants import MUTANTS, hunt
 
 RARE = {
@@ -36,7 +36,7 @@ def scenario(name: str, *overrides: str) -> Scenario:
 
 
 def test_static() -> None:
-    verdicts, metrics, _ = measured(scenario("static", "duration_s=30"))
+    verdicts, metrics, _ = measure(scenario("static", "duration_s=30"))
     assert overall(verdicts) == "valid"
     assert metrics["gaps"] == metrics["broadcasts_undelivered"] == metrics["handoffs"] == 0
     assert 1.2 < metrics["messages_sent_per_delivery"] < 1.8 and metrics["delivery_delay_mean_s"] < 0.3
@@ -45,7 +45,7 @@ def test_static() -> None:
 
 
 def test_the_radio_carries_tcp_in_acknowledged_frames() -> None:
-    _, _, simulation = measured(scenario("first"))
+    _, _, simulation = measure(scenario("first"))
     counters = simulation.recording.counters
     assert counters["radio"]["mac_acks"] > 100
     assert set(counters["by_message_type"]["host"]) <= {"TcpSyn", "TcpData", "TcpAck", "TcpReset"}
@@ -57,22 +57,20 @@ def test_the_radio_carries_tcp_in_acknowledged_frames() -> None:
 
 
 def test_moving_hosts_change_stations_without_a_gap() -> None:
-    verdicts, metrics, _ = measured(
-        scenario("dynamic", "duration_s=30", "hosts.count=40", "hosts.mobility.speed_mps=5")
-    )
+    verdicts, metrics, _ = measure(scenario("dynamic", "duration_s=30", "hosts.count=40", "hosts.mobility.speed_mps=5"))
     assert overall(verdicts) == "valid" and metrics["handoffs"] > 10 and metrics["broadcasts_undelivered"] == 0
 
 
 @pytest.mark.parametrize("name", ["faults", "churn", "holes"])
 def test_trouble(name: str) -> None:
-    verdicts, metrics, _ = measured(scenario(name, "duration_s=60", "hosts.count=25", "drain_s=200"))
+    verdicts, metrics, _ = measure(scenario(name, "duration_s=60", "hosts.count=25", "drain_s=200"))
     assert overall(verdicts) == "valid"
     if name != "churn":
         assert metrics["gaps"] > 0 and metrics["deliveries_missed_by_gaps"] > 0
 
 
 def test_timers_of_closed_connections_do_not_pile_up() -> None:
-    _, metrics, simulation = measured(
+    _, metrics, simulation = measure(
         scenario("dynamic", "duration_s=20", "hosts.count=20", "hosts.mobility.speed_mps=10", "warmup_s=0")
     )
     assert metrics["handoffs"] > 10
@@ -80,8 +78,8 @@ def test_timers_of_closed_connections_do_not_pile_up() -> None:
 
 
 def test_the_world_is_the_other_protocols() -> None:
-    _, _, flooding = measured(scenario("holes", "duration_s=20"))
-    _, _, mobile = measured(Scenario.load(SCENARIOS / "holes.yaml", ["duration_s=20"]))
+    _, _, flooding = measure(scenario("holes", "duration_s=20"))
+    _, _, mobile = measure(Scenario.load(SCENARIOS / "holes.yaml", ["duration_s=20"]))
     assert flooding.recording.positions.lists == mobile.recording.positions.lists
     for seed in range(4):
         one, other = scenes.draw(seed, "tcp_flooding"), scenes.draw(seed)
@@ -96,7 +94,7 @@ def test_the_world_is_the_other_protocols() -> None:
 def test_hostile_scenarios() -> None:
     events: Counter[str] = Counter()
     for seed in range(60):
-        verdicts, _, simulation = measured(scenes.draw(seed, "tcp_flooding"))
+        verdicts, _, simulation = measure(scenes.draw(seed, "tcp_flooding"))
         assert [(name, v.explanation) for name, v in verdicts.items() if v.answer == "violated"] == [], seed
         assert verdicts["drained"].answer == "valid", seed
         events.update(simulation.recording.events.event)
@@ -118,21 +116,21 @@ def test_hostile_scenarios() -> None:
 
 def test_found_a_message_from_before_the_join_after_one_that_follows_it() -> None:
     """Welcome did not tell what it was behind."""
-    verdicts, _, _ = measured(scenes.draw(1001, "tcp_flooding"))
+    verdicts, _, _ = measure(scenes.draw(1001, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 @pytest.mark.parametrize("seed", [1912, 2148])
 def test_found_a_host_whose_station_had_given_it_up(seed: int) -> None:
     """It had nothing to say, and never learned it."""
-    verdicts, _, _ = measured(scenes.draw(seed, "tcp_flooding"))
+    verdicts, _, _ = measure(scenes.draw(seed, "tcp_flooding"))
     assert overall(verdicts) == "valid"
 
 
 def test_found_an_ack_in_the_air_at_the_end() -> None:
     """It was counted when it began, its frame when it ended."""
     for number in range(40):
-        verdicts, _, _ = measured(
+        verdicts, _, _ = measure(
             scenario(
                 "first",
                 f"duration_s={3 + number / 1e3}",
@@ -152,7 +150,7 @@ def test_mutant_dies(name: str) -> None:
 @pytest.mark.parametrize("changes", [("protocol.tcp.max_retransmissions=0",), ("protocol.tcp.connect_timeout_s=0.5",)])
 def test_connections_between_stations_outlast_a_slow_wire(changes: tuple[str, ...]) -> None:
     """A round trip of 1.2 s: longer than the first timeout, and than a set-up with a host may take here."""
-    verdicts, metrics, _ = measured(scenario("first", "duration_s=10", "stations.backbone.delay_ms=600", *changes))
+    verdicts, metrics, _ = measure(scenario("first", "duration_s=10", "stations.backbone.delay_ms=600", *changes))
     assert metrics["deliveries"] > 0 and all(verdict.answer != "violated" for verdict in verdicts.values())
 
 
@@ -166,6 +164,6 @@ def test_a_host_further_away_than_light_comes_within_sifs(tmp_path: Path) -> Non
         " 1}\n",
         folder=tmp_path,
     )
-    verdicts, metrics, _ = measured(far)
+    verdicts, metrics, _ = measure(far)
     assert metrics["broadcasts_undelivered"] == 0 and metrics["deliveries"] > 10
     assert all(verdict.answer != "violated" for verdict in verdicts.values())

@@ -28,7 +28,7 @@ from mobilenet.protocols.vcube.topology import c, children, cluster, first_fault
 from mobilenet.swarm.broadcasts import draw
 
 from . import readings
-from .play import Played
+from .play import PlayedRun
 
 LIMIT = 3000
 
@@ -350,7 +350,7 @@ def hunt(name: str, limit: int = LIMIT, first: int = 0) -> Kill:
         patch.setattr(m.where, m.of, m.kind)
         for seed in range(first, first + limit):
             try:
-                violated = Played(draw(seed, m.protocol)).violated
+                violated = PlayedRun(draw(seed, m.protocol)).violated
             except (AssertionError, KeyError, ValueError, IndexError, TypeError) as error:
                 return Kill(seed - first + 1, seed, "raises", f"{type(error).__name__}: {error}")
             if violated:

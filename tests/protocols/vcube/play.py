@@ -16,7 +16,7 @@ from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.verify import verify
 
 
-class Played:
+class PlayedRun:
     def __init__(
         self, text: str | ProcessScenario, overrides: Sequence[str] = (), broadcasts: Sequence[tuple[float, int]] = ()
     ) -> None:
@@ -45,8 +45,8 @@ class Played:
         }  # fmt: skip
 
 
-def play(n: int, protocol: str, *more: str, broadcasts: Sequence[tuple[float, int]] = ()) -> Played:
-    return Played(f"processes: {n}\nprotocol: {{name: {protocol}}}\n", more, broadcasts)
+def play(n: int, protocol: str, *more: str, broadcasts: Sequence[tuple[float, int]] = ()) -> PlayedRun:
+    return PlayedRun(f"processes: {n}\nprotocol: {{name: {protocol}}}\n", more, broadcasts)
 
 
 def instead(monkeypatch: pytest.MonkeyPatch, of: type, kind: type) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from mobilenet.protocols import vcube
 from mobilenet.protocols.vcube.causal import CausalBroadcast, Message
 from mobilenet.protocols.vcube.topology import dimension, neighbours
-from tests.protocols.edits import Edit, broken
+from tests.protocols.edits import Edit, mutate
 
 MODULE = "causal_printed"
 SHARED = sorted({path.stem for path in Path(str(vcube.__file__)).parent.glob("*.py")} - {MODULE, "__init__"})
@@ -66,7 +66,7 @@ READINGS: dict[str, tuple[str, str, str]] = {  # name -> (lines, as they stand, 
 @cache
 def load(name: str) -> Any:
     _, old, new = READINGS[name]
-    copy = broken("mobilenet.protocols.vcube", name, [Edit(MODULE, old, new)], SHARED)
+    copy = mutate("mobilenet.protocols.vcube", name, [Edit(MODULE, old, new)], SHARED)
     return __import__(f"{copy.__name__}.{MODULE}", fromlist=[MODULE]).PrintedCausalBroadcast
 
 

@@ -79,11 +79,11 @@ def test_the_clock_carries_what_changed() -> None:
     sizes = []
     send = world.net.send
 
-    def noted(i: int, to: int, packet: Any) -> None:
+    def note(i: int, to: int, packet: Any) -> None:
         sizes.append(packet.messages[0].size_bytes)
         send(i, to, packet)
 
-    world.net.send = noted  # type: ignore[method-assign]
+    world.net.send = note  # type: ignore[method-assign]
     world.broadcast(0)
     world.run()
     world.broadcast(1)
@@ -99,9 +99,9 @@ def test_a_large_message_travels_alone() -> None:
 
 def test_routes_of_powers_of_two_are_bits() -> None:
     """i hands messages of s to i xor 2^b if and only if they agree on their b+1 low bits."""
-    for i, found in enumerate(routes(16)):
+    for i, sources_of in enumerate(routes(16)):
         for b in range(4):
-            assert found[i ^ (1 << b)] == sum(1 << s for s in range(16) if (i ^ s) & ((2 << b) - 1) == 0)
+            assert sources_of[i ^ (1 << b)] == sum(1 << s for s in range(16) if (i ^ s) & ((2 << b) - 1) == 0)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 13, 19, 32, 45])
@@ -125,9 +125,9 @@ def test_the_printed_form_is_safe(n: int, seed: int, each: int, mtu: int) -> Non
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 13, 19, 32])
 def test_children_by_algorithm_1_are_the_routes(n: int) -> None:
-    for i, found in enumerate(routes(n)):
+    for i, sources_of in enumerate(routes(n)):
         for root in range(n):
-            expected = {child for child, sources in found.items() if sources >> root & 1}
+            expected = {child for child, sources in sources_of.items() if sources >> root & 1}
             assert set(causal_printed.children(i, root, dimension(n), n)) == expected
 
 

@@ -12,7 +12,7 @@ from mobilenet.rundir.manifest import manifest
 from mobilenet.verify import verify
 
 from .mutants import ByOwnEntries, DropsWhenSuspected, HandsUpWhenSuspected
-from .play import Played, play
+from .play import PlayedRun, play
 
 NONE = "workload.sources=0"
 # The header's schedule: m1 of p0 reaches p1 alone; p1 broadcasts m2, which names m1, and m2 reaches p3 alone
@@ -25,21 +25,21 @@ LOST_PAST_OF_FOUR = (
 )
 
 
-def lost_past(case: Any, *later: tuple[float, int], more: tuple[str, ...] = ()) -> Played:
+def lost_past(case: Any, *later: tuple[float, int], more: tuple[str, ...] = ()) -> PlayedRun:
     n, faults, broadcasts = case
     return play(n, "causal_reliable", NONE, faults, *more, broadcasts=(*broadcasts, *later))
 
 
-def delivered(played: Played) -> dict[str, list[str]]:
+def deliveries(played: PlayedRun) -> dict[str, list[str]]:
     events = played.experiment.recording.events
-    found: dict[str, list[str]] = {}
+    messages_of: dict[str, list[str]] = {}
     for node, event, message in zip(events.node, events.event, events.message, strict=True):
         if event == "deliver":
-            found.setdefault(node, []).append(message)
-    return found
+            messages_of.setdefault(node, []).append(message)
+    return messages_of
 
 
-def held(played: Played) -> dict[str, float]:
+def most_held(played: PlayedRun) -> dict[str, float]:
     samples = played.experiment.recording.samples.lists
     rows = zip(samples["node"], samples["quantity"], samples["value"], strict=True)
     return {node: value for node, quantity, value in rows if quantity == "held" and node not in ("p0", "p1", "p2")}
@@ -47,14 +47,14 @@ def held(played: Played) -> dict[str, float]:
 
 def test_what_names_a_message_that_no_correct_process_has_is_held_for_ever() -> None:
     played = lost_past(LOST_PAST)
-    assert not played.wrong and held(played) == {"p3": 1}
-    assert delivered(played) == {"p0": ["p0:0"], "p1": ["p0:0", "p1:0"]}
+    assert not played.wrong and most_held(played) == {"p3": 1}
+    assert deliveries(played) == {"p0": ["p0:0"], "p1": ["p0:0", "p1:0"]}
 
 
 def test_all_correct_processes_hold_the_same_and_nothing_else_waits_for_it() -> None:
     played = lost_past(LOST_PAST_OF_FOUR, (5, 6), (80, 3))
-    assert not played.wrong and held(played) == {"p3": 1, "p5": 1, "p6": 1, "p7": 1}
-    assert all(delivered(played)[name] == ["p6:0", "p3:0"] for name in ("p3", "p5", "p6", "p7"))
+    assert not played.wrong and most_held(played) == {"p3": 1, "p5": 1, "p6": 1, "p7": 1}
+    assert all(deliveries(played)[name] == ["p6:0", "p3:0"] for name in ("p3", "p5", "p6", "p7"))
 
 
 def test_handing_up_what_waits_for_a_suspect_breaks_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,10 +85,10 @@ def test_a_mistake_must_not_cost_a_message(layer: type, broken: str | None, monk
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "complaint"),
     [({"p3": 2.0}, "p3 holds 2 messages, 1 of which wait"), ({"p5": 0.0}, "p5 holds 0 messages, but p"), ({}, None)],
 )
-def test_the_judge_counts_what_is_held(values: dict[str, float], said: str | None) -> None:
+def test_the_judge_counts_what_is_held(values: dict[str, float], complaint: str | None) -> None:
     played = lost_past(LOST_PAST_OF_FOUR)
     recording, scenario = played.experiment.recording, played.experiment.scenario
     samples = {name: list(column) for name, column in recording.samples.lists.items()}
@@ -102,7 +102,7 @@ def test_the_judge_counts_what_is_held(values: dict[str, float], said: str | Non
     verdict = verify(recording.events.columns(), samples, recording.positions.lists, recording.document(), facts)[
         "drained"
     ]
-    assert verdict.answer == ("violated" if said else "valid") and (said or "") in verdict.explanation
+    assert verdict.answer == ("violated" if complaint else "valid") and (complaint or "") in verdict.explanation
 
 
 def test_a_message_that_could_be_delivered_must_not_be_held(monkeypatch: pytest.MonkeyPatch) -> None:

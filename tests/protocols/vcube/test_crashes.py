@@ -90,16 +90,16 @@ def test_disjoint_paths(where: tuple[int, str], seed: int) -> None:
 
 
 def test_a_process_that_is_down_handles_nothing_and_what_waits_in_its_server_is_lost() -> None:
-    found = play(8, "all_to_all", "workload.sources=1", "faults=[{process: p0, at: 0.25}]")
-    counters = found.experiment.recording.counters["messages"]
-    assert counters["never_left"] == 5 and not found.wrong  # two of seven had left
-    assert found.metrics["deliveries"] == 8
+    run = play(8, "all_to_all", "workload.sources=1", "faults=[{process: p0, at: 0.25}]")
+    counters = run.experiment.recording.counters["messages"]
+    assert counters["never_left"] == 5 and not run.wrong  # two of seven had left
+    assert run.metrics["deliveries"] == 8
 
 
 @pytest.mark.parametrize(("s", "instant"), [(1, 4.0), (2, 6.2), (3, 6.3)])
 def test_when_a_crash_is_detected(s: int, instant: float) -> None:
-    found = play(8, "best_effort", "workload.sources=0", "faults=[{process: p1, at: 0}]")
-    events = found.experiment.recording.events
+    run = play(8, "best_effort", "workload.sources=0", "faults=[{process: p1, at: 0}]")
+    events = run.experiment.recording.events
     name = f"p{1 ^ 1 << (s - 1)}"
     row = next(
         r
@@ -111,9 +111,9 @@ def test_when_a_crash_is_detected(s: int, instant: float) -> None:
 
 def test_a_false_suspicion_is_taken_back() -> None:
     detector = "detector={interval: 5, timeout: 4, mode: unreliable, mistakes: [{at: 3, by: p1, about: p2}]}"
-    found = play(4, "reliable", detector, "workload.instants={kind: at, time: 60}")
-    assert found.metrics["suspicions"] >= 1 and found.metrics["suspicions_taken_back"] == found.metrics["suspicions"]
-    assert not found.wrong
+    run = play(4, "reliable", detector, "workload.instants={kind: at, time: 60}")
+    assert run.metrics["suspicions"] >= 1 and run.metrics["suspicions_taken_back"] == run.metrics["suspicions"]
+    assert not run.wrong
 
 
 # --- mutants: what the paper or the spec shows of the holes that were repaired; the rest of them in test_mutants.py
@@ -259,16 +259,16 @@ def test_all_to_all_restarts_on_arrival_too(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_every_copy_has_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     instead(monkeypatch, DisjointPathsBroadcast, OnlyTheFirstCopy)
-    assert any("agreement" in found.wrong for found in schedules("disjoint_paths", 16, 100, "random_faults.count=3"))
+    assert any("agreement" in run.wrong for run in schedules("disjoint_paths", 16, 100, "random_faults.count=3"))
 
 
 def deliverers(n: int, source: int, *faults: tuple[int, float]) -> set[int]:
     """Who delivers the one message that is broadcast."""
     crashes = ", ".join(f"{{process: p{i}, at: {at}}}" for i, at in faults)
-    found = play(
+    run = play(
         n, "disjoint_paths", "workload.sources=0", "detector=null", f"faults=[{crashes}]", broadcasts=((0, source),)
     )
-    events = found.experiment.recording.events
+    events = run.experiment.recording.events
     return {int(node[1:]) for node, event in zip(events.node, events.event, strict=True) if event == "deliver"}
 
 

@@ -30,9 +30,9 @@ def test_repaired_lines_of_the_headers_are_in_the_document() -> None:
 def test_the_printed_causal_broadcast_carries_every_line() -> None:
     """Except the ends of loops and functions."""
     source = (PROTOCOLS / "causal_printed.py").read_text(encoding="utf-8")
-    found = set()
+    line_numbers = set()
     for first, last in re.findall(r"# (?:[^#\n]*, )?l\.(\d+)(?:, \d+|-(\d+))?", source):
-        found |= set(range(int(first), int(last or first) + 1))
-    found |= {int(n) for n in re.findall(r"# l\.\d+, (\d+)", source)}
+        line_numbers |= set(range(int(first), int(last or first) + 1))
+    line_numbers |= {int(n) for n in re.findall(r"# l\.\d+, (\d+)", source)}
     procedures = {5, 13, 23, 29}  # in docstrings
-    assert set(range(2, 34)) - procedures == found & set(range(2, 34))
+    assert set(range(2, 34)) - procedures == line_numbers & set(range(2, 34))

@@ -73,7 +73,7 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "complaint"),
     [
         ("protocol.max_pay=3", "protocol.max_pay: unknown key"),
         ("faults=[{process: p64, at: 1}]", "faults: p64 does not exist; there are 64 processes, p0 to p63"),
@@ -118,11 +118,11 @@ def test_metrics_of_the_causal_one(tmp_path: Path) -> None:
         ("workload.instants={kind: uniform, latest: 200000}", "workload.instants: 200000 t.u. is after the end"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_key(change: str, said: str | None) -> None:
-    if said is None:
+def test_what_cannot_be_is_refused_with_its_key(change: str, complaint: str | None) -> None:
+    if complaint is None:
         load_scenario(BUNDLING, [change])
         return
-    with pytest.raises(ScenarioError, match=said):
+    with pytest.raises(ScenarioError, match=complaint):
         load_scenario(BUNDLING, [change])
 
 
@@ -133,14 +133,14 @@ def test_a_detector_without_rest_is_estimated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "complaint"),
     [
         ("protocol.mtu_bytes=20", r"protocol.mtu_bytes: should be more than header_bytes \(20\), got 20"),
         ("detector={}", "detector: has no effect on the packet network"),
     ],
 )
-def test_what_cannot_be_of_packets_is_refused(change: str, said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
+def test_what_cannot_be_of_packets_is_refused(change: str, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
         load_scenario(ROOT / "scenarios" / "vcube" / "causal.yaml", [change])
 
 
@@ -160,8 +160,8 @@ def test_nobody_blames_the_protocol_for_a_timeout_that_is_too_short(tmp_path: Pa
 
 def test_a_scenario_survives_being_written() -> None:
     scenario = load_scenario(BUNDLING, ["random_faults={count: 2, latest: 3}"])
-    assert isinstance(scenario, ProcessScenario) and scenario.changed([]) == scenario
-    assert scenario.changed(["seed=2"]) != scenario
+    assert isinstance(scenario, ProcessScenario) and scenario.with_changes([]) == scenario
+    assert scenario.with_changes(["seed=2"]) != scenario
 
 
 if __name__ == "__main__" and sys.argv[1:] == ["--renew"]:

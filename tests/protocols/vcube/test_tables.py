@@ -56,9 +56,9 @@ def bundling(n: int, configuration: str, *more: str) -> tuple[float, int]:
         f"protocol.ack_bytes={ack}",
         f"protocol.max_delay={delay}",
     )
-    found = play(n, "best_effort", *settings, "record.buffers=false", *more)
-    assert not found.wrong
-    return found.metrics["latency"], found.metrics["messages"]
+    run = play(n, "best_effort", *settings, "record.buffers=false", *more)
+    assert not run.wrong
+    return run.metrics["latency"], run.metrics["messages"]
 
 
 @pytest.mark.parametrize("n", FAULT_FREE)
@@ -78,8 +78,8 @@ def test_bundling_with_p1_faulty(n: int, configuration: str) -> None:
 @pytest.mark.parametrize("trees", SHARED)
 def test_bundling_with_shared_trees(trees: int) -> None:
     for configuration, (latency, messages) in zip(("NO-AGGR", "SMALL2", "SMALL10"), SHARED[trees], strict=True):
-        found = bundling(16, configuration, f"workload.sources={trees}", f"workload.messages={16 // trees}")
-        assert found[1] == messages and (latency is None or found[0] == latency)
+        measurements = bundling(16, configuration, f"workload.sources={trees}", f"workload.messages={16 // trees}")
+        assert measurements[1] == messages and (latency is None or measurements[0] == latency)
 
 
 @pytest.mark.parametrize("trees", SHARED_BIG)
@@ -151,8 +151,8 @@ def test_reliable_without_faults(d: int) -> None:
 @pytest.mark.parametrize(("d", "latency"), [(3, 12.8), (4, 15.1), (5, 17.4), (6, 19.7), (7, 22.0), (8, 24.3)])
 def test_reliable_with_the_first_of_the_largest_cluster_crashed(d: int, latency: float) -> None:
     n = 1 << d
-    found = play(n, "reliable", "workload.sources=1", f"faults=[{{process: p{n // 2}, at: 0}}]", "record.buffers=false")
-    assert not found.wrong and found.metrics["latency"] == latency
+    run = play(n, "reliable", "workload.sources=1", f"faults=[{{process: p{n // 2}, at: 0}}]", "record.buffers=false")
+    assert not run.wrong and run.metrics["latency"] == latency
 
 
 @pytest.mark.parametrize("d", range(1, 8))

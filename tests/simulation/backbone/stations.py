@@ -84,18 +84,18 @@ class World:
             self.say(at)
 
     def problems(self) -> list[str]:
-        found = list(self.wrong)
+        problems = list(self.wrong)
         for note in self.sent:
             expected = [note.to] if note.to is not None else range(self.n)
             counts = [self.got[at, note] for at in expected if at is not None]
             if note.to is None:
                 if sorted(counts) != [0] + [1] * (self.n - 1):  # all but its source
-                    found.append(f"{note.number} was delivered {counts} times")
+                    problems.append(f"{note.number} was delivered {counts} times")
             elif counts != [1]:
-                found.append(f"{note.number} arrived {counts} times")
+                problems.append(f"{note.number} arrived {counts} times")
         if not all(layer.is_idle for layer in self.layers):
-            found.append("somebody still waits")
-        return found
+            problems.append("somebody still waits")
+        return problems
 
 
 class Port:

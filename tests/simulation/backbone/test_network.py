@@ -21,16 +21,16 @@ def arrivals(
     kernel = Kernel()
     near = None if edges is None else adjacency(edges, stations)
     network = WiredNetwork(kernel, stations, near, 10 * MEGABIT, 10 * MILLISECOND, 40)
-    found: list[tuple[int, int, int]] = []
+    entries: list[tuple[int, int, int]] = []
     for i in range(stations):
-        network.attach(i, lambda source, message, i=i: found.append((i, source, kernel.now // 1000)))
+        network.attach(i, lambda source, message, i=i: entries.append((i, source, kernel.now // 1000)))
     for a, b in sends:
         network.route(a, a, b, NOTE)
     kernel.run_until(MILLISECOND)
-    assert network.in_flight == len(sends) and not found
+    assert network.in_flight == len(sends) and not entries
     kernel.run_until(1000 * MILLISECOND)
     assert network.in_flight == 0
-    return found
+    return entries
 
 
 def test_in_a_mesh_every_pair_has_a_link_of_its_own() -> None:

@@ -17,7 +17,7 @@ DYNAMIC = SCENARIOS / "dynamic.yaml"
 CHAIN = "[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6]]"
 
 
-def played(place: Path, name: str, *overrides: str) -> api.Run:
+def play(place: Path, name: str, *overrides: str) -> api.Run:
     done = api.run(SCENARIOS / f"{name}.yaml", out=place / "run", overrides=["duration_s=20", "warmup_s=5", *overrides])
     assert done.verdict == "valid" and done.manifest["quiescent"], done.verdicts
     return done
@@ -26,7 +26,7 @@ def played(place: Path, name: str, *overrides: str) -> api.Run:
 @pytest.mark.parametrize("name", ["dynamic", "faults"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_experiment_is_valid_on_each_backbone(name: str, kind: str, tmp_path: Path) -> None:
-    done = played(tmp_path, name, f"stations.backbone.kind={kind}")
+    done = play(tmp_path, name, f"stations.backbone.kind={kind}")
     wired, kinds = done.counters["wired"], done.counters["by_message_type"]["wired"]
     assert wired["sent"] == wired["delivered"] == sum(of["count"] for of in kinds.values()) > 1000
     assert wired["bytes"] == sum(of["bytes"] + 40 * of["count"] for of in kinds.values())
@@ -43,13 +43,13 @@ def test_messages_are_routed_over_given_edges(kind: str, way: str, tmp_path: Pat
     mesh = api.run(
         DYNAMIC, out=tmp_path / "mesh", overrides=["duration_s=20", "warmup_s=5", f"stations.backbone.kind={kind}"]
     )
-    done = played(tmp_path, "dynamic", f"stations.backbone.kind={kind}", f"stations.backbone.{way}")
+    done = play(tmp_path, "dynamic", f"stations.backbone.kind={kind}", f"stations.backbone.{way}")
     assert done.counters["wired"]["sent"] > 1.2 * mesh.counters["wired"]["sent"]
 
 
 def test_the_detector_s_tests_are_on_the_links(tmp_path: Path) -> None:
     """Each test is answered, and all of it is control."""
-    done = played(tmp_path, "first", "stations.backbone.kind=vcube_reliable", "stations.backbone.test_interval_s=2")
+    done = play(tmp_path, "first", "stations.backbone.kind=vcube_reliable", "stations.backbone.test_interval_s=2")
     by_kind = done.counters["by_message_type"]["wired"]
     assert (
         by_kind["Test"]["count"] == by_kind["Answer"]["count"] > 10
@@ -59,7 +59,7 @@ def test_the_detector_s_tests_are_on_the_links(tmp_path: Path) -> None:
 
 def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
     """A timeout shorter than any answer can be: all stations suspect each other, again and again."""
-    done = played(
+    done = play(
         tmp_path, "dynamic", "stations.backbone.kind=vcube_reliable", "stations.backbone.timeout_s=0.015",
         "stations.backbone.test_interval_s=0.3",
     )  # fmt: skip
@@ -70,11 +70,11 @@ def test_false_suspicions_lose_nothing(tmp_path: Path) -> None:
 def test_one_station_and_two(kind: str, tmp_path: Path) -> None:
     for points in ("[[0, 0]]", "[[0, 0], [100, 0]]"):
         layout = f"stations.layout={{shape: points, points_m: {points}}}"
-        played(tmp_path / points, "dynamic", layout, f"stations.backbone.kind={kind}", "hosts.count=8")
+        play(tmp_path / points, "dynamic", layout, f"stations.backbone.kind={kind}", "hosts.count=8")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "complaint"),
     [
         ("kind=vcube", "unknown value vcube; did you mean"),
         ("max_delay=3", "unknown key; did you mean 'max_delay_ms'?"),
@@ -86,15 +86,15 @@ def test_one_station_and_two(kind: str, tmp_path: Path) -> None:
         ("timeout_s=0", "timeout_s: should be at least 1e-09, got 0"),
     ],
 )
-def test_what_makes_no_backbone_is_refused_in_a_line(change: str, said: str) -> None:
+def test_what_makes_no_backbone_is_refused_in_a_line(change: str, complaint: str) -> None:
     with pytest.raises(ScenarioError) as error:
         Scenario.load(DYNAMIC, [f"stations.backbone.{change}"])
-    assert said in str(error.value) and len(str(error.value).splitlines()) == 1
+    assert complaint in str(error.value) and len(str(error.value).splitlines()) == 1
 
 
 def test_combinations_that_do_not_go_together() -> None:
     vcube = "stations.backbone.kind=vcube_causal"
-    for changes, said in (
+    for changes, complaint in (
         (["stations.backbone.shape=star", f"stations.backbone.edges={CHAIN}"], "shape: star, but edges are given"),
         (
             ["stations.backbone.timeout_s=1"],
@@ -108,7 +108,7 @@ def test_combinations_that_do_not_go_together() -> None:
     ):
         with pytest.raises(ScenarioError) as error:
             Scenario.load(DYNAMIC, [vcube, *changes])
-        assert said in str(error.value) and len(str(error.value).splitlines()) == 1
+        assert complaint in str(error.value) and len(str(error.value).splitlines()) == 1
 
 
 def test_a_backbone_s_messages_count_for_the_size_of_a_run() -> None:

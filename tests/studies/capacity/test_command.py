@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import mobilenet as package
-from mobilenet.rundir.provenance import carried
+from mobilenet.rundir.provenance import read_provenance
 from mobilenet.rundir.stamp import KEY
 from mobilenet.studies import StudyError
 from tests.cli.command import COMMAND, FIRST, mobilenet, one_line
@@ -47,10 +47,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_it_prints(place: Path) -> None:
     lines = (place / "printed.txt").read_text().splitlines()
     assert lines[0] == "wireless.loss from 0 to 0.8 in 8 steps, at most 12,000 runs; studies/first-capacity-loss"
-    found = json.loads((place / "studies" / "first-capacity-loss" / "capacity.json").read_text())
-    assert found["verdict"] == "largest" and found["fails_at"] == pytest.approx(found["holds_at"] + 0.1)
-    assert f"the largest wireless.loss is {found['value']:g}: the requirements hold at {found['value']:g} and " in (
-        "\n".join(lines)
+    document = json.loads((place / "studies" / "first-capacity-loss" / "capacity.json").read_text())
+    assert document["verdict"] == "largest" and document["fails_at"] == pytest.approx(document["holds_at"] + 0.1)
+    assert (
+        f"the largest wireless.loss is {document['value']:g}: the requirements hold at {document['value']:g} and "
+        in ("\n".join(lines))
     )
     assert any(
         line.startswith("probability of a wrong answer: at most 5 %, not counting values within the tol")
@@ -64,17 +65,17 @@ def test_what_it_prints(place: Path) -> None:
     assert lines[-1] == "Next: mobilenet report studies/first-capacity-loss"
     assert mobilenet(*shlex.split(lines[-1].removeprefix("Next: mobilenet ")), place=place).returncode == 0
     page = (place / "studies" / "first-capacity-loss" / "report.html").read_text()
-    assert all(html.escape(text) in page for text in found["sentences"])
+    assert all(html.escape(text) in page for text in document["sentences"])
     assert "delivery_delay_mean_s &lt;= 0.4, tolerance 0.12" in page and "The requirements over the key" in page
     assert "mobilenet capacity first-capacity-loss/configurations/c000/scenario.yaml --vary" in page
 
 
 def test_what_it_leaves(place: Path) -> None:
     out = place / "studies" / "first-capacity-loss"
-    table, found = pd.read_csv(out / "capacity.csv"), json.loads((out / "capacity.json").read_text())
-    assert list(table["wireless.loss"]) == sorted(table["wireless.loss"]) and len(table) == len(found["points"])
+    table, document = pd.read_csv(out / "capacity.csv"), json.loads((out / "capacity.json").read_text())
+    assert list(table["wireless.loss"]) == sorted(table["wireless.loss"]) and len(table) == len(document["points"])
     assert pd.read_parquet(out / "capacity.parquet")["state"].tolist() == table["state"].tolist()
-    assert found["runs"] == len(pd.read_csv(out / "runs.csv")) == len(pd.read_csv(out / "tables" / "runs.csv"))
+    assert document["runs"] == len(pd.read_csv(out / "runs.csv")) == len(pd.read_csv(out / "tables" / "runs.csv"))
     assert (out / "capacity.png").stat().st_size > 10_000
     page = (out / "capacity.md").read_text()
     assert "**The largest wireless.loss is " in page and "Percentiles are computed for each run, and then" in page
@@ -159,17 +160,19 @@ def test_without_a_threshold(requirement: str, answer: str, place: Path) -> None
 
 
 def test_whole_keys_from_python(place: Path) -> None:
-    found = package.capacity(
+    result = package.capacity(
         FIRST, "hosts.count", 2, 26, "broadcasts <= 40", tolerance=0.1, resolution=4, rare=0.5,
         overrides={"duration_s": 5}, out=place / "hosts", workers=2,
     )  # fmt: skip
     assert (
-        found.verdict == "largest" and isinstance(found.value, int) and found.interval == (found.value, found.value + 4)
+        result.verdict == "largest"
+        and isinstance(result.value, int)
+        and result.interval == (result.value, result.value + 4)
     )
-    assert set(found.points["hosts.count"]) <= set(range(2, 27, 4)) and found.runs == len(found.study.runs)
-    assert carried(found.path / "capacity.svg") == carried(found.path / "capacity.json") is not None
-    assert found.sentences()[0].startswith(f"the largest hosts.count is {found.value}: ")
-    assert found.plot().axes[0].get_ylabel() and "<ul><li>the largest" in found._repr_html_()
+    assert set(result.points["hosts.count"]) <= set(range(2, 27, 4)) and result.runs == len(result.study.runs)
+    assert read_provenance(result.path / "capacity.svg") == read_provenance(result.path / "capacity.json") is not None
+    assert result.sentences()[0].startswith(f"the largest hosts.count is {result.value}: ")
+    assert result.plot().axes[0].get_ylabel() and "<ul><li>the largest" in result._repr_html_()
 
 
 def test_what_is_refused(place: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from mobilenet.studies.capacity.feasibility import Judge
 from mobilenet.studies.capacity.search import Step, Verdict, claims
-from validation.capacity import ERROR, LAWS, experiments, fixed_runs, is_wrong, most_wrong, searched
+from validation.capacity import ERROR, LAWS, experiments, fixed_runs, is_wrong, most_wrong, search
 
 CHEAP = ("normal, worst", "aloha (slotted)")
 
@@ -65,4 +65,4 @@ def test_without_splitting_the_error_too_many_answers_are_wrong(monkeypatch: pyt
 
 def test_the_same_search_twice() -> None:
     law, name = LAWS["normal, smooth"], "normal, smooth"
-    assert searched(law, name, 3) == searched(law, name, 3)
+    assert search(law, name, 3) == search(law, name, 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.studies.capacity.feasibility import Judge, Judged, Row, State
+from mobilenet.studies.capacity.feasibility import Judge, Row, State, ValueJudgement
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.statistics import grows
 
@@ -23,9 +23,9 @@ def rows(mean: float, runs: int = 200, spread: float = 0.1, name: str = "delay",
     ]
 
 
-def judge(found: list[Row], *wanted: Requirement) -> Judged:
+def judge(run_rows: list[Row], *wanted: Requirement) -> ValueJudgement:
     """With `rare` so large that ten runs without a contradicting one suffice."""
-    return Judge(wanted or (DELAY,), 0.005, rare=0.6).judge(found)
+    return Judge(wanted or (DELAY,), 0.005, rare=0.6).judge(run_rows)
 
 
 def test_far_from_the_limit_ten_runs_are_enough() -> None:
@@ -34,11 +34,11 @@ def test_far_from_the_limit_ten_runs_are_enough() -> None:
 
 
 def test_near_the_limit_more_are_needed_and_the_next_look_is_known() -> None:
-    found = judge(rows(1.0, 10))
-    assert (found.state, found.n, found.next_n) == (State.OPEN, 10, 14)
-    found = judge(rows(1.0, 13))
-    assert (found.n, found.next_n) == (10, 14)  # runs between two looks do not count
-    assert judge([]) == Judged(State.OPEN, 0, 10)
+    judgement = judge(rows(1.0, 10))
+    assert (judgement.state, judgement.n, judgement.next_n) == (State.OPEN, 10, 14)
+    judgement = judge(rows(1.0, 13))
+    assert (judgement.n, judgement.next_n) == (10, 14)  # runs between two looks do not count
+    assert judge([]) == ValueJudgement(State.OPEN, 0, 10)
     whole = judge(rows(1.0, 2_000))
     assert whole.state in (State.HOLDS, State.FAILS) and not whole.is_clear and whole.n > 50
 
@@ -49,16 +49,16 @@ def test_within_the_tolerance_the_mean_decides(mean: float, state: State) -> Non
     for wanted, expected in ((Requirement("delay", True, 1.0, 0.5), state), (
         Requirement("delay", False, 1.0, 0.5), State.FAILS if state is State.HOLDS else State.HOLDS
     )):  # fmt: skip
-        found = judge(rows(mean, spread=0.01), wanted)
-        assert (found.state, found.n, found.is_clear, found.is_far) == (expected, 10, True, False)
-        assert found.of(found.estimates[0]) == (expected, True)
+        judgement = judge(rows(mean, spread=0.01), wanted)
+        assert (judgement.state, judgement.n, judgement.is_clear, judgement.is_far) == (expected, 10, True, False)
+        assert judgement.of(judgement.estimates[0]) == (expected, True)
 
 
 def test_a_mean_at_the_limit_is_decided_within_the_tolerance() -> None:
-    found = judge(rows(1.0, spread=0.03), Requirement("delay", True, 1.0, 0.5))
-    (own,) = found.estimates
-    assert own.bounds is not None and 0.5 < own.bounds.low < 1 < own.bounds.high < 1.5 and not found.is_clear
-    assert found.state is (State.HOLDS if own.bounds.mean <= 1 else State.FAILS)
+    judgement = judge(rows(1.0, spread=0.03), Requirement("delay", True, 1.0, 0.5))
+    (own,) = judgement.estimates
+    assert own.bounds is not None and 0.5 < own.bounds.low < 1 < own.bounds.high < 1.5 and not judgement.is_clear
+    assert judgement.state is (State.HOLDS if own.bounds.mean <= 1 else State.FAILS)
 
 
 def test_later_runs_do_not_change_a_decision() -> None:
@@ -79,15 +79,15 @@ def test_more_requirements_make_intervals_wider() -> None:
 
 def test_a_backlog_that_runs_away_fails_whatever_the_delay() -> None:
     away = [row | {"backlog_slope": 0.6 + 0.01 * number} for number, row in enumerate(rows(0.5, 20))]
-    found = judge(away)
-    assert found.state is State.FAILS and found.runs_away and found.is_clear
+    judgement = judge(away)
+    assert judgement.state is State.FAILS and judgement.runs_away and judgement.is_clear
 
 
 def test_a_backlog_that_may_run_away_does_not_hold_yet() -> None:
     """In each run it grew, but by amounts that are too different for the split error."""
     slopes = [0.26, 3.0, 0.27, 2.0, 0.26, 4.0, 0.3, 0.26, 0.28, 0.3]
-    found = judge([row | {"backlog_slope": slope} for row, slope in zip(rows(0.5, 10), slopes, strict=True)])
-    assert found.state is State.OPEN
+    judgement = judge([row | {"backlog_slope": slope} for row, slope in zip(rows(0.5, 10), slopes, strict=True)])
+    assert judgement.state is State.OPEN
     settled = judge([row | {"backlog_slope": 0.1} for row in rows(0.5, 10)])
     assert settled.state is State.HOLDS
 
@@ -118,17 +118,17 @@ def test_a_backlog_that_does_not_run_away_holds_in_the_end() -> None:
 @pytest.mark.parametrize("limit", [1.0, 1e6])
 def test_a_share_that_never_arrives_is_infinite(limit: float) -> None:
     name = "delivery_delay_survival_p95_s"
-    found = rows(0.5, 10, name=name)
-    found[3] = {}
-    judged = judge(found, Requirement(name, True, limit, 0.05))
+    run_rows = rows(0.5, 10, name=name)
+    run_rows[3] = {}
+    judged = judge(run_rows, Requirement(name, True, limit, 0.05))
     assert judged.state is State.FAILS and judged.estimates[0].bounds is not None
-    assert judge(found, Requirement(name, False, limit, 0.05)).state is State.HOLDS
+    assert judge(run_rows, Requirement(name, False, limit, 0.05)).state is State.HOLDS
 
 
 def test_a_mean_over_few_of_the_runs_decides_nothing() -> None:
     """And it goes on until enough runs have the metric."""
-    found: list[Row] = rows(0.5, 4) + [{} for _ in range(6)]
-    for few in (found, [{} for _ in range(10)]):
+    run_rows: list[Row] = rows(0.5, 4) + [{} for _ in range(6)]
+    for few in (run_rows, [{} for _ in range(10)]):
         seen = Judge((DELAY,), 0.005).judge(few)
         assert (seen.state, seen.n, seen.next_n) == (State.OPEN, 10, 14)
         assert seen.of(seen.estimates[0]) == (State.NO_DATA, False) and seen.estimates[0].is_of_some
@@ -151,8 +151,8 @@ def test_a_metric_that_half_of_the_runs_have_is_decided_in_almost_every_search()
 def test_a_metric_that_no_run_has_ends_the_search_of_a_point() -> None:
     """As soon as it is certain that fewer runs than `rare` have it."""
     none: list[Row] = [{}] * 2_000
-    found = Judge((DELAY,), 0.005).judge(none)
-    assert (found.state, found.n, found.next_n) == (State.NO_DATA, 156, 0)
+    judgement = Judge((DELAY,), 0.005).judge(none)
+    assert (judgement.state, judgement.n, judgement.next_n) == (State.NO_DATA, 156, 0)
     assert Judge((DELAY,), 0.005, rare=0.3).judge(none).n == 20
     some: list[Row] = [row if place % 10 == 0 else {} for place, row in enumerate(rows(0.5, 2_000))]
     assert Judge((DELAY,), 0.005, rare=0.3).judge(some).state is State.HOLDS  # five have it earlier
@@ -161,18 +161,18 @@ def test_a_metric_that_no_run_has_ends_the_search_of_a_point() -> None:
 
 def test_a_verdict_needs_runs_that_contradict_it_or_enough_runs_to_have_seen_them() -> None:
     judge = Judge((DELAY,), 0.05 / 13)
-    found = judge.judge(rows(0.5, 400, 0.01))
-    assert (found.state, found.n, found.assumes) == (State.HOLDS, 156, True)
+    judgement = judge.judge(rows(0.5, 400, 0.01))
+    assert (judgement.state, judgement.n, judgement.assumes) == (State.HOLDS, 156, True)
     long: list[Row] = [row if place % 5 else {"delay": 1.5} for place, row in enumerate(rows(0.5, 400, 0.01))]
-    found = judge.judge(long)  # the eighth one is run 36, but others may be longer still
-    assert (found.state, found.n, found.assumes) == (State.HOLDS, 156, True)
+    judgement = judge.judge(long)  # the eighth one is run 36, but others may be longer still
+    assert (judgement.state, judgement.n, judgement.assumes) == (State.HOLDS, 156, True)
 
 
 def test_a_delay_far_above_its_limit_fails_soon() -> None:
     """It cannot be less than 0, however many runs contradict."""
     delay = Requirement("delivery_delay_mean_s", True, 1.0, 0.05)
-    found = Judge((delay,), 0.05 / 13).judge(rows(5.0, 400, name="delivery_delay_mean_s"))
-    assert (found.state, found.n, found.assumes) == (State.FAILS, 10, False)
+    judgement = Judge((delay,), 0.05 / 13).judge(rows(5.0, 400, name="delivery_delay_mean_s"))
+    assert (judgement.state, judgement.n, judgement.assumes) == (State.FAILS, 10, False)
     near = Judge((delay,), 0.05 / 13).judge(rows(2.0, 400, name="delivery_delay_mean_s"))
     assert near.state is State.FAILS and 10 < near.n < 40
 
@@ -203,8 +203,8 @@ def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -
     judge = Judge((DELAY,), 0.005)
     equal: list[Row] = [{"delay": 0.0, "delivery_ratio": 1.0}] * 400
     assert judge.judge(equal[:155]).state is State.OPEN
-    found = judge.judge(equal)
-    assert (found.state, found.n, found.assumes) == (State.HOLDS, 156, True)
+    judgement = judge.judge(equal)
+    assert (judgement.state, judgement.n, judgement.assumes) == (State.HOLDS, 156, True)
     far, near = (Judge((Requirement("delivery_ratio", False, limit, 0.002),), 0.005) for limit in (0.5, 0.99))
     assert (far.judge(equal).state, far.judge(equal).n, far.judge(equal).assumes) == (State.HOLDS, 14, False)
     assert near.judge(equal).assumes

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from mobilenet.studies.statistics import Interval
-from validation.capacity_grid import Compared, contradictions, crossings, lines, replications
+from validation.capacity_grid import Comparison, contradictions, crossings, lines, replications
 
 
-def compared(holds: float | None, fails: float | None, **means: float) -> Compared:
+def compare(holds: float | None, fails: float | None, **means: float) -> Comparison:
     """A limit of 1.3 with a tolerance of 0.1, and intervals of ± 0.05."""
     grid = {float(name[1:]): Interval(20, mean, 0.1, 0.05) for name, mean in means.items()}
     answer: Any = SimpleNamespace(
-        found=SimpleNamespace(holds_at=holds, fails_at=fails), runs=10, verdict="undecided",
+        answer=SimpleNamespace(holds_at=holds, fails_at=fails), runs=10, verdict="undecided",
         sentences=lambda: ["the smallest key is 4"],
     )  # fmt: skip
-    return Compared(answer, grid, 100, 1.3, 0.1)
+    return Comparison(answer, grid, 100, 1.3, 0.1)
 
 
 def test_the_grid_makes_at_least_as_many_runs_as_asked_for() -> None:
@@ -27,7 +27,7 @@ def test_the_grid_makes_at_least_as_many_runs_as_asked_for() -> None:
 
 
 def test_where_the_mean_crosses_the_limit() -> None:
-    assert crossings(compared(4, 3, v2=2.0, v3=1.4, v4=1.2, v5=1.35, v6=1.1).grid, 1.3) == [(3, 4), (4, 5), (5, 6)]
+    assert crossings(compare(4, 3, v2=2.0, v3=1.4, v4=1.2, v5=1.35, v6=1.1).grid, 1.3) == [(3, 4), (4, 5), (5, 6)]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_where_the_mean_crosses_the_limit() -> None:
 def test_what_counts_as_agreement(
     holds: float | None, fails: float | None, means: dict[str, float], wrong: int
 ) -> None:
-    one = compared(holds, fails, **means)
+    one = compare(holds, fails, **means)
     assert len(list(contradictions(one))) == wrong
     printed = list(lines(one))
     assert printed[-1] == f"the answers {'do not agree' if wrong else 'agree'}, with a tolerance of ± 0.1"

@@ -14,41 +14,45 @@ from tests.conftest import FIRST, SCENARIOS
 DELAY = "delivery_delay_p95_s <= 1"
 
 
-def planned(vary: str, low: float, high: float, *require: str, **others: Any) -> Plan:
+def plan_of(vary: str, low: float, high: float, *require: str, **others: Any) -> Plan:
     return plan(Question(others.pop("scenario", FIRST), vary, low, high, require or (DELAY,), **others))
 
 
 def test_a_step_is_a_round_number() -> None:
-    assert planned("wireless.loss", 0, 0.6).values[:4] == (0, 0.01, 0.02, 0.03)
-    assert planned("workload.interval_s", 6, 1).values[:3] == (1, 1.1, 1.2)
-    assert planned("workload.interval_s", 1, 6).values[-1] == 6
+    assert plan_of("wireless.loss", 0, 0.6).values[:4] == (0, 0.01, 0.02, 0.03)
+    assert plan_of("workload.interval_s", 6, 1).values[:3] == (1, 1.1, 1.2)
+    assert plan_of("workload.interval_s", 1, 6).values[-1] == 6
     for high in (0.3, 1, 2.7, 7, 60, 1e4):
-        assert 32 <= planned("workload.interval_s", 0.01, 0.01 + high).last <= 64
+        assert 32 <= plan_of("workload.interval_s", 0.01, 0.01 + high).last <= 64
 
 
 def test_a_resolution_is_kept_and_the_last_step_may_be_shorter() -> None:
-    assert planned("workload.interval_s", 1, 2, resolution=0.3).values == (1, 1.3, 1.6, 1.9, 2)
-    assert planned("workload.interval_s", 1, 2, resolution=5).values == (1, 2)
+    assert plan_of("workload.interval_s", 1, 2, resolution=0.3).values == (1, 1.3, 1.6, 1.9, 2)
+    assert plan_of("workload.interval_s", 1, 2, resolution=5).values == (1, 2)
 
 
 def test_whole_keys_take_whole_values() -> None:
-    assert planned("hosts.count", 1, 20).values == tuple(range(1, 21))
-    wide = planned("hosts.count", 1, 200).values
+    assert plan_of("hosts.count", 1, 20).values == tuple(range(1, 21))
+    wide = plan_of("hosts.count", 1, 200).values
     assert wide[:3] == (1, 6, 11) and wide[-1] == 200 and all(isinstance(value, int) for value in wide)
-    assert planned("hosts.count", 20, 10, resolution=4).values == (10, 14, 18, 20)
+    assert plan_of("hosts.count", 20, 10, resolution=4).values == (10, 14, 18, 20)
 
 
 def test_a_key_without_a_value_and_settings_of_plug_ins() -> None:
-    assert planned("wireless.capture_db", 1, 20).last > 0
+    assert plan_of("wireless.capture_db", 1, 20).last > 0
     gossip = SCENARIOS / "own_protocol" / "gossip.yaml"
-    found = plan(Question(gossip, "protocol.settings.within_s", 0.1, 1, (DELAY,)), allow_code=True)
-    assert found.values[0] == 0.1
+    question_plan = plan(Question(gossip, "protocol.settings.within_s", 0.1, 1, (DELAY,)), allow_code=True)
+    assert question_plan.values[0] == 0.1
 
 
 def test_it_becomes_a_study() -> None:
-    found = planned("wireless.loss", 0, 0.6, set=("duration_s=8",), seed=7)
-    assert (found.study.factors.keys(), found.study.set, found.study.seed) == ({"wireless.loss"}, {"duration_s": 8}, 7)
-    assert default_directory(found.question) == Path("studies/first-capacity-loss")
+    question_plan = plan_of("wireless.loss", 0, 0.6, set=("duration_s=8",), seed=7)
+    assert (question_plan.study.factors.keys(), question_plan.study.set, question_plan.study.seed) == (
+        {"wireless.loss"},
+        {"duration_s": 8},
+        7,
+    )
+    assert default_directory(question_plan.question) == Path("studies/first-capacity-loss")
 
 
 def test_a_scenario_may_be_a_dictionary() -> None:
@@ -57,8 +61,8 @@ def test_a_scenario_may_be_a_dictionary() -> None:
         "hosts": {"count": 2, "mobility": {"model": "static"}}, "protocol": {"name": "mobile_causal"},
         "workload": {"interval_s": 1},
     }  # fmt: skip
-    assert planned("hosts.count", 1, 9, scenario=values).values == tuple(range(1, 10))
-    assert planned("hosts.count", 1, 9, scenario=values, set={"duration_s": 3}).study.set == {"duration_s": 3}
+    assert plan_of("hosts.count", 1, 9, scenario=values).values == tuple(range(1, 10))
+    assert plan_of("hosts.count", 1, 9, scenario=values, set={"duration_s": 3}).study.set == {"duration_s": 3}
 
 
 REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
@@ -110,7 +114,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
 def test_what_is_refused(name: str) -> None:
     asked, others, problem = REFUSED[name]
     with pytest.raises(ScenarioError) as caught:
-        planned(*asked, is_command=True, **others)
+        plan_of(*asked, is_command=True, **others)
     assert problem in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -123,5 +127,5 @@ def test_in_python_messages_name_the_arguments() -> None:
         (("wireless.los", 0, 1), {}, "vary wireless.los: wireless.los: unknown key"),
     ):
         with pytest.raises(ScenarioError) as caught:
-            planned(*asked, **others)
+            plan_of(*asked, **others)
         assert str(caught.value).startswith(problem)

@@ -9,7 +9,7 @@ from mobilenet.studies.capacity.requirements import Requirement, requirements
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "fields"),
     [
         ("delivery_delay_p95_s <= 1.0", ("delivery_delay_p95_s", True, 1.0, 0.05)),
         ("delivery_delay_p95_s<2", ("delivery_delay_p95_s", True, 2.0, 0.1)),
@@ -20,8 +20,8 @@ from mobilenet.studies.capacity.requirements import Requirement, requirements
         ("x <= -4", ("x", True, -4.0, 0.2)),
     ],
 )
-def test_forms(text: str, found: tuple[str, bool, float, float]) -> None:
-    assert requirements([text], 0.05, "--require") == [pytest.approx(Requirement(*found))]
+def test_forms(text: str, fields: tuple[str, bool, float, float]) -> None:
+    assert requirements([text], 0.05, "--require") == [pytest.approx(Requirement(*fields))]
 
 
 def test_what_is_lacking() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mobilenet.studies.capacity.answer import Found
+from mobilenet.studies.capacity.answer import SearchResult
 from mobilenet.studies.capacity.capacity import search
 from mobilenet.studies.capacity.question import Question, plan
 from mobilenet.studies.capacity.search import Verdict
@@ -37,7 +37,7 @@ def sojourn_s(interval_s: float) -> float:
     return 1 / (10 - 1 / interval_s)
 
 
-def lost(hosts: float) -> float:
+def loss(hosts: float) -> float:
     """Another host sends in the same slot (Abramson 1977)."""
     return 1 - (1 - 0.05) ** (hosts - 1)
 
@@ -50,13 +50,13 @@ CASES: dict[str, tuple[Question, Callable[[float], float], Verdict]] = {
     ),
     "aloha": (
         Question(HERE / "aloha.yaml", "hosts.count", 2, 40, ("collision_ratio_addressed <= 0.5",), 0.05),
-        lost,
+        loss,
         Verdict.LARGEST,
     ),
 }
 
 
-def searched(question: Question, seed: int, out: Path, spark: SparkContext) -> Found:
+def search_model(question: Question, seed: int, out: Path, spark: SparkContext) -> SearchResult:
     asked = Question(
         question.scenario, question.vary, question.low, question.high, question.require, question.tolerance,
         question.resolution, seed=seed, rare=RARE,
@@ -64,7 +64,7 @@ def searched(question: Question, seed: int, out: Path, spark: SparkContext) -> F
     planned = plan(asked, allow_code=True)
     done = search(planned, out, local_master(WORKERS), lambda standing: None, allow_code=True, context=spark)
     assert done.failed == []
-    return done.found
+    return done.result
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -72,14 +72,14 @@ def test_searches_are_right(name: str, repetitions: int, spark: SparkContext, tm
     question, mean, direction = CASES[name]
     counts, runs = Counter[str](), 0
     for seed in range(1, repetitions + 1):
-        found = searched(question, seed, tmp_path / str(seed), spark)
-        runs += found.runs
-        (one,) = found.asked.requirements
-        if found.verdict is not direction:
-            counts["undecided" if found.is_undecided else "wrong"] += 1
+        result = search_model(question, seed, tmp_path / str(seed), spark)
+        runs += result.runs
+        (one,) = result.question.requirements
+        if result.verdict is not direction:
+            counts["undecided" if result.is_undecided else "wrong"] += 1
             continue
-        assert found.holds_at is not None and found.fails_at is not None
-        wrong = one.lacks(mean(found.holds_at)) > one.tolerance or one.lacks(mean(found.fails_at)) < -one.tolerance
+        assert result.holds_at is not None and result.fails_at is not None
+        wrong = one.lacks(mean(result.holds_at)) > one.tolerance or one.lacks(mean(result.fails_at)) < -one.tolerance
         counts["wrong" if wrong else "right"] += 1
     print(f"{name}: {dict(counts)}, {runs / repetitions:.0f} runs on average")
     assert counts["wrong"] <= most_wrong(repetitions) and counts["undecided"] <= repetitions / 10

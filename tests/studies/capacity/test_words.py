@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from mobilenet.viz.capacity import compose, draw
 
-from mobilenet.studies.capacity.answer import Asked, Found
-from mobilenet.studies.capacity.feasibility import Judge, Judged, State
+from mobilenet.studies.capacity.answer import SearchQuestion, SearchResult
+from mobilenet.studies.capacity.feasibility import Judge, State, ValueJudgement
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict
 from mobilenet.studies.capacity.words import (
@@ -41,25 +41,27 @@ def rows(delay: float, ratio: float, slope: float = 0.0, runs: int = 40) -> list
     ]
 
 
-def found(points: dict[float, Judged], holds_at: float, fails_at: float, *wanted: Requirement) -> Found:
-    asked = Asked("wireless.loss", tuple(sorted(points)), wanted, 0.05, 2000, 1, False)
-    return Found(asked, Verdict.LARGEST, holds_at, fails_at, points, 80)
+def search_result(
+    points: dict[float, ValueJudgement], holds_at: float, fails_at: float, *wanted: Requirement
+) -> SearchResult:
+    asked = SearchQuestion("wireless.loss", tuple(sorted(points)), wanted, 0.05, 2000, 1, False)
+    return SearchResult(asked, Verdict.LARGEST, holds_at, fails_at, points, 80)
 
 
 @pytest.fixture
-def two() -> Found:
+def two() -> SearchResult:
     """At 0.1 only the delay fails."""
     judge = Judge((DELAY, RATIO), 0.004, rare=0.6)
-    return found({0.0: judge.judge(rows(0.5, 0.8)), 0.1: judge.judge(rows(2.0, 0.8))}, 0.0, 0.1, DELAY, RATIO)
+    return search_result({0.0: judge.judge(rows(0.5, 0.8)), 0.1: judge.judge(rows(2.0, 0.8))}, 0.0, 0.1, DELAY, RATIO)
 
 
-def test_each_row_has_the_state_of_its_requirement(two: Found) -> None:
+def test_each_row_has_the_state_of_its_requirement(two: SearchResult) -> None:
     states = [(row["requirement"], row["state"], row["all_requirements"]) for row in two.rows()]
     delay, ratio = "delivery_delay_mean_s <= 1", "delivery_ratio >= 0.5"
     assert states == [
         (delay, "holds", "holds"), (ratio, "holds", "holds"), (delay, "fails", "fails"), (ratio, "holds", "fails"),
     ]  # fmt: skip
-    assert head(two.asked)[-2:] == ("decision", "all requirements")
+    assert head(two.question)[-2:] == ("decision", "all requirements")
     assert [row[-2:] for row in point_rows(two)] == [(own, whole) for _, own, whole in states]
     assert "| holds | fails |" in markdown(two)
     assert [line.partition(":")[0] for line in support(two)] == [
@@ -67,13 +69,13 @@ def test_each_row_has_the_state_of_its_requirement(two: Found) -> None:
     ]  # fmt: skip
 
 
-def test_one_requirement_needs_no_column_for_all(two: Found) -> None:
+def test_one_requirement_needs_no_column_for_all(two: SearchResult) -> None:
     judge = Judge((DELAY,), 0.004, rare=0.6)
-    one = found({0.0: judge.judge(rows(0.5, 1)), 0.1: judge.judge(rows(2.0, 1))}, 0.0, 0.1, DELAY)
-    assert head(one.asked)[-1] == "decision" and [row[-1] for row in point_rows(one)] == ["holds", "fails"]
+    one = search_result({0.0: judge.judge(rows(0.5, 1)), 0.1: judge.judge(rows(2.0, 1))}, 0.0, 0.1, DELAY)
+    assert head(one.question)[-1] == "decision" and [row[-1] for row in point_rows(one)] == ["holds", "fails"]
 
 
-def test_a_figure_has_the_marks_of_each_requirement(two: Found, tmp_path: Path) -> None:
+def test_a_figure_has_the_marks_of_each_requirement(two: SearchResult, tmp_path: Path) -> None:
     with compose(two) as figure:
         marks = [[line.get_marker() for line in axes.lines if line.get_marker() in "os"] for axes in figure.axes[:2]]
     assert marks == [["o", "s"], ["o", "o"]]
@@ -85,11 +87,11 @@ def test_a_backlog_that_may_grow_keeps_a_row_open() -> None:
     assert judged.of(own) == (State.HOLDS, True)
     growing = judged._replace(state=State.OPEN, may_run_away=True)
     assert growing.of(own) == (State.OPEN, False)
-    (row,) = point_rows(found({0.0: growing}, 0.0, 0.0, DELAY))
+    (row,) = point_rows(search_result({0.0: growing}, 0.0, 0.0, DELAY))
     assert row[-1] == "open, backlog may grow without bound"
     away = Judge((DELAY, RATIO), 0.004, rare=0.6).judge(rows(0.5, 0.8, 0.9))
     assert away.runs_away and {away.of(one)[0] for one in away.estimates} == {State.FAILS}
-    one = found({0.0: away}, 0.0, 0.0, DELAY, RATIO)
+    one = search_result({0.0: away}, 0.0, 0.0, DELAY, RATIO)
     assert {row[-2] for row in point_rows(one)} == {"fails, backlog grows without bound"}
 
 
@@ -97,39 +99,39 @@ def test_the_answer_states_how_many_runs_have_the_metric() -> None:
     judge = Judge((DELAY,), 0.004, rare=0.6)
     holds, fails = rows(0.5, 1.0), rows(2.0, 1.0)
     holds[1::2] = [{} for _ in holds[1::2]]
-    one = found({0.0: judge.judge(holds), 0.1: judge.judge(fails)}, 0.0, 0.1, DELAY)
+    one = search_result({0.0: judge.judge(holds), 0.1: judge.judge(fails)}, 0.0, 0.1, DELAY)
     assert "in 10 of 20 runs (" in support(one)[0] and "runs (" not in support(one)[1]
     left_out = "only 20 of 30 runs have a value for delivery_delay_mean_s, and its means are taken over these"
     assert left_out in assurance(one)
     assert [row[2] for row in point_rows(one)] == ["10 of 20", "10"]
     none = {value: Judge((DELAY,), 0.004).judge([{}] * 40) for value in (0.0, 0.1)}
-    open_ = Found(found(none, 0.0, 0.1, DELAY).asked, Verdict.UNDECIDED, None, None, none, 80, True)
+    open_ = SearchResult(search_result(none, 0.0, 0.1, DELAY).question, Verdict.UNDECIDED, None, None, none, 80, True)
     assert "is used up, and too few runs have a value for the metric" in answer(open_)
     assert support(open_)[0].endswith("has a value in 0 of 40 runs, too few for an interval")
     points = {value: Judge((DELAY,), 0.004).judge([{}] * 400) for value in (0.0, 0.1)}
-    never = Found(open_.asked, Verdict.UNDECIDED, None, None, points, 312)
+    never = SearchResult(open_.question, Verdict.UNDECIDED, None, None, points, 312)
     assert answer(never) == "undecided: at 0, delivery_delay_mean_s has a value in under 5 % of the runs"
 
 
-def test_what_the_answer_assumes(two: Found) -> None:
+def test_what_the_answer_assumes(two: SearchResult) -> None:
     monotone = "assumed: the requirements are monotone in wireless.loss; this was checked at 0, 0.1"
     assert sentences(two)[-1] == monotone and monotone in markdown(two).replace("Assumed", "assumed")
     assert sentences(two)[-2] == "outcomes in under 5 % of the runs could have been missed"
     delays = [{"delivery_delay_mean_s": 0.5 + place % 4 / 4} for place in range(400)]
     contradicted = Judge((DELAY._replace(limit=1.1),), 0.004).judge(delays)
     assert contradicted.state is State.HOLDS and contradicted.assumes
-    one = found({0.0: close(State.HOLDS, True), 0.1: close(State.FAILS, True)}, 0.0, 0.1, DELAY)
+    one = search_result({0.0: close(State.HOLDS, True), 0.1: close(State.FAILS, True)}, 0.0, 0.1, DELAY)
     assert "missed" not in "".join(sentences(one))
-    undecided = Found(two.asked, Verdict.UNDECIDED, 0.0, 0.1, two.points, 80, True)
+    undecided = SearchResult(two.question, Verdict.UNDECIDED, 0.0, 0.1, two.points, 80, True)
     assert "monotone" not in "".join(sentences(undecided))
 
 
-def close(state: State, is_clear: bool) -> Judged:
-    return Judged(state, 10, 0, is_clear=is_clear)
+def close(state: State, is_clear: bool) -> ValueJudgement:
+    return ValueJudgement(state, 10, 0, is_clear=is_clear)
 
 
 @pytest.mark.parametrize(
-    ("holds", "fails", "said"),
+    ("holds", "fails", "suffix"),
     [
         (True, True, ""),
         (False, True, " (at 0 only within the tolerance)"),
@@ -137,17 +139,17 @@ def close(state: State, is_clear: bool) -> Judged:
         (False, False, " (both only within the tolerance)"),
     ],
 )
-def test_the_headline_states_what_is_decided_only_within_the_tolerance(holds: bool, fails: bool, said: str) -> None:
-    one = found({0.0: close(State.HOLDS, holds), 0.1: close(State.FAILS, fails)}, 0.0, 0.1, DELAY)
-    assert answer(one) == f"the largest wireless.loss is 0: the requirements hold at 0 and fail at 0.1{said}"
-    more = " (decided within the tolerance)" if said else ""
+def test_the_headline_states_what_is_decided_only_within_the_tolerance(holds: bool, fails: bool, suffix: str) -> None:
+    one = search_result({0.0: close(State.HOLDS, holds), 0.1: close(State.FAILS, fails)}, 0.0, 0.1, DELAY)
+    assert answer(one) == f"the largest wireless.loss is 0: the requirements hold at 0 and fail at 0.1{suffix}"
+    more = " (decided within the tolerance)" if suffix else ""
     assert headline(one) == f"the largest wireless.loss is 0{more}"
     assert document(one)["sentences"][0] == answer(one)
 
 
 def test_without_a_threshold_as_well() -> None:
-    one = found({0.0: close(State.HOLDS, True), 0.1: close(State.HOLDS, False)}, 0.0, 0.1, DELAY)
-    everywhere = Found(one.asked, Verdict.EVERYWHERE, None, None, one.points, 20)
+    one = search_result({0.0: close(State.HOLDS, True), 0.1: close(State.HOLDS, False)}, 0.0, 0.1, DELAY)
+    everywhere = SearchResult(one.question, Verdict.EVERYWHERE, None, None, one.points, 20)
     assert answer(everywhere).endswith("for wireless.loss from 0 to 0.1 (at 0.1 only within the tolerance)")
 
 
@@ -166,7 +168,7 @@ def test_bars_without_an_end_leave_the_panel(tmp_path: Path) -> None:
     judge = Judge((FREE,), 0.004)
     points = {value: judge.judge([{"own_metric": 0.5 + value}] * 20) for value in (0.0, 0.1)}
     assert points[0.0].estimates[0].bounds == Bounds(0.5, -math.inf, math.inf)
-    one = found(points, 0.0, 0.1, FREE)
+    one = search_result(points, 0.0, 0.1, FREE)
     with compose(one) as figure:
         low, high = figure.axes[0].get_ylim()
         assert math.isfinite(low) and math.isfinite(high) and low < 0.5 and high > 1.1

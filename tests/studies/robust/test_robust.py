@@ -41,7 +41,7 @@ def positions(place: Path, radio: str, run: str = "c000-r0002") -> pd.DataFrame:
     return pd.read_parquet(place / "out" / radio / "runs" / run / "positions.parquet")
 
 
-def written(place: Path) -> dict[str, int]:
+def sizes_of_files(place: Path) -> dict[str, int]:
     return {str(path.relative_to(place)): path.stat().st_mtime_ns for path in place.glob("out/*/runs/c*/manifest.json")}
 
 
@@ -71,12 +71,12 @@ def test_what_is_left_says_the_same_everywhere(place: Path) -> None:
 
 
 def test_another_radio_runs_only_what_is_missing(place: Path) -> None:
-    before = written(place)
+    before = sizes_of_files(place)
     radios = ("--radios", "obstacles,shadowing", "--obstacles", "town.geojson")
     (place / "town.geojson").write_text(json.dumps({"type": "Polygon", "crs": None, "coordinates": [WALL]}))
     done = mobilenet("robust", "pace.yaml", *radios, "--out", "out", *TWO, place=place)
     assert done.returncode == 0, done
-    after = written(place)
+    after = sizes_of_files(place)
     assert len(before) == 12 and len(after) == 18 and all(after[run] == when for run, when in before.items())
     assert list(pd.read_csv(place / "out" / "robust.csv")["radio"]) == ["disk", "shadowing", "obstacles"] * 2
     scenario = Scenario.load(place / "out" / "obstacles" / "configurations" / "c000" / "scenario.yaml")
@@ -120,12 +120,12 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused(name: str, tmp_path: Path) -> None:
-    text, words, said = REFUSED[name]
+    text, words, complaint = REFUSED[name]
     (tmp_path / "s.yaml").write_text(text)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "study.yaml").write_text("seed: 1\n")
     done = mobilenet("robust", "s.yaml", "--quiet", *words, place=tmp_path)
-    assert said in one_line(done, 2), done.stderr
+    assert complaint in one_line(done, 2), done.stderr
     assert not (tmp_path / "studies").exists()
 
 
@@ -146,10 +146,10 @@ def test_any_radio_can_be_the_first(scenario: str, changes: str, radios: list[st
     text = f"scenario: {ROOT}/scenarios/{scenario}\nset: {{{changes}}}\nreplications: {{min: 2}}\nfactors:\n"
     text += "  wireless.loss: [0, 0.1]\ncompare: {factor: wireless.loss, baseline: 0, metrics: [gaps]}\n"
     (tmp_path / "s.yaml").write_text(text)
-    found = plan(tmp_path / "s.yaml", None, None, allow_code=True)
-    assert [radio.name for radio in found.radios] == radios and found.runs == 4
+    radio_plan = plan(tmp_path / "s.yaml", None, None, allow_code=True)
+    assert [radio.name for radio in radio_plan.radios] == radios and radio_plan.runs == 4
     loss = [
-        Scenario.load(found.study.scenario_path, c.overrides).wireless.loss
-        for c in configurations(found.studies[-1], True)
+        Scenario.load(radio_plan.study.scenario_path, c.overrides).wireless.loss
+        for c in configurations(radio_plan.studies[-1], True)
     ]
     assert loss == [0, 0.1]

@@ -32,13 +32,13 @@ def finding(effect: float | None, metric: str = "gaps", spread: float = 1.0) -> 
 
 def verdict(*effects: float | None, spread: float = 1.0) -> Claim:
     """Return the verdict on the first radio's claim."""
-    found = {f"r{n}": [finding(effect, spread=spread if n else 1.0)] for n, effect in enumerate(effects)}
-    return claims(found, 0.95)[0]
+    findings = {f"r{n}": [finding(effect, spread=spread if n else 1.0)] for n, effect in enumerate(effects)}
+    return claims(findings, 0.95)[0]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("effects", "said"),
+    ("effects", "expected"),
     [
         ((1, 2, 0.5), "survives"),
         ((-1, -2, -0.5), "survives"),
@@ -50,8 +50,8 @@ def verdict(*effects: float | None, spread: float = 1.0) -> Claim:
         ((None, 1, 1), "no claim"),
     ],
 )
-def test_each_verdict(effects: tuple[float | None, ...], said: str) -> None:
-    assert verdict(*effects).verdict == said
+def test_each_verdict(effects: tuple[float | None, ...], expected: str) -> None:
+    assert verdict(*effects).verdict == expected
 
 
 def test_an_opposite_direction_that_is_not_significant_flips_nothing() -> None:
@@ -75,25 +75,25 @@ def test_all_of_the_table_is_one_family() -> None:
 def test_ratios_only_where_all_radios_have_them() -> None:
     lacking = finding(1, "gaps")
     lacking.result = compare_pairs(np.zeros(6) + NOISE, BASE)
-    found = claims(
+    all_claims = claims(
         {"disk": [finding(1), finding(1, "collision_ratio")], "other": [lacking, finding(1, "collision_ratio")]}, 0.95
     )
-    assert ratios_of(found) == {"collision_ratio"}
-    assert cells(found[0], as_ratio=False, intervals=False) == ["+1", "-5"]
-    assert cells(found[1], as_ratio=True, intervals=True)[0].startswith("× 1.2 (1.")
-    assert totals(found) == "2 comparisons: 1 survives, 1 flips"
+    assert ratios_of(all_claims) == {"collision_ratio"}
+    assert cells(all_claims[0], as_ratio=False, intervals=False) == ["+1", "-5"]
+    assert cells(all_claims[1], as_ratio=True, intervals=True)[0].startswith("× 1.2 (1.")
+    assert totals(all_claims) == "2 comparisons: 1 survives, 1 flips"
 
 
 def test_what_is_unstable_is_named() -> None:
     configuration = Configuration(1, {"protocol.name": "new", "workload.interval_s": 2}, (), "new, interval_s 2")
     calm = Configuration(0, {"protocol.name": "old", "workload.interval_s": 2}, ())
     store = Store(Path("out/fading"), Study(scenario="x.yaml"), [calm, configuration])
-    said = without_mean([Result(store, 4, [], [], [configuration]), Result(store, 4, [], [], [])])
-    assert said == ["unstable: fading: new, interval_s 2"]
+    sentences = without_mean([Result(store, 4, [], [], [configuration]), Result(store, 4, [], [], [])])
+    assert sentences == ["unstable: fading: new, interval_s 2"]
 
 
 def test_the_picture(tmp_path: Path) -> None:
-    found = claims(
+    all_claims = claims(
         {
             "disk": [finding(1), finding(-1, "delivery_delay_mean_s")],
             "fading": [finding(-1), finding(None, "delivery_delay_mean_s")],
@@ -102,8 +102,10 @@ def test_the_picture(tmp_path: Path) -> None:
         0.95,
     )
     for name in ("a.svg", "b.svg", "a.png"):
-        draw("protocol.name", LevelNames({}), 0.95, found, tmp_path / name)
+        draw("protocol.name", LevelNames({}), 0.95, all_claims, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     text = (tmp_path / "a.svg").read_text()
-    assert all(f"<!-- {said} -->" in text for said in ("flips under fading;", "fading: unstable", "shadowing", "new"))
+    assert all(
+        f"<!-- {comment} -->" in text for comment in ("flips under fading;", "fading: unstable", "shadowing", "new")
+    )
     assert (tmp_path / "a.png").stat().st_size > 10_000

@@ -40,6 +40,6 @@ class Station(BaseStation):
         """Nothing is ever sent."""
 
 
-class Planted:
+class PlantedEffect:
     host, station, settings = Host, Station, Settings
     promises = "best_effort"

@@ -48,12 +48,12 @@ def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
     assert "effects.svg" in drawn and "bootstrap" in (out / "figures" / "effects.svg").read_text()
     again = mobilenet(*ASKED, "--workers", "2", "--json", place=tmp_path)
     assert [row["key"] for row in json.loads(again.stdout)] == table["key"].tolist()
-    found = mobilenet_package.sensitivity(
+    screening = mobilenet_package.sensitivity(
         FIRST, KEYS, trajectories=4, replications=2, overrides={"duration_s": 8}, out=out, workers=1
     )
-    assert found.order() == table["key"].tolist() and found.study.path == out
-    assert found.ranking["size"].tolist() == pytest.approx(table["size"].tolist())
-    assert found.plot().axes and found.sentences() and table["key"][0] in found._repr_html_()
+    assert screening.order() == table["key"].tolist() and screening.study.path == out
+    assert screening.ranking["size"].tolist() == pytest.approx(table["size"].tolist())
+    assert screening.plot().axes and screening.sentences() and table["key"][0] in screening._repr_html_()
 
 
 def test_what_python_refuses(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_what_python_refuses(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "more", "said"),
+    ("keys", "more", "complaint"),
     [
         ("", (), "--keys: missing; expected keys such as workload.interval_s=1:10,protocol.repair"),
         ("workload.interval_s", (), "--keys: only workload.interval_s; expected at least two keys to rank"),
@@ -95,9 +95,9 @@ def test_what_python_refuses(tmp_path: Path) -> None:
         ("wireless.los,protocol.repair", (), "--keys wireless.los: unknown key; did you mean 'loss'?"),
     ],
 )
-def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
     done = mobilenet("sensitivity", str(FIRST), "--keys", keys, *more, place=tmp_path)
-    assert said in one_line(done, 2)
+    assert complaint in one_line(done, 2)
     assert not list(tmp_path.iterdir())
 
 
@@ -120,8 +120,8 @@ def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: 
             out = tmp_path / str(repetition)
             planned = plan(question, True)
             run(planned, out, local_master(2), lambda standing: None, allow_code=True, context=context)
-            found = [row["key"] for row in table_rows(out, "sensitivity.csv")[:3]]
-            right += set(found) == {f"protocol.settings.x{number}" for number in important}
+            largest_keys = [row["key"] for row in table_rows(out, "sensitivity.csv")[:3]]
+            right += set(largest_keys) == {f"protocol.settings.x{number}" for number in important}
     assert right >= 0.85 * repetitions
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mobilenet.studies import StudyError
 from mobilenet.studies.sensitivity.ranges import LEVELS
-from mobilenet.studies.sensitivity.screening import STEP, Screened, complete, p_of_no_effect, screen, trajectories
+from mobilenet.studies.sensitivity.screening import STEP, KeyEffect, complete, p_of_no_effect, screen, trajectories
 from mobilenet.studies.statistics import holm
 
 KEYS, WORLDS = 10, 3
@@ -42,11 +42,11 @@ def test_each_step_of_a_trajectory_moves_one_key_by_half_of_its_levels() -> None
 def test_of_a_linear_function_the_sizes_are_its_coefficients() -> None:
     points = trajectories(3, 6, 1)
     values = (points / (LEVELS - 1)) @ np.array([2.0, -7.0, 0.0])
-    found = {row.key: row for row in screen(points, np.repeat(values[..., None], 2, axis=2), 0.95, 1)}
-    assert [found[key].size.mean for key in range(3)] == pytest.approx([2, 7, 0])
-    assert [found[key].mean for key in range(3)] == pytest.approx([2, -7, 0])
-    assert [found[key].spread for key in range(3)] == pytest.approx([0, 0, 0], abs=1e-12)
-    assert [found[key].p_adjusted for key in range(3)] == [0, 0, 1]
+    row_of = {row.key: row for row in screen(points, np.repeat(values[..., None], 2, axis=2), 0.95, 1)}
+    assert [row_of[key].size.mean for key in range(3)] == pytest.approx([2, 7, 0])
+    assert [row_of[key].mean for key in range(3)] == pytest.approx([2, -7, 0])
+    assert [row_of[key].spread for key in range(3)] == pytest.approx([0, 0, 0], abs=1e-12)
+    assert [row_of[key].p_adjusted for key in range(3)] == [0, 0, 1]
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.1])
@@ -57,8 +57,8 @@ def test_three_planted_keys_of_ten_are_found(noise: float) -> None:
         chance = np.random.default_rng(repetition)
         important = chance.permutation(KEYS)[:3].tolist()
         points = trajectories(KEYS, 10, repetition)
-        found = screen(points, responses(points, important, chance, noise), 0.95, repetition)
-        right += {row.key for row in found[:3]} == set(important)
+        ranking = screen(points, responses(points, important, chance, noise), 0.95, repetition)
+        right += {row.key for row in ranking[:3]} == set(important)
     assert right >= 17
 
 
@@ -98,7 +98,7 @@ def test_a_trajectory_with_a_gap_is_left_out() -> None:
 def test_the_same_numbers_give_the_same_ranking() -> None:
     points = trajectories(4, 8, 2)
     values = responses_of(points)
-    first: list[Screened] = screen(points, values, 0.95, 5)
+    first: list[KeyEffect] = screen(points, values, 0.95, 5)
     np.random.seed(99)  # noqa: NPY002  (a caller may do so)
     assert screen(points, values, 0.95, 5) == first
 

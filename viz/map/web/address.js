@@ -22,20 +22,20 @@ Mobilenet.finder = (app) => {
     title: "A host (h3), a station (s1) or a message (h3:17), or a name in the imported file (/)",
   });
   const go = () => {
-    const found = Mobilenet.find(app, input.value);
-    if (!found) {
-      const sampled = run.messages.every > 1 ? "; this page contains only a sample of the messages" : "";
-      app.say("Not found: " + input.value.trim() + sampled + ".");
+    const match = Mobilenet.find(app, input.value);
+    if (!match) {
+      const sampleNote = run.messages.every > 1 ? "; this page contains only a sample of the messages" : "";
+      app.say("Not found: " + input.value.trim() + sampleNote + ".");
       return;
     }
     input.blur();
-    if (found.kind === "message" && clock.t < run.messages.time[found.id]) clock.seek(run.messages.time[found.id]);
-    app.select(found);
+    if (match.kind === "message" && clock.t < run.messages.time[match.id]) clock.seek(run.messages.time[match.id]);
+    app.select(match);
     const at =
-      found.kind === "host"
-        ? run.place(found.id, clock.t)
-        : found.kind === "station"
-          ? { x: run.stations.x_m[found.id], y: run.stations.y_m[found.id] }
+      match.kind === "host"
+        ? run.place(match.id, clock.t)
+        : match.kind === "station"
+          ? { x: run.stations.x_m[match.id], y: run.stations.y_m[match.id] }
           : null;
     if (at) app.intoView({ x: at.x, y: at.y });
   };
@@ -68,12 +68,12 @@ Mobilenet.address = (app) => {
   // Whether the address named something, which is then selected.
   const follow = () => {
     const [name, time] = decodeURIComponent(location.hash.slice(1)).split("@"),
-      found = hasAddress && !run.live && name ? Mobilenet.find(app, name) : null;
-    if (!found) return false;
+      match = hasAddress && !run.live && name ? Mobilenet.find(app, name) : null;
+    if (!match) return false;
     const t = Number(time);
     clock.pause();
-    clock.seek(time && Number.isFinite(t) ? t : found.kind === "message" ? run.messages.time[found.id] : app.opening());
-    app.select(found);
+    clock.seek(time && Number.isFinite(t) ? t : match.kind === "message" ? run.messages.time[match.id] : app.opening());
+    app.select(match);
     return true;
   };
   window.addEventListener("hashchange", () => {

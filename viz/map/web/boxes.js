@@ -47,13 +47,13 @@ Mobilenet.boxes = (app) => {
     for (let s = 0; s < run.stationCount; s++) points.push({ ...app.stationPoint(s) });
     let apart = Infinity;
     const near = points.map((p, s) => {
-      const found = [];
+      const near = [];
       points.forEach((q, other) => {
         const d = Math.hypot(p.x - q.x, p.y - q.y);
         if (other !== s) apart = Math.min(apart, d);
-        if (other !== s && d < 400) found.push(other);
+        if (other !== s && d < 400) near.push(other);
       });
-      return found;
+      return near;
     });
     const [[west, south], [east, north]] = app.bounds,
       perPixel = run.count / ((east - west) * (north - south) * scale * scale),
@@ -66,14 +66,14 @@ Mobilenet.boxes = (app) => {
       const wires = run.stations.edges.filter(([a, b]) => a === s || b === s || near[s].includes(a));
       const cost = ([dx, dy]) => {
         const box = { x: p.x + dx, y: p.y + dy, w, h };
-        let found = 0;
-        for (const [a, b] of wires) if (crosses(box, points[a], points[b])) found += 1;
+        let total = 0;
+        for (const [a, b] of wires) if (crosses(box, points[a], points[b])) total += 1;
         for (const other of near[s]) {
           const q = points[other];
-          if (meets(box, { x: q.x - 16, y: q.y - 16, w: 32, h: 44 })) found += 3;
-          if (placed[other] && meets(box, { x: q.x + placed[other][0], y: q.y + placed[other][1], w, h })) found += 3;
+          if (meets(box, { x: q.x - 16, y: q.y - 16, w: 32, h: 44 })) total += 3;
+          if (placed[other] && meets(box, { x: q.x + placed[other][0], y: q.y + placed[other][1], w, h })) total += 3;
         }
-        return found;
+        return total;
       };
       const sides = [
         [15, -h / 2],
@@ -90,9 +90,9 @@ Mobilenet.boxes = (app) => {
       let best = sides[0],
         least = Infinity;
       for (const side of sides) {
-        const found = cost(side);
-        if (found < least) {
-          least = found;
+        const price = cost(side);
+        if (price < least) {
+          least = price;
           best = side;
         }
       }

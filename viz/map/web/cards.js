@@ -1,7 +1,7 @@
 // Cards of a host and a station.
 Mobilenet.cards = (app) => {
   const { run } = app,
-    { el, row, link, action, heading, note, counted, duration, minus } = app.parts;
+    { el, row, link, action, heading, note, pluralize, duration, minus } = app.parts;
   const hostLink = (h, full) => {
     const b = link(
       full ? run.hostInFull(h) : run.hostLabel(h),
@@ -34,7 +34,7 @@ Mobilenet.cards = (app) => {
   // Of a live run at full speed only deliveries of the chosen host come along.
   const isSample = (h) =>
     run.messages.every > 1 || Boolean(app.live && app.live.isPartial && app.live.wholeHost !== h);
-  const sampled = () =>
+  const sampleNote = () =>
     run.messages.every > 1
       ? note("The messages are a sample (" + sample() + "), so gaps between ticks need not be interruptions.")
       : null;
@@ -77,7 +77,7 @@ Mobilenet.cards = (app) => {
     return inside;
   };
 
-  const events = Mobilenet.eventCards(app, { hostLink, stationLink, live, isSample, sampled });
+  const events = Mobilenet.eventCards(app, { hostLink, stationLink, live, isSample, sampleNote });
 
   const host = (h) => {
     const state = live("Now"),
@@ -130,7 +130,7 @@ Mobilenet.cards = (app) => {
       const others = run
         .eventsOf(h)
         .filter((i) => ["crash", "recover", "gap", "out_of_coverage", "expire"].includes(run.eventKind(i)));
-      sessionsHead.textContent = counted(own.length, "session") + " after the first";
+      sessionsHead.textContent = pluralize(own.length, "session") + " after the first";
       othersHead.hidden = !others.length;
       fillSessions(own);
       fillOthers(others);
@@ -149,10 +149,10 @@ Mobilenet.cards = (app) => {
         : null,
       heading("Sessions"),
       sessions.canvas,
-      ...buffers.shown,
+      ...buffers.nodes,
       heading("Deliveries around the current time"),
       ticks.canvas,
-      sampled(),
+      sampleNote(),
       slowHead,
       slow,
       sessionsHead,
@@ -210,7 +210,7 @@ Mobilenet.cards = (app) => {
       wires.length
         ? row("Wired to", el("span.mn-chips", ...wires.slice(0, 20).map((other) => stationLink(other))))
         : null,
-      ...buffers.shown,
+      ...buffers.nodes,
       heading("Hosts"),
       served,
       heading("Latest handoffs"),
@@ -230,7 +230,7 @@ Mobilenet.cards = (app) => {
         before = key;
         fill(now);
       }
-      size.set(counted(now.length, "host"));
+      size.set(pluralize(now.length, "host"));
       const past = through.filter((i) => run.handoffs.start[i] <= t && run.handoffs.from[i] !== run.handoffs.to[i]);
       arrived.set(
         past.filter((i) => run.handoffs.to[i] === s).length +

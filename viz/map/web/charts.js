@@ -22,10 +22,10 @@ Mobilenet.charts = (app) => {
 
   const short = (g, words, most) => {
     g.font = "10px system-ui, sans-serif";
-    let shown = words;
-    while (shown.length > 1 && g.measureText(shown).width > most)
-      shown = shown.slice(0, shown.endsWith("…") ? -2 : -1) + "…";
-    return shown;
+    let label = words;
+    while (label.length > 1 && g.measureText(label).width > most)
+      label = label.slice(0, label.endsWith("…") ? -2 : -1) + "…";
+    return label;
   };
   const label = (g, names, x, room, colour) => {
     // the name where it fits, else the number, else nothing
@@ -91,7 +91,7 @@ Mobilenet.charts = (app) => {
       });
       text(g, most ? "maximum " + most : "nothing in the whole run", width, 9, "right");
     };
-    return { shown: lines.length ? [app.parts.heading("Buffers"), c.canvas] : [], update };
+    return { nodes: lines.length ? [app.parts.heading("Buffers"), c.canvas] : [], update };
   };
 
   // Which station served a host when; without a cell grey, down black.

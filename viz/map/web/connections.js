@@ -1,7 +1,7 @@
 // TCP connections of real software on the card of a node: how each one is now, and its throughput over time.
 Mobilenet.connections = (app) => {
   const { run } = app,
-    { el, row, heading, note, duration, counted, keep, link } = app.parts,
+    { el, row, heading, note, duration, pluralize, keep, link } = app.parts,
     { QUIET, withAlpha, text, line } = Mobilenet,
     given = run.connections || { list: [], left_out: 0, bin_s: 1 },
     BLUE = "#0072B2",
@@ -17,7 +17,7 @@ Mobilenet.connections = (app) => {
   const percent = (share) => (100 * share).toFixed(share && share < 0.001 ? 2 : 1) + " %";
   const of = (node) => given.list.filter((one) => one.ends.some(([name]) => name === node));
   // From the view of one of its ends.
-  const named = (one, node) => {
+  const nameOf = (one, node) => {
     const [own, other] = one.ends[0][0] === node ? one.ends : [...one.ends].reverse();
     return "TCP " + own[1] + " ↔ " + other[0] + ":" + other[1];
   };
@@ -65,7 +65,7 @@ Mobilenet.connections = (app) => {
       before = times(one, "before_s"),
       after = times(one, "after_s");
     if (one.longest_s > 0.2) words.push("longest stall " + duration(one.longest_s));
-    if (one.handoffs.length) words.push("survived " + survived + " of " + counted(one.handoffs.length, "handoff"));
+    if (one.handoffs.length) words.push("survived " + survived + " of " + pluralize(one.handoffs.length, "handoff"));
     if (before !== null && after !== null)
       words.push(`round trip, on average over handoffs: ${duration(before)} before, ${duration(after)} after`);
     return words.join("; ") + ".";
@@ -86,18 +86,18 @@ Mobilenet.connections = (app) => {
       const now = el("b"),
         drawn = chart(one);
       lines.set(one, { now, drawn });
-      return el("div.mn-connection", row(named(one, node), now), drawn.canvas, note(summary(one)));
+      return el("div.mn-connection", row(nameOf(one, node), now), drawn.canvas, note(summary(one)));
     };
     const more = link("and " + (own.length - MOST) + " more", () => {
       all = true;
       app.changed();
     });
     box.append(all ? "" : more, note(LEGEND));
-    if (given.left_out) box.append(note(counted(given.left_out, "smaller connection") + " not shown."));
-    let shown = "";
+    if (given.left_out) box.append(note(pluralize(given.left_out, "smaller connection") + " not shown."));
+    let lastKey = "";
     const update = (t) => {
-      if (shown !== String(all)) {
-        shown = String(all);
+      if (lastKey !== String(all)) {
+        lastKey = String(all);
         more.hidden = all;
         keep(list, all ? own : own.slice(0, MOST), make, null, (one) => own.indexOf(one));
       }

@@ -122,8 +122,8 @@ Mobilenet.read = (text) => {
   };
   // Where it was, even if it is gone by now: for marks.
   run.lastPlace = (h, t) => {
-    const found = run.place(h, t);
-    if (found || h < 0 || !tracks.count[h]) return found;
+    const position = run.place(h, t);
+    if (position || h < 0 || !tracks.count[h]) return position;
     return put(starts[h] + Math.max(0, run.indexAt(h, t)));
   };
 

@@ -1,5 +1,5 @@
 // Handoffs and other events: a line of a list, a card.
-Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled }) => {
+Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampleNote }) => {
   const { run, clock } = app,
     { el, row, link, action, heading, note, duration } = app.parts;
   // A line that goes to its moment.
@@ -66,7 +66,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
     clock.play();
   };
   // Of a session after a crash: what others broadcast while the host was down, and how much of it has come.
-  const missed = (i) => {
+  const missingSince = (i) => {
     const h = run.handoffs.host[i],
       start = run.handoffs.start[i],
       before = run.eventsOf(h).filter((j) => run.events.time[j] <= start),
@@ -77,16 +77,16 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
       from = Mobilenet.upTo(msg.time, run.events.time[crash]),
       to = Mobilenet.upTo(msg.time, run.events.time[recover ?? crash]),
       sent = [],
-      shown = live("Broadcast while the host was down");
+      count = live("Broadcast while the host was down");
     for (let m = from; m < to; m++) if (msg.host[m] !== h) sent.push(m);
     const update = (t) => {
       const times = sent.map((m) => msg.deliveredAt(m).get(h)).filter((at) => at <= t),
         last = times.reduce((a, b) => Math.max(a, b), 0);
       const all = "all delivered by " + app.clockText(last, true, 2),
         come = times.length === sent.length ? all : times.length + " delivered";
-      shown.set(sent.length ? sent.length + ", " + come : "nothing");
+      count.set(sent.length ? sent.length + ", " + come : "nothing");
     };
-    return { node: shown.node, update };
+    return { node: count.node, update };
   };
   const handoff = (i) => {
     const hand = run.handoffs,
@@ -101,7 +101,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
         to = Math.max(interrupted ? b : 0, done ? hand.end[i] : hand.start[i]);
       return [Math.max(0, from - 0.2), Math.min(to, hand.start[i] + 20) + 0.8];
     };
-    const since = missed(i),
+    const since = missingSince(i),
       ticks = app.charts.deliveries(h, span, interrupted ? [a, b] : null),
       step = el("p.mn-now");
     const body = el(
@@ -128,7 +128,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampled })
         : null,
       heading("Deliveries at " + run.hostLabel(h)),
       ticks.canvas,
-      sampled(),
+      sampleNote(),
       note(
         "The band is the handoff, each line is a delivery, and the brown bar is the interruption, from the " +
           "last delivery before the handoff to the first one after it. Recovered messages (sent again) and skipped " +

@@ -245,7 +245,7 @@ Mobilenet.field = (app) => {
   };
   // What was done by hand: words on an impaired wire and under an impaired host, a cross on a cut wire, a crossed
   // ring around a station that is off.
-  const switched = (g, t) => {
+  const drawSwitches = (g, t) => {
     for (const one of run.impairedAt(t).values()) {
       if (one.host) {
         const h = run.hosts.number.indexOf(Number(one.host.slice(1)));
@@ -337,7 +337,7 @@ Mobilenet.field = (app) => {
     hosts(g);
     if (app.layers.names) names(g);
     labels(g);
-    if (run.switches.length) switched(g, t);
+    if (run.switches.length) drawSwitches(g, t);
     chosen(g, t);
     if (app.isSelected("message")) message(g, t);
   };

@@ -38,7 +38,7 @@ Mobilenet.ground = (app) => {
     Mobilenet.circle(g, p.x, p.y, run.range_m * view.scaleAt(st.y_m[i]));
   };
 
-  const uncovered = (g) => {
+  const drawUncovered = (g) => {
     // the box of the field, less all cells: what is left are the holes
     g.save();
     box(g, radio.box || app.bounds.flat());
@@ -78,7 +78,7 @@ Mobilenet.ground = (app) => {
   let squares = null;
   const streets = (g) => {
     if (!squares) {
-      const found = new Set(),
+      const keys = new Set(),
         [x, y] = [run.x_cm, run.y_cm];
       for (let h = 0; h < run.count; h++)
         for (let i = run.starts[h] + 1; i < run.starts[h] + run.tracks.count[h]; i++) {
@@ -87,10 +87,10 @@ Mobilenet.ground = (app) => {
             steps = Math.ceil(Math.hypot(dx, dy) / (100 * STREET_M)) + 1;
           for (let k = 0; steps < 50 && k <= steps; k++) {
             const column = Math.floor((x[i - 1] + (dx * k) / steps) / 100 / STREET_M);
-            found.add(column * 1e6 + Math.floor((y[i - 1] + (dy * k) / steps) / 100 / STREET_M));
+            keys.add(column * 1e6 + Math.floor((y[i - 1] + (dy * k) / steps) / 100 / STREET_M));
           }
         }
-      squares = Array.from(found, (key) => [Math.round(key / 1e6), key - 1e6 * Math.round(key / 1e6)]);
+      squares = Array.from(keys, (key) => [Math.round(key / 1e6), key - 1e6 * Math.round(key / 1e6)]);
     }
     g.fillStyle = "#dedad0";
     for (const [column, row] of squares) square(g, column * STREET_M, row * STREET_M, STREET_M);
@@ -151,7 +151,7 @@ Mobilenet.ground = (app) => {
   };
   return (g, width, height) => {
     g.clearRect(0, 0, width, height);
-    if (app.layers.cells && !app.tiles) uncovered(g);
+    if (app.layers.cells && !app.tiles) drawUncovered(g);
     if (app.layers.streets && !app.tiles) streets(g);
     if (app.layers.cells) cells(g);
     walls(g);

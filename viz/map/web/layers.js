@@ -2,7 +2,7 @@
 Mobilenet.layers = (app) => {
   const { run } = app,
     { INK, HUES, withAlpha } = Mobilenet,
-    { el, heading, symbol, counted, release } = app.parts,
+    { el, heading, symbol, pluralize, release } = app.parts,
     heat = Mobilenet.heat(app);
   const toggle = (name, words, paint) => {
     const box = el("input", { type: "checkbox", "data-layer": name });
@@ -14,7 +14,7 @@ Mobilenet.layers = (app) => {
     });
     return el("label.mn-layer", box, symbol(paint), el("span", words));
   };
-  const fixed = (paint, words) => el("div.mn-layer.mn-fixed", symbol(paint), el("span", words));
+  const fixedEntry = (paint, words) => el("div.mn-layer.mn-fixed", symbol(paint), el("span", words));
   const dot = (colour, hollow) => (g, x, y) => {
     Mobilenet.circle(g, x, y, 5);
     g.fillStyle = hollow ? "#fff" : colour;
@@ -39,9 +39,9 @@ Mobilenet.layers = (app) => {
     el("summary", "Layers and legend"),
     el(
       "div.mn-group",
-      fixed(dot(c0), "host, station's colour"),
+      fixedEntry(dot(c0), "host, station's colour"),
       run.stationCount > HUES
-        ? fixed(
+        ? fixedEntry(
             (g, x, y) => {
               const hasThird = run.stationCount > 2 * HUES;
               Mobilenet.dot(g, hasThird ? x - 5 : x, y, 5, app.colours[HUES], 1);
@@ -50,9 +50,9 @@ Mobilenet.layers = (app) => {
             "the same, from s" + HUES + " on",
           )
         : null,
-      fixed(dot(c0, true), "not a member yet, or no longer"),
-      fixed(dot(Mobilenet.ALONE, true), "out of coverage"),
-      fixed(markOf("crash"), "down"),
+      fixedEntry(dot(c0, true), "not a member yet, or no longer"),
+      fixedEntry(dot(Mobilenet.ALONE, true), "out of coverage"),
+      fixedEntry(markOf("crash"), "down"),
     ),
     el(
       "div.mn-group",
@@ -64,7 +64,7 @@ Mobilenet.layers = (app) => {
       }),
       ...(app.radio.buildings.length
         ? [
-            toggle("walls", counted(app.radio.buildings.length, "building"), (g, x, y) => {
+            toggle("walls", pluralize(app.radio.buildings.length, "building"), (g, x, y) => {
               g.fillStyle = "#d3cfc4";
               g.strokeStyle = INK;
               g.fillRect(x - 7, y - 5, 14, 10);

@@ -39,7 +39,7 @@ Mobilenet.liveCard = (app, kind, i) => {
       for (const each of [crash, ...others]) each.disabled = isDown;
       recover.disabled = !isDown;
     };
-    const shown = run.live.is_real_time ? others.slice(1) : others, // programs broadcast by themselves
+    const controls = run.live.is_real_time ? others.slice(1) : others, // programs broadcast by themselves
       worse = impairing(
         () => ({ do: "impair", host: name }),
         (one) => one.do === "impair" && one.host === name,
@@ -50,7 +50,7 @@ Mobilenet.liveCard = (app, kind, i) => {
       worse.update();
     };
     const field = el("span.mn-field", el("label", "Loss, delay"), ...worse.nodes);
-    return { nodes: [crash, recover, ...shown, field], update: both };
+    return { nodes: [crash, recover, ...controls, field], update: both };
   };
   const stationButtons = () => {
     const edges = run.stations.edges.filter((edge) => edge.includes(i)),
@@ -106,7 +106,7 @@ Mobilenet.liveCard = (app, kind, i) => {
       el("b", "after " + app.parts.duration(t - run.messages.time[m])),
     );
   // A variable, whose meaning is shown under the pointer and, since fingers have none, by a click.
-  const explained = (field, value, words) => {
+  const explain = (field, value, words) => {
     const line = row(field, value),
       title = words && words[field];
     if (!title) return line;
@@ -137,10 +137,10 @@ Mobilenet.liveCard = (app, kind, i) => {
     for (const [what, left] of card.timers) top.append(row(what, "in " + app.parts.duration(left)));
     for (const context of card.contexts || []) {
       inside.append(heading("Its context at " + context.station));
-      for (const [field, value] of context.keeps) inside.append(explained(field, value, context.words));
+      for (const [field, value] of context.keeps) inside.append(explain(field, value, context.words));
     }
     if (card.keeps.length) inside.append(heading("Variables of the protocol"));
-    for (const [field, value] of card.keeps) inside.append(explained(field, value, card.words));
+    for (const [field, value] of card.keeps) inside.append(explain(field, value, card.words));
   };
   return { actions: buttons.nodes, top: el("div", top, packets.box), body, update };
 };

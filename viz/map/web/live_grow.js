@@ -94,7 +94,7 @@ Mobilenet.grow = (run) => {
     run.fastest_mps = last >= 0 ? most / 100 / (t - moments[last]) : 0;
   };
   const WORDS = { sbuffer: "SBuffer", rbuffer: "RBuffer" },
-    recorded = (called) => Object.keys(WORDS).find((name) => WORDS[name] === called) || called;
+    recordedName = (title) => Object.keys(WORDS).find((name) => WORDS[name] === title) || title;
   for (const [name, kind] of Object.entries(run.buffers)) {
     const nodes = () => (name === "stations" ? run.stationCount : n),
       old = kind.bins;
@@ -108,7 +108,7 @@ Mobilenet.grow = (run) => {
     const held = run.live.buffers[name];
     for (const each of kind.series) {
       each.sizes = kind.room(each.sizes, old);
-      each.last = Array.from(held[recorded(each.name)] || []);
+      each.last = Array.from(held[recordedName(each.name)] || []);
     }
     run.onAdded.push(() => {
       for (const each of kind.series) each.sizes = kind.room(each.sizes, kind.bins);
@@ -122,16 +122,16 @@ Mobilenet.grow = (run) => {
       const to = Math.min(kind.bins - 1, Math.floor(t / kind.bin_s)),
         count = name === "stations" ? run.stationCount : n;
       for (const buffer of Object.keys(buffers[name])) {
-        const called = WORDS[buffer] || buffer;
-        if (kind.series.some((each) => each.name === called)) continue;
-        kind.series.push({ name: called, sizes: kind.room(null), last: [] });
+        const title = WORDS[buffer] || buffer;
+        if (kind.series.some((each) => each.name === title)) continue;
+        kind.series.push({ name: title, sizes: kind.room(null), last: [] });
         isNew = true;
       }
-      for (const { name: called, sizes, last } of kind.series) {
+      for (const { name: title, sizes, last } of kind.series) {
         if (to > kind.filled)
           for (let i = 0; i < count; i++)
             sizes.fill(last[i] || 0, i * kind.bins + kind.filled + 1, i * kind.bins + to + 1);
-        const news = changed[name][recorded(called)];
+        const news = changed[name][recordedName(title)];
         for (let k = 0; news && k < news.node.length; k++) {
           const first = news.node[k] * kind.bins,
             at = first + Math.min(kind.bins - 1, news.bin[k]);

@@ -86,8 +86,8 @@ Mobilenet.liveNews = (app, live) => {
       if (j >= news.time_ns.length || events.time_ns[i] <= news.time_ns[j]) takeEvent(events, i++);
       else takeDelivery(news, j++);
     if (!gappy) return;
-    const told = new Set(news.host);
-    for (const host of [...waiting.keys()]) if (!told.has(host)) waiting.delete(host);
+    const reported = new Set(news.host);
+    for (const host of [...waiting.keys()]) if (!reported.has(host)) waiting.delete(host);
   };
 };
 

@@ -1,7 +1,7 @@
 // Packets of real software in a live run: the connections on the card of a node, and arrows on the map.
 Mobilenet.livePackets = (app) => {
   const { run, live } = app,
-    { el, row, heading, note, counted, duration } = app.parts,
+    { el, row, heading, note, pluralize, duration } = app.parts,
     RECENT_NS = 0.7e9, // arrows on the map stay for that long
     WORDS = { opening: "being opened", open: "open", closing: "being closed", closed: "closed", reset: "reset" };
   const bytes = (n) => {
@@ -50,7 +50,7 @@ Mobilenet.livePackets = (app) => {
         row("Packets received", String(packets.received)),
         ...packets.latest.map(line),
         packets.latest.length ? "" : note("No packets yet."),
-        left > 0 ? note(counted(left, "older connection") + " not shown.") : "",
+        left > 0 ? note(pluralize(left, "older connection") + " not shown.") : "",
       );
     };
     return { box, update };

@@ -102,7 +102,7 @@ Mobilenet.livePanel = (app) => {
       el("span", "Branch " + i + (isHere ? " (here)" : "")),
       el(
         "span",
-        app.parts.counted(one.interventions, "intervention") +
+        app.parts.pluralize(one.interventions, "intervention") +
           (isHere ? "" : ", to " + app.clockText(one.reached_ns / 1e9, true)),
       ),
       isHere ? "" : link("continue there", () => live.tell({ command: "switch", branch: i })),
@@ -202,14 +202,14 @@ Mobilenet.livePanel = (app) => {
     text(status, words());
     save.disabled = isReal && !(s && s.is_over);
     showSettings();
-    const found = s && s.violation;
-    violation.hidden = !found;
-    culprits.hidden = !found;
-    if (found) text(violation, "Violated: " + found.check.replace("_", " ") + "\n" + found.explanation);
-    if (found && found.row !== foundRow) {
-      foundRow = found.row;
-      const named = found.explanation.match(/\bh\d+(:\d+)?\b/g) || [],
-        names = [...new Set([found.node, found.message, ...named])],
+    const report = s && s.violation;
+    violation.hidden = !report;
+    culprits.hidden = !report;
+    if (report) text(violation, "Violated: " + report.check.replace("_", " ") + "\n" + report.explanation);
+    if (report && report.row !== foundRow) {
+      foundRow = report.row;
+      const mentions = report.explanation.match(/\bh\d+(:\d+)?\b/g) || [],
+        names = [...new Set([report.node, report.message, ...mentions])],
         what = names.map((name) => [name, name && Mobilenet.find(app, name)]).filter(([, each]) => each);
       culprits.replaceChildren(
         "Show ",
@@ -236,11 +236,11 @@ Mobilenet.livePanel = (app) => {
       listed = key;
       fillList(live.interventions.map((one, i) => ({ one, i })).reverse());
     }
-    const shown = live.branches.map((one, i) => (i === live.branch ? { ...one, reached_ns: 0 } : one)),
-      branchKey = JSON.stringify([shown.length > 1 ? shown : [], live.branch]);
+    const states = live.branches.map((one, i) => (i === live.branch ? { ...one, reached_ns: 0 } : one)),
+      branchKey = JSON.stringify([states.length > 1 ? states : [], live.branch]);
     if (branchKey !== lined) {
       lined = branchKey;
-      const items = shown.map((one, i) => ({ one, i, isHere: i === live.branch }));
+      const items = states.map((one, i) => ({ one, i, isHere: i === live.branch }));
       keep(branches, live.branches.length > 1 ? items : [], branchLine, null, JSON.stringify);
     }
     const jobKey = JSON.stringify(live.jobs);

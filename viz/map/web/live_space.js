@@ -40,7 +40,7 @@ Mobilenet.liveSpace = (app) => {
     span = (span + 1) % SPANS_S.length;
     app.changed();
   });
-  const called = (node) => {
+  const labelOf = (node) => {
     const i = Number(node.slice(1)),
       words = node[0] === "s" ? run.stationLabel(i) : run.hostLabel(i);
     return words.length > 9 ? words.slice(0, 8) + "…" : words;
@@ -120,7 +120,7 @@ Mobilenet.liveSpace = (app) => {
       g.textAlign = "left";
       g.textBaseline = "middle";
       g.fillStyle = INK;
-      g.fillText(called(node), 2, y(node));
+      g.fillText(labelOf(node), 2, y(node));
     }
     // down, and handoffs, as bands on the host's line
     states.times.forEach((begin, i) => {

@@ -70,11 +70,11 @@ Mobilenet.marks = (app) => {
     takeHandoff = (i) => take(ofHandoffNumber(i));
   // Marks stay for half a minute; for less where there would be hundreds.
   const KEEP_S = run.live ? 15 : Math.max(2, Math.min(30, (250 * run.end_s) / Math.max(1, items.length)));
-  const shown = (item) => app.layers[LAYER_OF[item.kind]];
+  const isVisible = (item) => app.layers[LAYER_OF[item.kind]];
   const each = (t, visit) => {
     for (let i = upTo(times, t) - 1, drawn = 0; i >= 0 && drawn < MOST; i--) {
       if (!app.layers.keep && times[i] < t - KEEP_S) break;
-      if (!shown(items[i]) || Number.isNaN(items[i].x)) continue;
+      if (!isVisible(items[i]) || Number.isNaN(items[i].x)) continue;
       drawn++;
       visit(items[i], Math.max(0, 1 - (t - items[i].t) / KEEP_S));
     }
@@ -115,7 +115,7 @@ Mobilenet.marks = (app) => {
   const next = (t, step, of) => {
     // the next or previous event of the layers that are shown
     let i = step > 0 ? upTo(times, t + 1e-6) : upTo(times, t - 1e-6) - 1;
-    while (items[i] && !(shown(items[i]) && (!of || items[i].kind === of))) i += step;
+    while (items[i] && !(isVisible(items[i]) && (!of || items[i].kind === of))) i += step;
     return items[i];
   };
   return {
@@ -130,6 +130,6 @@ Mobilenet.marks = (app) => {
     near,
     paint,
     next,
-    shown,
+    isVisible,
   };
 };

@@ -4,7 +4,7 @@ Mobilenet.messageCard = (app, m) => {
   const { run, clock } = app,
     msg = run.messages,
     isCausal = run.about.is_causal,
-    { el, row, link, action, heading, note, counted, duration } = app.parts;
+    { el, row, link, action, heading, note, pluralize, duration } = app.parts;
   const open = (p) => app.select({ kind: "message", id: p });
   const reached = app.cards.live("Delivered"),
     bar = el("i"),
@@ -37,7 +37,7 @@ Mobilenet.messageCard = (app, m) => {
     isCausal && msg.before_unknown[m] < 0
       ? note("reload this page to see which messages it follows")
       : msg.before_unknown[m] > 0
-        ? note(counted(msg.before_unknown[m], "message") + " outside the sample")
+        ? note(pluralize(msg.before_unknown[m], "message") + " outside the sample")
         : null,
     note(
       (isCausal
@@ -106,7 +106,7 @@ Mobilenet.messageCard = (app, m) => {
     reached.set(t < msg.time[m] ? "not broadcast yet" : now.have.length + " of " + all + " hosts");
     bar.style.width = (all ? (100 * now.have.length) / all : 0) + "%";
     lackHead.textContent = now.lack.length
-      ? "Not yet: " + counted(now.lack.length, "host") + ", with what is known about each"
+      ? "Not yet: " + pluralize(now.lack.length, "host") + ", with what is known about each"
       : t < msg.time[m]
         ? "Not broadcast yet"
         : "Delivered to all";

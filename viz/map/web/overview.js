@@ -1,7 +1,7 @@
 // The overview card: how many hosts are where, and what happened last.
 Mobilenet.overview = (app) => {
   const { run } = app,
-    { el, heading, note, counted, keep } = app.parts,
+    { el, heading, note, pluralize, keep } = app.parts,
     { upTo, MEMBER, DOWN, COVERED, HANDING } = Mobilenet;
   const ROWS = {
     members: "Members",
@@ -68,7 +68,7 @@ Mobilenet.overview = (app) => {
     const handoffs = upTo(handoffTimes, t);
     for (const [name, value] of Object.entries({ ...count, members: count.members + " of " + run.count, handoffs }))
       now[name].set(value);
-    summary.textContent = ": " + counted(count.members, "member") + ", " + counted(handoffs, "handoff");
+    summary.textContent = ": " + pluralize(count.members, "member") + ", " + pluralize(handoffs, "handoff");
     const latest = [];
     for (let i = upTo(app.marks.times, t) - 1; i >= 0 && latest.length < 7; i--)
       if (app.marks.items[i].kind !== "in_coverage") latest.push(app.marks.items[i]);

@@ -2,7 +2,7 @@
 // right.
 Mobilenet.panels = (app) => {
   const { run, clock } = app,
-    { el, link, counted, release, keyboard } = app.parts;
+    { el, link, pluralize, release, keyboard } = app.parts;
   const about = run.about,
     verdict = el(
       "span",
@@ -16,7 +16,12 @@ Mobilenet.panels = (app) => {
       about.verdict,
     );
   const size = () =>
-    [about.protocol, counted(run.count, "host"), counted(run.stationCount, "station"), "seed " + about.seed].join(", ");
+    [
+      about.protocol,
+      pluralize(run.count, "host"),
+      pluralize(run.stationCount, "station"),
+      "seed " + about.seed,
+    ].join(", ");
   const sizes = el("p", size());
   run.onAdded.push(() => (sizes.textContent = size()));
   const head = el(

@@ -82,7 +82,7 @@ Mobilenet.parts = () => {
     draw(c.g, width / 2, height / 2);
     return c.canvas;
   };
-  const counted = (n, one, many) => n + " " + (n === 1 ? one : many || one + "s");
+  const pluralize = (n, one, many) => n + " " + (n === 1 ? one : many || one + "s");
   const minus = (number) => String(number).replace("-", "−");
   const duration = (s) =>
     Number.isNaN(s) || s === null || s === undefined
@@ -99,7 +99,7 @@ Mobilenet.parts = () => {
     heading,
     note,
     symbol,
-    counted,
+    pluralize,
     minus,
     duration,
     keyboard,

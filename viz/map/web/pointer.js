@@ -38,19 +38,19 @@ Mobilenet.pointer = (app) => {
   map.on("click", (event) => {
     if (app.live && app.live.wasPlaced) return;
     if (app.live && performance.now() - (app.live.wasDragged || -1e9) < 300) return;
-    const found = under(event.containerPoint.x, event.containerPoint.y);
-    if (found || app.selected) app.select(found);
+    const target = under(event.containerPoint.x, event.containerPoint.y);
+    if (target || app.selected) app.select(target);
   });
   let pointer = null;
   // Again in every picture: moving hosts come and go below it.
   const hover = () => {
     if (!pointer) return;
     const { x, y } = pointer,
-      found = under(x, y);
-    host.style.cursor = found ? "pointer" : "";
-    tip.classList.toggle("mn-on", Boolean(found));
-    if (found) {
-      tip.textContent = found.say;
+      target = under(x, y);
+    host.style.cursor = target ? "pointer" : "";
+    tip.classList.toggle("mn-on", Boolean(target));
+    if (target) {
+      tip.textContent = target.say;
       const left = Math.max(0, Math.min(x + 14, app.size.width - 260));
       tip.style.transform = "translate(" + left + "px," + (y + 14) + "px)";
     }

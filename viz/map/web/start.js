@@ -178,19 +178,19 @@ Mobilenet.start = (map, L) => {
   map.on("dragstart", () => {
     app.following = false;
   });
-  let touched = false; // until the user moves the map, it shows all of the field, whatever size the window takes
+  let isTouched = false; // until the user moves the map, it shows all of the field, whatever size the window takes
   for (const kind of ["pointerdown", "wheel"])
     host.addEventListener(
       kind,
       () => {
-        touched = true;
+        isTouched = true;
       },
       { passive: true },
     );
   window.addEventListener("resize", () => {
     map.invalidateSize({ animate: false });
     layout();
-    if (!touched) app.fit();
+    if (!isTouched) app.fit();
   });
 
   const paint = (stamp) => {

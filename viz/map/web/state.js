@@ -69,9 +69,9 @@ Mobilenet.addStates = (run) => {
   run.eventsOf = (h) => own[h];
   run.handoffsOf = (h) => ownHandoffs[h];
   run.served = (s, t) => {
-    const found = [];
-    for (let h = 0; h < n; h++) if (run.stationAt(h, t) === s && run.flagsAt(h, t) & MEMBER) found.push(h);
-    return found;
+    const members = [];
+    for (let h = 0; h < n; h++) if (run.stationAt(h, t) === s && run.flagsAt(h, t) & MEMBER) members.push(h);
+    return members;
   };
   // What is cut or switched off by hand at t: a station, or the two ends of a wire in order, joined by a comma.
   run.offAt = (t) => {
@@ -186,9 +186,9 @@ Mobilenet.addStates = (run) => {
   };
   run.valueAt = (kind, buffer, i, t) => {
     const series = run.buffers[kind],
-      found = series.series.find(({ name }) => name === buffer);
-    return found
-      ? found.sizes[i * series.bins + Math.min(series.bins - 1, Math.max(0, Math.floor(t / series.bin_s)))]
+      entry = series.series.find(({ name }) => name === buffer);
+    return entry
+      ? entry.sizes[i * series.bins + Math.min(series.bins - 1, Math.max(0, Math.floor(t / series.bin_s)))]
       : null;
   };
 };

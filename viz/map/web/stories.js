@@ -4,7 +4,7 @@ Mobilenet.stories = (app) => {
     { el, note, heading, link, duration } = app.parts,
     { colours, of } = run.stories;
   const about = (m, h) => run.messages.label(m) + " at " + run.hostLabel(h);
-  const recorded = (m, h) => (of[run.messages.label(m)] || {})[run.hostLabel(h)];
+  const storyOf = (m, h) => (of[run.messages.label(m)] || {})[run.hostLabel(h)];
   // After a rewind the same message may take another time: then a story is an old one.
   const isCurrent = (job, m, h) => {
     const at = run.messages.deliveredAt(m).get(h);
@@ -17,7 +17,7 @@ Mobilenet.stories = (app) => {
   // `opened`: the host whose story the next card of a message shows.
   const stories = { opened: -1, isPartial: !app.live && Object.keys(of).length > 0 };
   // No run in real time can be repeated.
-  stories.isKnown = (m, h) => Boolean((app.live && !run.live.is_real_time) || recorded(m, h));
+  stories.isKnown = (m, h) => Boolean((app.live && !run.live.is_real_time) || storyOf(m, h));
   stories.open = (m, h) => {
     stories.opened = h;
     app.select({ kind: "message", id: m });
@@ -43,7 +43,7 @@ Mobilenet.stories = (app) => {
   stories.view = (m, h) => {
     const job = jobOf(m, h),
       title = heading("Why " + about(m, h) + " was late"),
-      stretches = recorded(m, h) || (job && job.result.stretches);
+      stretches = storyOf(m, h) || (job && job.result.stretches);
     if (!stretches) return el("div", title, note(job ? job.text : "in progress …"));
     const all = stretches.reduce((sum, [, length]) => sum + length, 0),
       bar = el("div.mn-story");

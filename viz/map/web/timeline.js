@@ -45,11 +45,11 @@ Mobilenet.bar = (app) => {
   let width = 0,
     drag = false,
     layersDrawn = "",
-    said = "",
+    lastWords = "",
     drawnAt = NaN; // where the playhead was
   const HEIGHT = 46,
     BASE = 28;
-  const touched = () => (app.live ? app.live.interventions : run.switches);
+  const changes = () => (app.live ? app.live.interventions : run.switches);
   const paint = () => {
     // the number of handoffs over time as bars; rare events as marks above them
     still.width = lines.canvas.width;
@@ -60,7 +60,7 @@ Mobilenet.bar = (app) => {
     const bins = new Float64Array(Math.max(1, Math.floor(width / 4)));
     const rare = [];
     for (const item of app.marks.items) {
-      if (!app.marks.shown(item)) continue;
+      if (!app.marks.isVisible(item)) continue;
       if (item.kind === "handoff") bins[Math.min(bins.length - 1, Math.floor((item.t / run.end_s) * bins.length))]++;
       else if (item.kind !== "in_coverage" && item.kind !== "recovery") rare.push(item);
     }
@@ -83,7 +83,7 @@ Mobilenet.bar = (app) => {
       }
     }
     let free = -Infinity; // a letter where there is room for it
-    for (const one of touched()) {
+    for (const one of changes()) {
       const x = (one.at_s / run.end_s) * width;
       const [letter, colour] = Mobilenet.markByHand(one.do);
       g.fillStyle = colour;
@@ -111,7 +111,7 @@ Mobilenet.bar = (app) => {
     drawnAt = NaN;
   };
   const draw = () => {
-    const key = JSON.stringify([app.layers, app.marks.items.length, run.end_s, touched().length]),
+    const key = JSON.stringify([app.layers, app.marks.items.length, run.end_s, changes().length]),
       words = app.clockText(clock.t, true) + " / " + app.clockText(run.end_s),
       x = (clock.t / run.end_s) * width;
     if (key !== layersDrawn) {
@@ -119,8 +119,8 @@ Mobilenet.bar = (app) => {
       paint();
       drawnAt = NaN;
     }
-    if (words !== said) {
-      said = words;
+    if (words !== lastWords) {
+      lastWords = words;
       time.textContent = words;
       box.setAttribute("aria-valuenow", clock.t.toFixed(2));
       box.setAttribute("aria-valuetext", app.clockText(clock.t, true));
@@ -163,7 +163,7 @@ Mobilenet.bar = (app) => {
     const when = momentOf(event);
     if (drag) clock.seek(when);
     const item = app.marks.next(when - (4 / width) * run.end_s, 1),
-      byHand = touched().filter((one) => Math.abs(one.at_s - when) < (6 / width) * run.end_s);
+      byHand = changes().filter((one) => Math.abs(one.at_s - when) < (6 / width) * run.end_s);
     box.title = byHand.length
       ? byHand.map((one) => app.clockText(one.at_s, true) + " " + Mobilenet.sayByHand(one)).join("\n")
       : item && Math.abs(item.t - when) < (6 / width) * run.end_s ? app.sayMark(item) : app.clockText(when, true);

@@ -74,9 +74,9 @@ Mobilenet.travel = (app, panels) => {
   // A view that is still as it was fitted is fitted again when panels take another place. Returns whether it is.
   let fitted = null,
     highest = 0; // the left panel, when the view was fitted
-  const shown = () => map.getZoom() + " " + map.getCenter();
+  const viewKey = () => map.getZoom() + " " + map.getCenter();
   app.refit = () => {
-    const isFitted = fitted !== null && !app.following && shown() === fitted;
+    const isFitted = fitted !== null && !app.following && viewKey() === fitted;
     if (isFitted) app.fit();
     return isFitted;
   };
@@ -102,7 +102,7 @@ Mobilenet.travel = (app, panels) => {
       paddingBottomRight: [frame.right, roomy ? bottom : 14],
       animate: false,
     });
-    fitted = shown();
+    fitted = viewKey();
   };
   // A followed host stays in the middle.
   app.goAlong = (t) => {
