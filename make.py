@@ -107,10 +107,10 @@ def stamp():
     """What the present environment was made of; {} if it is absent or was left half-made."""
     try:
         with open(STAMP, encoding="utf-8") as file:
-            found = json.load(file)
+            parts = json.load(file)
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) and os.access(PYTHON, os.X_OK) else {}
+    return parts if isinstance(parts, dict) and os.access(PYTHON, os.X_OK) else {}
 
 
 @functools.lru_cache(maxsize=None)  # once for each call of make.py
@@ -121,16 +121,16 @@ def setup():
         with one_at_a_time():
             if stamp() != made_of():  # nobody else made it while we waited
                 make_environment()
-    # What is missing for compiling is told once, and not at every command.
+    # What is missing for compiling is printed once, and not at every command.
     run(PYTHON, "-m", "mobilenet.engine.build_native", *(["--again"] if is_new or sys.argv[1:] == ["setup"] else []))
 
 
 def make_environment():
     """Fill .venv; the stamp comes last."""
     wanted = made_of()
-    found = stamp()
+    present = stamp()
     began = time.monotonic()
-    if found and all(found.get(key) == wanted[key] for key in ("python", "place")):  # only the lists changed
+    if present and all(present.get(key) == wanted[key] for key in ("python", "place")):  # only the lists changed
         os.remove(STAMP)
     else:
         make_venv()
@@ -139,7 +139,8 @@ def make_environment():
     with open(STAMP + ".part", "w", encoding="utf-8") as file:
         json.dump(wanted, file)
     os.replace(STAMP + ".part", STAMP)
-    say("ready after %.0f s; try: python3 make.py demo" % (time.monotonic() - began))
+    hint = "; try: python3 make.py demo" if sys.argv[1:] == ["setup"] else ""
+    say("ready after %.0f s%s" % (time.monotonic() - began, hint))
 
 
 @contextlib.contextmanager
@@ -169,13 +170,13 @@ def make_venv():
         wheel = None
         if not quietly(sys.executable, "-m", "venv", "--without-pip", VENV):  # no venv module at all: uv makes one
             wheel = download("pip", place)
-            uv_requirement = pinned("uv", place)
+            uv_requirement = requirements_of("uv", place)
             if run(
                 sys.executable, os.path.join(wheel, "pip"), "install", "-q", "--target", place, "-r", uv_requirement
             ) or run(os.path.join(place, "bin", "uv"), "venv", "-q", "--python", sys.executable, VENV):
                 raise Refusal("could not create a virtual environment: install python3-venv, or another Python")
         if (
-            quietly(sys.executable, "-m", "pip", "--python", PYTHON, "install", "-r", pinned("pip", place))
+            quietly(sys.executable, "-m", "pip", "--python", PYTHON, "install", "-r", requirements_of("pip", place))
             and has_pip()
         ):
             return
@@ -199,7 +200,7 @@ def install():
     env.setdefault("UV_HTTP_TIMEOUT", "180")
     with tempfile.TemporaryDirectory() as place:
         pip = [PYTHON, "-m", "pip", "install", "--no-deps"]
-        if run(*[*pip, "-q", "-r", pinned("uv", place)], env=env):
+        if run(*[*pip, "-q", "-r", requirements_of("uv", place)], env=env):
             say("uv could not be installed; continuing with pip")
         uv = [os.path.join(BIN, "uv"), "pip", "install", "--no-config", "--python", PYTHON, "--no-deps"]
         say("installing the packages in requirements.lock: 1.2 GB, one minute or more")
@@ -221,7 +222,7 @@ def install():
         raise Refusal("the project itself could not be installed:\n" + done.stdout.decode(errors="replace"))
 
 
-def pinned(name, place):
+def requirements_of(name, place):
     """A requirements file with what the lock says about one package, hashes included."""
     path = os.path.join(place, name + ".txt")
     with open(path, "w", encoding="utf-8") as file:
@@ -231,10 +232,10 @@ def pinned(name, place):
 
 def lock_entry(name):
     with open(LOCK, encoding="utf-8") as file:
-        found = re.search(r"^%s==[^\n]*\\\n(?: +--hash=[^\n]*\n)+" % re.escape(name), file.read(), re.MULTILINE)
-    if not found:
+        match = re.search(r"^%s==[^\n]*\\\n(?: +--hash=[^\n]*\n)+" % re.escape(name), file.read(), re.MULTILINE)
+    if not match:
         raise Refusal("requirements.lock does not contain %s" % name)
-    return found.group(0)
+    return match.group(0)
 
 
 def download(name, place):
@@ -262,23 +263,23 @@ def download(name, place):
 
 
 def pip_settings():
-    """The part of pip's configuration that concerns whoever is not pip: index-url, cert."""
+    """Return the part of pip's configuration that other installers need too: index-url, cert."""
     home = os.environ.get("HOME", "")
     parser = configparser.RawConfigParser(strict=False)
     places = ["/etc/pip.conf", os.path.join(home, ".pip", "pip.conf")]
     places.append(os.path.join(os.environ.get("XDG_CONFIG_HOME", os.path.join(home, ".config")), "pip", "pip.conf"))
     places.append(os.environ.get("PIP_CONFIG_FILE", ""))
-    found = {}
+    settings = {}
     with contextlib.suppress(configparser.Error):
         parser.read(place for place in places if os.path.isabs(place))
         for section in ("global", "install"):
             if parser.has_section(section):
-                found.update(parser.items(section))
+                settings.update(parser.items(section))
     for name in ("index-url", "cert"):
         value = os.environ.get("PIP_" + name.upper().replace("-", "_"))
         if value:
-            found[name] = value
-    return found
+            settings[name] = value
+    return settings
 
 
 # --- the commands -----------------------------------------------------------------------------------------------

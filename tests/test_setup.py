@@ -62,10 +62,10 @@ def test_the_lock_holds_every_dependency_once_with_hashes() -> None:
 
 
 def test_one_entry_of_the_lock(make: ModuleType, tmp_path: Path) -> None:
-    text = Path(make.pinned("uv", str(tmp_path))).read_text()
+    text = Path(make.requirements_of("uv", str(tmp_path))).read_text()
     assert text.startswith("uv==") and "--hash=sha256:" in text and "urllib3" not in text
     with pytest.raises(make.Refusal):
-        make.pinned("nothing-of-that-name", str(tmp_path))
+        make.requirements_of("nothing-of-that-name", str(tmp_path))
 
 
 def test_a_half_made_environment_is_recognised(

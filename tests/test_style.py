@@ -132,6 +132,7 @@ PARTICIPLE = re.compile(
 )
 OF_THE_PORT = {"expired", "joined", "left", "settled"}  # protocols of users call or define them: docs/guide/port.md
 VAGUE = {"found", "told", "shown", "said", "kind_of"}
+EVERYWHERE = ("mobilenet", "viz", "tests", "validation", "scenarios", "docs", "make.py", "setup.py")
 A_COLUMN = "mobilenet/replay/transcript.py:said"  # of the table `lines`: docs/run-directory.md
 
 
@@ -139,7 +140,7 @@ def test_functions_are_named_by_verbs_or_nouns() -> None:
     """A participle alone says neither what a function does nor what it returns."""
     participles = [
         f"{path}:{node.name}"
-        for path, tree in sources("mobilenet", "viz", "tests", "validation", "scenarios", "docs")
+        for path, tree in sources(*EVERYWHERE)
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_a_value(node)
         if PARTICIPLE.fullmatch(node.name) and node.name not in OF_THE_PORT
@@ -156,7 +157,7 @@ def is_a_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 def test_names_say_what_they_hold() -> None:
     vague = {
         f"{path}:{name}"
-        for path, tree in sources("mobilenet", "viz", "tests", "validation", "scenarios")
+        for path, tree in sources(*EVERYWHERE)
         for node in ast.walk(tree)
         for name in bound_names(node)
         if name.lstrip("_") in VAGUE
@@ -172,9 +173,10 @@ def bound_names(node: ast.AST) -> list[str]:
     return [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
 
 
-def sources(*folders: str) -> Iterator[tuple[str, ast.Module]]:
-    for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
+def sources(*places: str) -> Iterator[tuple[str, ast.Module]]:
+    """Folders and files."""
+    for place in places:
+        for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
             yield str(path.relative_to(ROOT)), parsed_file(path)
 
 
