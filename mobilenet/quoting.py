@@ -7,6 +7,7 @@ Source    ours: docs/architecture/command-line.md
 
 from __future__ import annotations
 
+import math
 import shlex
 import unicodedata
 from collections.abc import Sequence
@@ -90,4 +91,6 @@ def format_number(value: float | int | None) -> str:
         return "–"
     if isinstance(value, int):
         return f"{value:,}"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
     return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"

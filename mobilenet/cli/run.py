@@ -261,11 +261,16 @@ def _summary(done: Any) -> str:
     outdated = f"; {interpreted}" if interpreted else ""
     handoffs = f" {pluralize(m['handoffs'], 'handoff')}," if "handoffs" in m else ""
     return (
-        f"{manifest['simulated_s']:g} s simulated in {manifest['wall_s']:.1f} s ({speed:.0f} times real time"
+        f"{manifest['simulated_s']:g} s simulated in {_wall(manifest)} ({speed:.0f} times real time"
         f"{outdated})\n{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, mean delay"
         f" {format_number(m['delivery_delay_mean_s'])} s,{handoffs} {pluralize(m['crashes'], 'crash')},"
         f" collision ratio {format_number(m['collision_ratio'])}\nverdict: {done.verdict}"
     )
+
+
+def _wall(manifest: Any) -> str:
+    wall_s = manifest["wall_s"]
+    return f"{wall_s:.1f} s" if wall_s >= 0.1 else f"{wall_s:.1g} s"
 
 
 def _process_summary(done: Any) -> str:
@@ -275,7 +280,7 @@ def _process_summary(done: Any) -> str:
     return "\n".join(
         [
             f"{pluralize(manifest['processes'], 'process')}, {manifest['simulated_s']:g} t.u. simulated in"
-            f" {manifest['wall_s']:.1f} s",
+            f" {_wall(manifest)}",
             f"{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, latency"
             f" {format_number(m['latency'])} t.u., {pluralize(m['messages'], 'message')}{of_them},"
             f" {pluralize(m['crashes'], 'crash')}",

@@ -134,12 +134,12 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
     from mobilenet.swarm.campaign import ENDED_BY_ERROR, again, run_campaign
 
     started = time.perf_counter()
-    tally, happened = Counter[str](), Counter[str]()
+    tally, event_counts = Counter[str](), Counter[str]()
     with counting(count) as advance:
         for result in run_campaign(range(seed, seed + count), workers, keep, **others):
             advance()
             tally[result.answer] += 1
-            happened.update(getattr(result, "happened", {}))
+            event_counts.update(getattr(result, "happened", {}))
             which, explanation = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
             if result.answer == "violated":
                 say(f"{which} violated:\n{explanation}")
@@ -151,10 +151,10 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
                 say(f"{which} unknown: {explanation.splitlines()[0]}")
     parts = ", ".join(f"{number} {answer}" for answer, number in sorted(tally.items()))
     say(f"{pluralize(count, 'schedule')} in {time.perf_counter() - started:.0f} s: {parts}")
-    if happened:
+    if event_counts:
         say(
-            "Average for each schedule: "
-            + ", ".join(f"{number / count:.1f} {event}" for event, number in sorted(happened.items()))
+            "Events per schedule, on average: "
+            + ", ".join(f"{event} {number / count:.1f}" for event, number in sorted(event_counts.items()))
         )
     keep_option = f" --keep {quote(keep)}" if keep is not None else ""
     say(f"Next: {again(seed + count, count, **others)}{keep_option}")

@@ -118,7 +118,7 @@ def test_the_command_takes_protocols_and_backbones() -> None:
         return result.exit_code, result.output
 
     code, output = call("--protocol", "all_to_all")
-    assert code == 0 and "3 valid" in output and "Average for each schedule" in output
+    assert code == 0 and "3 valid" in output and "Events per schedule, on average: " in output
     assert "Next: mobilenet swarm --count 3 --seed 4 --protocol all_to_all" in output
     code, output = call("--protocol", "mobile_causal_selective")
     assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --protocol mobile_causal_selective" in output

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -286,6 +287,7 @@ def test_the_command_that_repeats_a_study_is_quoted(compared: Path, tmp_path: Pa
 
 def test_words_and_numbers() -> None:
     assert format_number(106167) == "106,167" and format_number(None) == "–"
+    assert [format_number(sign * math.inf) for sign in (1, -1)] == ["∞", "-∞"]
     assert with_interval("collision_ratio", 0.003126, -6.116e-05, 0.006313) == ("0.0031", "< 0", "0.0063")
     assert with_interval("backlog_slope", 0.1266, -0.283, 0.5363) == ("0.13", "-0.28", "0.54")
     assert with_interval("deliveries", 17500, 16000, 19000) == ("17,500", "16,000", "19,000")

@@ -123,9 +123,9 @@ class BroadcastJudge:
             try:
                 handler(self, self._host(node))
             except Violation as violation:
-                self._violate(violation.check, violation.explanation)
+                self._note_violation(violation.check, violation.explanation)
 
-    def _violate(self, check: str, explanation: str) -> None:
+    def _note_violation(self, check: str, explanation: str) -> None:
         if check not in self.violations:
             self.violations[check] = explanation
             self.rows[check] = self._row
@@ -202,7 +202,7 @@ class BroadcastJudge:
             self._require_member(host, f"delivers {name}")
         finally:
             if problem is not None:
-                self._violate("causal_order", problem)
+                self._note_violation("causal_order", problem)
 
     def _crash(self, host: Host) -> None:
         if host.crashed:
@@ -230,7 +230,9 @@ class BroadcastJudge:
         host = self._host(detail["host"])
         problem = host.silence.expire(station, round(detail["silent_s"] * SECOND), self._now())
         if problem is not None:
-            self._violate("gaps", f"{self._when()}: {station} gives up on {host.name} {problem}\n  {host.last_handoff}")
+            self._note_violation(
+                "gaps", f"{self._when()}: {station} gives up on {host.name} {problem}\n  {host.last_handoff}"
+            )
 
     def _radio_off(self, station: str) -> None:
         self._off.add(station)

@@ -46,10 +46,10 @@ class Reach:
     def _of(self, host: str, station: str) -> list[Stretch]:
         key = host, station
         if key not in self._stretches:
-            self._stretches[key] = self._compute(host, station)
+            self._stretches[key] = self._find_stretches(host, station)
         return self._stretches[key]
 
-    def _compute(self, host: str, station: str) -> list[Stretch]:
+    def _find_stretches(self, host: str, station: str) -> list[Stretch]:
         hosts, places = self._expected.hosts, self._expected.places
         number = int(station[1:])
         if hosts is None or places is None or places.by_power or number >= len(places.stations_m):

@@ -34,7 +34,7 @@ class ProcessJudge:
         for row, (time, node, event, message) in enumerate(zip(*columns, strict=True)):
             when = f"at {time / 1e9:g} t.u. (event {row})"
             if node in self.crashed:
-                self._violate("membership", f"{when}: the event {event} occurs at {node} after its crash")
+                self._note_violation("membership", f"{when}: the event {event} occurs at {node} after its crash")
             if event == "deliver":
                 self._deliver(node, message, when)
             elif event == "broadcast":
@@ -45,12 +45,12 @@ class ProcessJudge:
                 self._complete(node, message, when)
         self._judge_completions()
 
-    def _violate(self, check: str, what: str) -> None:
+    def _note_violation(self, check: str, what: str) -> None:
         self.violations.setdefault(check, what)
 
     def _broadcast(self, node: str, message: str, when: str) -> None:
         if message in self._bits or message.partition(":")[0] != node:
-            self._violate(
+            self._note_violation(
                 "creation",
                 f"{when}: {node} broadcasts {message}, which belongs to another process or was broadcast before",
             )
@@ -64,21 +64,21 @@ class ProcessJudge:
         self.has_delivered = True
         place = self._bits.get(message)
         if place is None:
-            self._violate("creation", f"{when}: {node} delivers {message}, which no process has broadcast")
+            self._note_violation("creation", f"{when}: {node} delivers {message}, which no process has broadcast")
             return
         bit = 1 << place
         if self._has[node] & bit:
-            self._violate("duplication", f"{when}: {node} delivers {message} again")
+            self._note_violation("duplication", f"{when}: {node} delivers {message} again")
             return
         if self._order == "causal" and self._past[place] & ~self._has[node]:
             early = self._past[place] & ~self._has[node]
             name = self._names[(early & -early).bit_length() - 1]
-            self._violate("order", f"{when}: {node} delivers {message} before {name}, which precedes it")
+            self._note_violation("order", f"{when}: {node} delivers {message} before {name}, which precedes it")
         elif self._order == "fifo":
             source, _, number = message.partition(":")
             due = self._next.get((node, source), 0)
             if int(number) != due:
-                self._violate(
+                self._note_violation(
                     "order", f"{when}: {node} delivers {message}, but the next message of {source} is {source}:{due}"
                 )
             self._next[node, source] = int(number) + 1
@@ -90,7 +90,7 @@ class ProcessJudge:
             why = "although it was notified before or is not the source"
             if place is None:
                 why = "but no process has broadcast this message"
-            self._violate("completion", f"{when}: {node} is notified that {message} is complete, {why}")
+            self._note_violation("completion", f"{when}: {node} is notified that {message} is complete, {why}")
             return
         self._notified_messages.add(message)
         if self._promises["completes_when_delivered"]:
@@ -105,7 +105,7 @@ class ProcessJudge:
         for message, _, lacking in self._completed:
             for name in lacking:
                 if name not in self.crashed:
-                    self._violate("completion", f"{message} was complete before {name} had delivered it")
+                    self._note_violation("completion", f"{message} was complete before {name} had delivered it")
 
     def _correct(self) -> list[str]:
         return [name for name in self._has if name not in self.crashed]
