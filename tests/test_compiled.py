@@ -95,7 +95,7 @@ def test_what_cannot_be_compiled_is_interpreted_and_tried_once(copy: Path) -> No
     before = source.read_text()
     source.write_text(before.replace("self.deadline_ns = -1  #", 'self.deadline_ns = "never"  #'))
     try:
-        first, second, third = (said_by(copy, tries_again=again) for again in (False, False, True))
+        first, second, third = (output_of(copy, tries_again=again) for again in (False, False, True))
         assert len(first) == 2 and "the compiler failed: see " in first[1]
         assert len(second) == 1 and "`make setup` tries again" in second[0]
         assert third[1:] == first[1:]
@@ -121,12 +121,12 @@ def test_without_a_compiler_nothing_is_made_and_it_is_said_when_asked(tmp_path: 
         ROOT / "mobilenet", tmp_path / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__")
     )
     for again, lines in ((True, 1), (False, 0)):
-        messages = said_by(tmp_path, tries_again=again, CC=command, PATH=str(tmp_path))
+        messages = output_of(tmp_path, tries_again=again, CC=command, PATH=str(tmp_path))
         assert len(messages) == lines and all("C compiler not found (" in line for line in messages)
     assert not (tmp_path / "mobilenet" / "__compiled__").exists()
 
 
-def said_by(place: Path, tries_again: bool, **environment: str) -> list[str]:
+def output_of(place: Path, tries_again: bool, **environment: str) -> list[str]:
     code = f"from mobilenet.engine.build_native import main; main({tries_again})"
     env = os.environ | environment
     done = subprocess.run([sys.executable, "-c", code], cwd=place, env=env, capture_output=True, text=True, check=True)

@@ -52,7 +52,7 @@ claims:
   few: {relation: within, metric: broadcasts, value: {experiment: e}, at_most: 1000}
   safe: {relation: no_violation, schedules: 2}
 """
-RUN, OF_STUDY, BUG, TOLD = "runs/first", "studies/loss", "runs/bug", "runs/told"
+RUN, OF_STUDY, BUG, WITH_LINES = "runs/first", "studies/loss", "runs/bug", "runs/told"
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 TRACKS = str(ROOT / "data" / "formats" / "town_lonlat.csv.gz")
 SITES = str(ROOT / "data" / "formats" / "sites_lonlat.csv")
@@ -70,7 +70,7 @@ CALLS: dict[str, list[str]] = {
     "spacetime": [f"spacetime {RUN} --around 2 --host h0"],
     "why": [f"why {RUN}"],
     "explain": [f"explain {RUN}/events.parquet", f"explain {OF_STUDY}/tables/runs.csv"],
-    "diff": [f"diff {RUN} {TOLD}"],
+    "diff": [f"diff {RUN} {WITH_LINES}"],
     "reference": ["reference"],
     "schema": ["schema"],
     "study": ["study scenarios/study.yaml --dry-run", "study scenarios/study.yaml --workers 1"],
@@ -91,7 +91,7 @@ CALLS: dict[str, list[str]] = {
     "export": [f"export {RUN} --{kind} --origin 7,50" for kind in ("geojson", "kepler")]
     + [f"export {RUN} --csv", f"export {RUN} --shiviz"]
     + [f"export {OF_STUDY} --csv"],
-    "replay": [f"replay {TOLD} --node h3 --allow-code"],
+    "replay": [f"replay {WITH_LINES} --node h3 --allow-code"],
     "shrink": [f"shrink {BUG} --allow-code --trials 4"],
     "swarm": ["swarm --count 2 --workers 2"],
     "exhaust": ["exhaust join --minutes 0.02"],
@@ -144,7 +144,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     execute(place, f"run {SCENARIO} --set duration_s=5 --out {RUN}")
     execute(place, f"study scenarios/study.yaml --workers 1 --out {OF_STUDY}")
     execute(place, f"run {FLOOD} --allow-code --set protocol.command=[python3,flood.py,--bug] --out {BUG}")
-    execute(place, f"run {FLOOD} --allow-code --set record.programs=true --set duration_s=5 --out {TOLD}")
+    execute(place, f"run {FLOOD} --allow-code --set record.programs=true --set duration_s=5 --out {WITH_LINES}")
     for planted in (place / RUN, place / OF_STUDY, place / OF_STUDY / "runs" / "c000-r0001"):
         plant(planted, mark)
     return place

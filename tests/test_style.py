@@ -132,7 +132,7 @@ PARTICIPLE = re.compile(
 )
 OF_THE_PORT = {"expired", "joined", "left", "settled"}  # protocols of users call or define them: docs/guide/port.md
 VAGUE = {"found", "told", "shown", "said", "kind_of"}
-EVERYWHERE = ("mobilenet", "viz", "tests", "validation", "scenarios", "docs", "make.py", "setup.py")
+EVERYWHERE = ("data", "mobilenet", "viz", "tests", "validation", "scenarios", "docs", "make.py", "setup.py")
 A_COLUMN = "mobilenet/replay/transcript.py:said"  # of the table `lines`: docs/run-directory.md
 
 

@@ -34,9 +34,9 @@ def run(scenario: str, kind: str, seed: int) -> Row:
     began = time.process_time()
     with tempfile.TemporaryDirectory() as place:
         overrides = [f"stations.backbone.kind={kind}"]
-        done = api.run(ROOT / "scenarios" / f"{scenario}.yaml", seed, Path(place, "run"), overrides=overrides)
-        return outcome(done) | {
-            "suspicions": done.counters["wired"].get("suspicions", 0),
+        result = api.run(ROOT / "scenarios" / f"{scenario}.yaml", seed, Path(place, "run"), overrides=overrides)
+        return outcome(result) | {
+            "suspicions": result.counters["wired"].get("suspicions", 0),
             "cpu_s": round(time.process_time() - began, 2),
         }
 

@@ -69,13 +69,13 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def outcome(done: api.Run) -> Row:
+def outcome(result: api.Run) -> Row:
     return {
-        "verdict": done.verdict,
-        "why": next((f"{name}: {v.explanation}" for name, v in done.verdicts.items() if v.answer != "valid"), ""),
-        "quiescent": done.manifest["quiescent"],
-        "fingerprint": done.manifest["fingerprint"],
-        "metrics": done.metrics,
+        "verdict": result.verdict,
+        "why": next((f"{name}: {v.explanation}" for name, v in result.verdicts.items() if v.answer != "valid"), ""),
+        "quiescent": result.manifest["quiescent"],
+        "fingerprint": result.manifest["fingerprint"],
+        "metrics": result.metrics,
     }
 
 
@@ -94,11 +94,11 @@ def run(path: Path, seed: int) -> Row:
     """One run, judged; what the table and the assertions need of it. Its directory does not stay."""
     began = time.process_time()
     with tempfile.TemporaryDirectory() as place:
-        done = api.run(path, seed, Path(place, "run"))
-        row = outcome(done)
+        result = api.run(path, seed, Path(place, "run"))
+        row = outcome(result)
         if path.stem == "faults":
             row["sbuffer_before_crashes"] = sbuffer_before_crashes(
-                read_columns(done.path, "samples"), Scenario.load(path)
+                read_columns(result.path, "samples"), Scenario.load(path)
             )
     row["cpu_s"] = round(time.process_time() - began, 2)
     return row

@@ -17,8 +17,8 @@ import resource, sys
 from pathlib import Path
 from mobilenet.world.tracks import Tracks, import_tracks
 path = Path(sys.argv[1])
-found = import_tracks(Tracks(file=path.name), path.parent, 1e6)
-print(len(found.trajectories), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+tracks = import_tracks(Tracks(file=path.name), path.parent, 1e6)
+print(len(tracks.trajectories), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
 
@@ -46,14 +46,14 @@ def write(path: Path, megabytes: float) -> int:
 
 def peak_mb(path: Path) -> tuple[int, int]:
     """(hosts, MB) of a process that reads the file as a scenario does."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", CODE, str(path)],
         capture_output=True,
         text=True,
         check=True,
         cwd=Path(__file__).parents[1],
     )
-    hosts, memory = re.findall(r"\d+", done.stdout)
+    hosts, memory = re.findall(r"\d+", process.stdout)
     return int(hosts), int(memory)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mobilenet.rundir.reader import RunError
+from mobilenet.rundir.reader import no_directory
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.caveats import doubts
@@ -88,7 +88,7 @@ class StudyTables:
 def is_study(directory: Path) -> bool:
     """Whether to look for a study here; an error if there is neither a study nor a run."""
     if not directory.is_dir():
-        raise RunError(f"{directory}: no such run directory")
+        raise no_directory(directory)
     if (directory / "study.yaml").is_file():
         return True
     if (directory / "tables").is_dir() and not (directory / "manifest.json").is_file():

@@ -132,11 +132,11 @@ class Town:
 
     @property
     def stations(self) -> dict[str, Point]:
-        found = {}
+        places = {}
         for name, (i, j, east, north) in STATIONS.items():
             x, y = self.places["crossing", i, j]
-            found[name] = _round((x + 6 * east, y + 6 * north))
-        return found
+            places[name] = _round((x + 6 * east, y + 6 * north))
+        return places
 
 
 def _round(point: Point) -> Point:
@@ -207,7 +207,7 @@ def drive(town: Town, chance: Random) -> Steps:
         here, there = there, chance.choice(onward)
 
 
-def sampled(steps: Steps, first_s: int, last_s: int) -> Iterator[tuple[int, float, float, float]]:
+def sample(steps: Steps, first_s: int, last_s: int) -> Iterator[tuple[int, float, float, float]]:
     """Time, place and speed each second. A step to the same place is a rest: its speed is how long."""
     moments, places, speeds = [float(first_s)], [steps[0][:2]], [steps[0][2]]
     for x, y, speed in steps[1:]:
@@ -229,16 +229,16 @@ def sampled(steps: Steps, first_s: int, last_s: int) -> Iterator[tuple[int, floa
 
 def tracks(town: Town) -> dict[str, list[tuple[int, float, float, float]]]:
     """Two of three walkers are there from the first second to the last."""
-    found = {}
+    tracks_by_id = {}
     for number in range(WALKERS):
         chance = Random(f"{SEED} walker {number}")
         steps = walk(town, chance)
         begin, end = (0, LAST_S) if number % 3 else (chance.randint(0, 60), chance.randint(110, LAST_S))
-        found[f"p{number}"] = list(sampled(steps, begin, end))
+        tracks_by_id[f"p{number}"] = list(sample(steps, begin, end))
     for number in range(CARS):
         chance = Random(f"{SEED} car {number}")
-        found[f"c{number}"] = list(sampled(drive(town, chance), number * LAST_S // CARS, LAST_S))
-    return found
+        tracks_by_id[f"c{number}"] = list(sample(drive(town, chance), number * LAST_S // CARS, LAST_S))
+    return tracks_by_id
 
 
 def geojson(town: Town) -> str:
@@ -251,8 +251,8 @@ def geojson(town: Town) -> str:
     return '{"type": "FeatureCollection", "features": [\n' + ",\n".join(features) + "\n]}\n"
 
 
-def tracks_csv(found: dict[str, list[tuple[int, float, float, float]]]) -> str:
-    rows = sorted((t, id_, x, y, speed) for id_, track in found.items() for t, x, y, speed in track)
+def tracks_csv(tracks_by_id: dict[str, list[tuple[int, float, float, float]]]) -> str:
+    rows = sorted((t, id_, x, y, speed) for id_, track in tracks_by_id.items() for t, x, y, speed in track)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("t", "id", "x", "y", "speed"))
@@ -264,21 +264,21 @@ def sites_csv(town: Town) -> str:
     return "name,x_m,y_m\n" + "".join(f"{name},{x:g},{y:g}\n" for name, (x, y) in town.stations.items())
 
 
-def through_walls(town: Town, found: dict[str, list[tuple[int, float, float, float]]]) -> list[str]:
+def through_walls(town: Town, tracks_by_id: dict[str, list[tuple[int, float, float, float]]]) -> list[str]:
     """Return who goes through a building; there should be none."""
     walls = shapely.union_all(town.buildings)
     shapely.prepare(walls)
-    lines = {id_: LineString([(x, y) for _, x, y, _ in track]) for id_, track in found.items()}
+    lines = {id_: LineString([(x, y) for _, x, y, _ in track]) for id_, track in tracks_by_id.items()}
     return [id_ for id_, line in lines.items() if walls.intersects(line)]
 
 
 def main() -> None:
     town = Town()
-    found = tracks(town)
-    assert not through_walls(town, found), through_walls(town, found)
+    tracks_by_id = tracks(town)
+    assert not through_walls(town, tracks_by_id), through_walls(town, tracks_by_id)
     (HERE / "buildings.geojson").write_text(geojson(town), encoding="utf-8")
     (HERE / "sites.csv").write_text(sites_csv(town), encoding="utf-8")
-    (HERE / "tracks.csv.gz").write_bytes(gzip.compress(tracks_csv(found).encode(), mtime=0))
+    (HERE / "tracks.csv.gz").write_bytes(gzip.compress(tracks_csv(tracks_by_id).encode(), mtime=0))
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class CheckResult(NamedTuple):
 
 
 @dataclass(frozen=True)
-class How:
+class CheckOptions:
     """How parts are run again."""
 
     workers: int | None
@@ -65,7 +65,7 @@ class How:
     allow_code: bool
 
 
-def check(path: Path, out: Path | None, how: How) -> CheckResult:
+def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
     """Run everything in an archive again; `out`: the directory that keeps it, by default none."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mobilenet-artefact-")))
@@ -96,7 +96,7 @@ class _Again:
     """Run the parts of an archive again, into a folder."""
 
     folder: Path
-    how: How
+    how: CheckOptions
     is_promised: bool  # whether the same bits are
 
     def all(self, parts: list[Part]) -> list[Line]:
@@ -124,11 +124,11 @@ class _Again:
         how.say(f"repeating {part.place}: {pluralize(_runs(part), 'run')}")
         if verb_of(part.path) is not None:
             return self._search(part, context)
-        done = run_study(
+        result = run_study(
             part.path / "study.yaml", out, local_master(how.workers), how.progress, how.say, how.allow_code, context
         )
-        if done.failed:
-            return [Line(part.place, Sameness.UNFINISHED, done.failed[0])]
+        if result.failed:
+            return [Line(part.place, Sameness.UNFINISHED, result.failed[0])]
         return [compare_study(part.place, part.path, out, self.is_promised)]
 
     def _search(self, part: Part, context: Any) -> list[Line]:

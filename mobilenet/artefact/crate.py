@@ -52,19 +52,19 @@ class About(NamedTuple):
 
 def metadata(about: About, parts: Sequence[Summary], files: Mapping[str, bytes], made_by: Mapping[str, Any]) -> bytes:
     """Return ro-crate-metadata.json; `files`: all other files by name, except checksums.json."""
-    tops = [f"{one.part.place}/" for one in parts]
+    top_folders = [f"{one.part.place}/" for one in parts]
     loose = [name for name in sorted(files) if not name.startswith((f"{STUDIES}/", f"{CLAIMS}/"))]
     graph: list[Entity] = [
         {"@id": CRATE, "@type": "CreativeWork", "conformsTo": {"@id": VERSION}, "about": {"@id": "./"}},
         {
             "@id": "./", "@type": "Dataset", "name": about.title, "description": _description(parts),
             "datePublished": about.date, "license": {"@id": _license(about)["@id"]},
-            "hasPart": _links([*tops, *loose]), "mentions": _links(f"#{one.part.place}" for one in parts),
+            "hasPart": _links([*top_folders, *loose]), "mentions": _links(f"#{one.part.place}" for one in parts),
         },
         _license(about),
         _program(made_by),
     ]  # fmt: skip
-    for one, top in zip(parts, tops, strict=True):
+    for one, top in zip(parts, top_folders, strict=True):
         inside = [name for name in sorted(files) if name.startswith(top)]
         what = "Evaluated claims" if one.part.kind == CLAIMS else one.kind
         graph.append(

@@ -183,10 +183,10 @@ def _play(commands: dict[str, list[str]], hosts: int, duration_s: float = SECOND
         (folder / "scenario.yaml").write_text(json.dumps(values), encoding="ascii")
         scenario = Scenario.load(folder / "scenario.yaml")
         begun_s = time.process_time()
-        done = run(scenario, out=folder / "run", allow_code=True, real_time=RealTime())
+        result = run(scenario, out=folder / "run", allow_code=True, real_time=RealTime())
         cpu_s = time.process_time() - begun_s
-        packets = done.metrics["datagrams"]
+        packets = result.metrics["datagrams"]
         assert isinstance(packets, (int, float))
         printed = folder / "run" / "h1.stdout.txt"
         text = printed.read_text(encoding="utf-8") if printed.is_file() else ""
-        return PacketRun(scenario, text, packets / cpu_s, done.manifest["real_time"]["lateness_ms"])
+        return PacketRun(scenario, text, packets / cpu_s, result.manifest["real_time"]["lateness_ms"])

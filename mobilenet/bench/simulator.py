@@ -128,11 +128,11 @@ def middle(module: str, case: str, repeat: int) -> dict[str, float]:
 def in_a_process(module: str, case: str) -> dict[str, float]:
     """What `python -m MODULE CASE` measured."""
     command = safe_path.python("-m", module, case)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        last = process.stderr.strip().splitlines()[-1:]
         raise RuntimeError(": ".join([" ".join(command), *last]))
-    measures: dict[str, float] = json.loads(done.stdout)
+    measures: dict[str, float] = json.loads(process.stdout)
     return measures
 
 

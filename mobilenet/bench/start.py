@@ -81,8 +81,8 @@ def measure(repeat: int) -> Iterator[Row]:
 def _cpu_s(words: list[str]) -> float:
     before = os.times()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run(safe_path.python(*words), capture_output=True, text=True, check=False, env=environment)
+    process = subprocess.run(safe_path.python(*words), capture_output=True, text=True, check=False, env=environment)
     after = os.times()
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()[-200:]}")
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {process.stderr.strip()[-200:]}")
     return after.children_user + after.children_system - before.children_user - before.children_system

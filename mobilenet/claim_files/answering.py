@@ -84,7 +84,7 @@ class UpTo:
     def __init__(self, targets: list[int]) -> None:
         self._targets = targets
 
-    def first(self) -> list[int]:
+    def first_targets(self) -> list[int]:
         return self._targets
 
     def most(self, there: set[str]) -> list[int]:

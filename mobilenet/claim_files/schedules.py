@@ -43,12 +43,12 @@ def play(
     if missing:
         with (out / FILE).open("a", encoding="utf-8") as file:
             file.write("\n")  # after a torn line
-            for done, result in enumerate(run_campaign(missing, workers, protocol=claim.protocol), 1):
+            for count, result in enumerate(run_campaign(missing, workers, protocol=claim.protocol), 1):
                 answers[result.seed] = result.answer
                 row = {"code": digest_of_code(), "protocol": claim.protocol, "seed": result.seed}
                 file.write(json.dumps(row | {"answer": result.answer}) + "\n")
                 file.flush()
-                advance(len(missing) - done)
+                advance(len(missing) - count)
     own = [answers[seed] for seed in range(claim.seed, claim.seed + claim.schedules)]
     return judge_answers(own, error)
 

@@ -77,7 +77,7 @@ def summary(outcome: Outcome) -> str:
     )
 
 
-def closing(outcome: Outcome) -> list[str]:
+def closing_lines(outcome: Outcome) -> list[str]:
     """Return the summary, and what the answers assume."""
     assumes = sum(one.assumes for one in outcome.answers)
     about = f"{assumption(outcome.rare)}, for {assumes} of {pluralize(len(outcome.answers), 'claim')}"
@@ -88,7 +88,7 @@ def markdown(outcome: Outcome) -> str:
     """Return the report."""
     parts = [
         f"# {outcome.name or 'Claims'}",
-        " ".join(f"{one[0].upper()}{one[1:]}." for one in closing(outcome)),
+        " ".join(f"{one[0].upper()}{one[1:]}." for one in closing_lines(outcome)),
         table(HEAD, [[cell.replace("|", "\\|") for cell in cells(one)] for one in outcome.answers]).rstrip(),
         "\n".join(f"- {sentence(one)}" for one in outcome.answers),
         "Means are taken over runs. The intervals of all claims hold jointly, at all looks. A claim holds if its value"

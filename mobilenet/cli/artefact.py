@@ -90,11 +90,11 @@ def _make(paths: list[Path], out: Path, title: str | None, license_: str | None,
 
 def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, quiet: bool) -> None:
     """Print a line for each study and each claim; exit with 0 if all of them come out the same."""
-    from mobilenet.artefact.checking import How, check
+    from mobilenet.artefact.checking import CheckOptions, check
     from mobilenet.artefact.comparing import Sameness
 
     with _while_spark_lives(), runs_progress(quiet) as update:
-        check_result = check(file, out, How(workers, update, say, allow_code))
+        check_result = check(file, out, CheckOptions(workers, update, say, allow_code))
     say(f"{quote(file)}: SHA-256 {check_result.sha256}")
     print_table(("what", "comes out", "note"), [(one.what, one.sameness.value, one.why) for one in check_result.lines])
     counts = [(check_result.count(kind), kind.value) for kind in Sameness]

@@ -98,30 +98,32 @@ def _search(
     )
     master = where[0] or local_master(where[1])
     with keeping_what_is_done(), runs_progress(quiet) as update:
-        done = capacities.search(planned, place, master, update, say, allow_code)
-    _end(done, question, place, command_of(question, question.name, out, allow_code), as_json)
+        outcome = capacities.search(planned, place, master, update, say, allow_code)
+    _end(outcome, question, place, command_of(question, question.name, out, allow_code), as_json)
 
 
-def _end(done: Any, question: Any, place: Path, again: str, as_json: bool) -> None:
+def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool) -> None:
     """Draw and print the answer; exit unless there is one, all runs were made, and none is violated."""
     from mobilenet.studies.capacity.question import normal_form
     from mobilenet.studies.capacity.words import document, head, more_runs, point_rows, sentences
     from mobilenet.viz.capacity import draw_into
 
-    answer = done.result
-    for line in [f"failed: {line}" for line in done.failed[:10]] + [f"violated: {run}" for run in done.violated[:10]]:
+    answer = outcome.result
+    for line in [f"failed: {line}" for line in outcome.failed[:10]] + [
+        f"violated: {run}" for run in outcome.violated[:10]
+    ]:
         say(line, always=not as_json)
     if answer.points:
-        draw_into(answer, place, normal_form(question, bool(done.store.code())))
+        draw_into(answer, place, normal_form(question, bool(outcome.store.code())))
     if as_json:
         say(json.dumps(document(answer), indent=1), always=True)
     print_table(head(answer.question), point_rows(answer))
     for line in sentences(answer):
         say(line)
-    if done.failed:
-        fail(f"{pluralize(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
-    if done.violated:
-        say(f"Next: mobilenet verify {quote(done.store.runs / done.violated[0])}")
+    if outcome.failed:
+        fail(f"{pluralize(len(outcome.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
+    if outcome.violated:
+        say(f"Next: mobilenet verify {quote(outcome.store.runs / outcome.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
     if answer.is_over_budget:
         more = more_runs(answer)

@@ -68,7 +68,7 @@ def _announce(planned: Any, place: Path) -> None:
 
 def _end(outcome: Any, again: str, as_json: bool) -> None:
     """Print the answers; exit with 0 if all of them are there and as expected."""
-    from mobilenet.claim_files.words import HEAD, cells, closing, sentence
+    from mobilenet.claim_files.words import HEAD, cells, closing_lines, sentence
 
     for line in [f"failed: {line}" for line in outcome.failed[:10]]:
         say(line, always=not as_json)
@@ -79,7 +79,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
     print_table(HEAD, [cells(one) for one in outcome.answers])
     for one in outcome.answers:
         say(sentence(one, outcome.path))
-    for line in closing(outcome):
+    for line in closing_lines(outcome):
         say(line)
     if outcome.failed:
         fail(f"{pluralize(len(outcome.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)

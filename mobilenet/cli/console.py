@@ -45,10 +45,7 @@ SELDOM = (100_000, 20, 20)  # for the garbage collector: modules that are import
 WORDINGS = {  # of typer's messages
     "Value error, ": "",
     "Invalid value for '([^']+)'": r"\1",
-    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
-    "Input should be a valid number, unable to parse string as a number": "expected a number",
-    "Input should be greater than or equal to": "expected at least",
-    "Input should be less than or equal to": "expected at most",
+    "'([^']*)' is not one of ": r"unknown value \1; expected one of ",
 }
 REPEATED = "The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same."
 
@@ -97,15 +94,28 @@ class Group(TyperGroup):
             code = ended.exit_code
         except typer.TyperException as error:
             context = getattr(error, "ctx", None)
-            command = context.command_path if context is not None else "mobilenet"
-            what = error.format_message().rstrip(".")
-            for theirs, ours in WORDINGS.items():
-                what = re.sub(theirs, ours, what)
-            _print_error(f"{command}: {what}; see {command} --help")
+            words = extra.get("args") or sys.argv[1:]
+            known = [f"mobilenet {word}" for word in words if word in self.commands] or ["mobilenet"]
+            command = known[0] if context is None else context.command_path
+            what = _usage_problem(error)
+            _print_error(f"{command}: {what}{' See' if what.endswith('?') else '; see'} {command} --help")
             code = Exit.BAD_INPUT
         if not standalone:
             return code
         sys.exit(code if isinstance(code, int) else Exit.FINE)
+
+
+def _usage_problem(error: typer.TyperException) -> str:
+    """Return what is wrong with a command line, in the words that scenarios have for it."""
+    from pydantic import ValidationError
+
+    from mobilenet.scenario.error_messages import option_problem
+
+    what = error.format_message().rstrip(".")
+    for theirs, ours in WORDINGS.items():
+        what = re.sub(theirs, ours, what)
+    better = option_problem(error.__cause__) if isinstance(error.__cause__, ValidationError) else None
+    return what if better is None else f"{what.partition(': ')[0]}: {better}"
 
 
 @contextmanager

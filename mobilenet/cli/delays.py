@@ -72,11 +72,11 @@ def _document(totals: Shares) -> dict[str, Any]:
         "deliveries": totals.deliveries,
         "delay_ns": totals.delay_ns,
         "held_ns": totals.held_ns,
-        "parts": listed_parts(totals.by_part),
+        "parts": parts_as_json(totals.by_part),
     }
 
 
-def listed_parts(parts: Mapping[Part, int]) -> list[dict[str, Any]]:
+def parts_as_json(parts: Mapping[Part, int]) -> list[dict[str, Any]]:
     """What `--json` prints of parts."""
     return [{"kind": kind, "leg": leg, "ns": length} for (kind, leg), length in parts.items()]
 

@@ -14,7 +14,7 @@ from mobilenet.cli.progress import progress
 from mobilenet.cli.tracks import parse_origin
 from mobilenet.quoting import pluralize, quote
 
-SHOWN = 5
+MOST_LISTED = 5
 
 
 At = Annotated[
@@ -141,7 +141,7 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
     if left:
         say(
             f"left out {pluralize(len(left), 'track')} with only one position:"
-            f" {', '.join(left[:SHOWN])}{', ...' if len(left) > SHOWN else ''}"
+            f" {', '.join(left[:MOST_LISTED])}{', ...' if len(left) > MOST_LISTED else ''}"
         )
     say(
         f"{quote(target)}: {pluralize(count, 'feature')}. Next: "

@@ -11,8 +11,8 @@ from mobilenet.cli.delays import (
     in_s,
     kind_name,
     largest_part,
-    listed_parts,
     milli,
+    parts_as_json,
     percent,
     print_as_json,
     print_stretches,
@@ -38,11 +38,11 @@ def interruptions(run: Path, stories: Stories, name: str | None, out: Path | Non
     if stories.record.of_datagrams:
         what = "the record does not show which datagrams carried the messages that programs deliver"
         fail(f"{quote(run)}: {what}; expected a run in virtual time", Exit.BAD_INPUT)
-    handoffs = interrupting(run)
+    handoffs = interrupting_handoffs(run)
     walk = Interruptions(stories, load_scenario(run / "scenario.yaml"))
     if name is None:
         _draw(run, walk, handoffs, out, as_json)
-        _all(run, walk, handoffs, as_json, allowed)
+        _print_all(run, walk, handoffs, as_json, allowed)
         return
     one = next((one for one in handoffs if one.name == name), None)
     if one is None:
@@ -60,7 +60,7 @@ def _draw(run: Path, walk: Interruptions, handoffs: list[Interruption], out: Pat
         say_drawn(out, as_json)
 
 
-def interrupting(run: Path) -> list[Interruption]:
+def interrupting_handoffs(run: Path) -> list[Interruption]:
     """The confirmed handoffs of the measurement period that interrupt deliveries, as the metric counts them."""
     from mobilenet.metrics.fold import EventFold
     from mobilenet.metrics.mobile import interruptions
@@ -75,13 +75,13 @@ def interrupting(run: Path) -> list[Interruption]:
     ]
 
 
-def _all(run: Path, walk: Interruptions, handoffs: list[Interruption], as_json: bool, allowed: str) -> None:
+def _print_all(run: Path, walk: Interruptions, handoffs: list[Interruption], as_json: bool, allowed: str) -> None:
     from mobilenet.why.handoffs import parts_of
 
     total_ns = sum(one.length_ns for one in handoffs)
     parts = parts_of(stretch for one in handoffs for stretch in walk.of(one))
     if as_json:
-        print_as_json({"handoffs": len(handoffs), "interruption_ns": total_ns, "parts": listed_parts(parts)})
+        print_as_json({"handoffs": len(handoffs), "interruption_ns": total_ns, "parts": parts_as_json(parts)})
         return
     if not handoffs:
         say(

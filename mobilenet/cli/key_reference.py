@@ -77,7 +77,7 @@ def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> I
             or getattr(model, "meanings", {}).get(name)
             or _about(groups[0] if len(groups) == 1 else None)
         )
-        yield Key(path, _kind(field), unit, _default(field), _bounds(field), meaning, _declaring(model, name))
+        yield Key(path, _kind(field), unit, _default(field), _bounds(field), meaning, _declaring_module(model, name))
         inside = path + _inside(field.annotation)
         for group in groups:
             tag = _tag(group) if len(groups) > 1 else None
@@ -91,7 +91,7 @@ def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> I
                 yield from keys(group, f"{inside}.")
 
 
-def _declaring(model: type[BaseModel], name: str) -> str:
+def _declaring_module(model: type[BaseModel], name: str) -> str:
     """The module of the class that declares the key."""
     return next(cls.__module__ for cls in model.__mro__ if name in inspect.get_annotations(cls))
 

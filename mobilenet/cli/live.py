@@ -118,16 +118,19 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
     session = desk.session
     say(f"stopped at {session.now_s:.9g} s")
     unsaved = [one for one in session.branches if one.interventions not in desk.jobs.saved]
-    left = [one for one in unsaved if session.done_in(one) or session.is_real_time]
+    left = [one for one in unsaved if session.manual_interventions(one) or session.is_real_time]
     next_scenario = scenario
     for branch in left:
-        count = pluralize(len(session.done_in(branch)), "intervention")
+        count = pluralize(len(session.manual_interventions(branch)), "intervention")
         if branch.number == session.branch.number:
             try:
                 directory = keep_unfinished(session, None if out is None or out.exists() else out)
             except RecordError as error:
-                done = inline([plain(one) for one in branch.interventions])
-                say(f"the run could not be saved. To repeat it, add this line to its scenario:\ninterventions: {done}")
+                interventions = inline([plain(one) for one in branch.interventions])
+                say(
+                    "the run could not be saved. To repeat it, add this line to its"
+                    f" scenario:\ninterventions: {interventions}"
+                )
                 fail(str(error), Exit.BAD_INPUT)
             marked = "" if session.is_over else ", marked as ended early"
             say(f"the run up to that point, with {count}, is in {quote(directory)}{marked}")

@@ -22,7 +22,7 @@ LEAST_KNOWN = 4  # runs or schedules that an estimate of the time left is based 
 
 
 def error_console() -> Console:
-    """Return rich's face of stderr; rich is imported here, since it takes long to load."""
+    """Return rich's console for stderr. rich is imported here because it takes long to load."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)

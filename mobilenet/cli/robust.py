@@ -59,11 +59,11 @@ def robust(
             say(f"Next: {_again(study, radios, obstacles, out, allow_code)}")
             return
         with keeping_what_is_done(), runs_progress(quiet) as update:
-            done = robustness.perform(plan, place, master or local_master(workers), update, allow_code, say)
-        _end(plan, place, done)
+            results = robustness.perform(plan, place, master or local_master(workers), update, allow_code, say)
+        _end(plan, place, results)
 
 
-def _end(plan: Any, place: Path, done: list[Any]) -> None:
+def _end(plan: Any, place: Path, results: list[Any]) -> None:
     """Write and print what came out on each radio; exit unless all runs were made and none is violated."""
     from mobilenet.rundir.provenance import stamping_of
     from mobilenet.rundir.stamp import in_text
@@ -74,12 +74,15 @@ def _end(plan: Any, place: Path, done: list[Any]) -> None:
     from mobilenet.viz.files import together
     from mobilenet.viz.robust import draw
 
-    failed = [f"{result.store.path.name}/{line}" for result in done for line in result.failed]
-    violated = [result.store.runs / run for result in done for run in result.violated]
+    failed = [f"{result.store.path.name}/{line}" for result in results for line in result.failed]
+    violated = [result.store.runs / run for result in results for run in result.violated]
     for line in [f"failed: {line}" for line in failed[:10]] + [f"violated: {quote(run)}" for run in violated[:10]]:
         say(line, always=True)
-    claims, unclear = robustness.judge(plan, place), without_mean(done)
-    with together(place) as fresh, stamping_of(place, f"mobilenet robust STUDY/study.yaml{done[0].store.permission()}"):
+    claims, unclear = robustness.judge(plan, place), without_mean(results)
+    with (
+        together(place) as fresh,
+        stamping_of(place, f"mobilenet robust STUDY/study.yaml{results[0].store.permission()}"),
+    ):
         write_rows(fresh, "robust", robustness.rows(claims))
         write_text(fresh / "robust.md", in_text(markdown(plan, claims, unclear), "\n<!-- ", " -->"))
         for suffix in ("svg", "png"):

@@ -55,11 +55,11 @@ def run(
         set_modules_aside()
         changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)
         with progress(quiet, scenario.stem) as update, offering_force():
-            done = api.run(scenario, None, out, changes, update, allow_code, replace=force)
+            result = api.run(scenario, None, out, changes, update, allow_code, replace=force)
         if twice:
-            _require_the_same(done, allow_code, quiet)
-        say(_summary(done))
-        end_with_verdicts(done)
+            _require_the_same(result, allow_code, quiet)
+        say(_summary(result))
+        end_with_verdicts(result)
 
 
 @contextmanager
@@ -75,22 +75,22 @@ def offering_force() -> Iterator[None]:
         raise AlreadyThere(error.path, "replace it with --force, or name another directory with --out") from None
 
 
-def end_with_verdicts(done: Any) -> NoReturn:
+def end_with_verdicts(result: Any) -> NoReturn:
     """Print what is violated, unknown and owed, and which metrics have no value, and end with that exit code."""
-    _print_violations(done.verdicts)
-    _print_unknown(done.verdicts)
-    _print_warnings(done.warnings)
-    _print_owed(done)
-    _print_failed_metrics(done)
-    if stderr_files := sorted(done.path.glob("*.stderr.txt")):
+    _print_violations(result.verdicts)
+    _print_unknown(result.verdicts)
+    _print_warnings(result.warnings)
+    _print_owed(result)
+    _print_failed_metrics(result)
+    if stderr_files := sorted(result.path.glob("*.stderr.txt")):
         example = ", for example" if stderr_files[1:] else ""
         say(f"{pluralize(len(stderr_files), 'program')} wrote to standard error; see {quote(stderr_files[0])}{example}")
-    say(f"Next: mobilenet show {quote(done.path)}")
-    failed = done.failed_metrics and done.verdict != "violated"
-    raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[done.verdict])
+    say(f"Next: mobilenet show {quote(result.path)}")
+    failed = result.failed_metrics and result.verdict != "violated"
+    raise typer.Exit(Exit.BAD_INPUT if failed else EXITS[result.verdict])
 
 
-def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
+def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
     """Run it again; where it differs, report the place, and end."""
     import tempfile
 
@@ -98,17 +98,18 @@ def _require_the_same(done: Any, allow_code: bool, quiet: bool) -> None:
     from mobilenet.replay.transcript import first_difference, lines_of
 
     with tempfile.TemporaryDirectory(prefix="mobilenet-twice-") as folder, progress(quiet, "again") as update:
-        again = api.run(done.path / "scenario.yaml", None, Path(folder) / "again", [], update, allow_code)
-        same = again.manifest["fingerprint"] == done.manifest["fingerprint"]
+        again = api.run(result.path / "scenario.yaml", None, Path(folder) / "again", [], update, allow_code)
+        same = again.manifest["fingerprint"] == result.manifest["fingerprint"]
         parting = None
-        if (done.path / "lines.parquet").exists() and len(done.lines):
-            parting = first_difference(lines_of(done.path)[0], lines_of(again.path)[0])
+        if (result.path / "lines.parquet").exists() and len(result.lines):
+            parting = first_difference(lines_of(result.path)[0], lines_of(again.path)[0])
         if same and parting is None:
             say("both runs have the same events, and every program wrote the same lines")
             return
     if parting is None:
         fail(
-            f"{done.path}: two runs of the scenario have different events, although all programs wrote the same lines",
+            f"{result.path}: two runs of the scenario have different events, although all programs"
+            " wrote the same lines",
             Exit.BAD_INPUT,
         )
     way = "wrote" if parting.is_output else "received"
@@ -249,14 +250,14 @@ def _print_json(opened: Any) -> None:
     say(json.dumps({"verdict": opened.verdict, "properties": verdicts, "metrics": opened.metrics}, indent=1))
 
 
-def _summary(done: Any) -> str:
+def _summary(result: Any) -> str:
     from mobilenet.engine.native import why_interpreted
     from mobilenet.rundir.kinds import PROCESSES, run_kind
 
-    m, manifest = done.metrics, done.manifest
+    m, manifest = result.metrics, result.manifest
     speed = manifest["simulated_s"] / max(manifest["wall_s"], 1e-9)
     if run_kind(manifest) is PROCESSES:
-        return _process_summary(done)
+        return _process_summary(result)
     interpreted = why_interpreted()
     outdated = f"; {interpreted}" if interpreted else ""
     handoffs = f" {pluralize(m['handoffs'], 'handoff')}," if "handoffs" in m else ""
@@ -264,7 +265,7 @@ def _summary(done: Any) -> str:
         f"{manifest['simulated_s']:g} s simulated in {_wall(manifest)} ({speed:.0f} times real time"
         f"{outdated})\n{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, mean delay"
         f" {format_number(m['delivery_delay_mean_s'])} s,{handoffs} {pluralize(m['crashes'], 'crash')},"
-        f" collision ratio {format_number(m['collision_ratio'])}\nverdict: {done.verdict}"
+        f" collision ratio {format_number(m['collision_ratio'])}\nverdict: {result.verdict}"
     )
 
 
@@ -273,9 +274,9 @@ def _wall(manifest: Any) -> str:
     return f"{wall_s:.1f} s" if wall_s >= 0.1 else f"{wall_s:.1g} s"
 
 
-def _process_summary(done: Any) -> str:
-    m, manifest = done.metrics, done.manifest
-    lost = done.counters["messages"].get("lost")
+def _process_summary(result: Any) -> str:
+    m, manifest = result.metrics, result.manifest
+    lost = result.counters["messages"].get("lost")
     of_them = f", {lost} of them lost" if lost else ""
     return "\n".join(
         [
@@ -284,8 +285,8 @@ def _process_summary(done: Any) -> str:
             f"{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, latency"
             f" {format_number(m['latency'])} t.u., {pluralize(m['messages'], 'message')}{of_them},"
             f" {pluralize(m['crashes'], 'crash')}",
-            *([] if lost is None else _partitions(done.path)),
-            f"verdict: {done.verdict}",
+            *([] if lost is None else _partitions(result.path)),
+            f"verdict: {result.verdict}",
         ]
     )
 

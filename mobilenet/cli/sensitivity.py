@@ -69,21 +69,21 @@ def sensitivity(
         runs = pluralize(points * replications, "run")
         say(f"{pluralize(len(planned.ranges), 'key')}, {pluralize(points, 'point')}, {runs} in all; {quote(place)}")
         with keeping_what_is_done(), runs_progress(quiet) as update:
-            done = screening.run(planned, place, master or local_master(workers), update, say, allow_code)
-        _end(planned, done, place, as_json)
+            result = screening.run(planned, place, master or local_master(workers), update, say, allow_code)
+        _end(planned, result, place, as_json)
 
 
-def _end(planned: Any, done: Any, place: Path, as_json: bool) -> None:
+def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
     """Print the ranking; exit unless all runs were made and none is violated."""
     from mobilenet.metrics.registry import axis_name
     from mobilenet.scenario import ProcessScenario
     from mobilenet.studies.csv_tables import table_rows
     from mobilenet.studies.effects import SCREENING
 
-    for line in done.doubts:
+    for line in result.doubts:
         say(line)
-    if done.failed:
-        fail(f"{pluralize(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
+    if result.failed:
+        fail(f"{pluralize(len(result.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     metrics, study = planned.question.metrics, planned.study
     rows = [row for row in table_rows(place, f"{SCREENING}.csv") if row["metric"] in metrics]
     if as_json:
@@ -96,8 +96,8 @@ def _end(planned: Any, done: Any, place: Path, as_json: bool) -> None:
         say(f"Average change of {axis_name(metric, of_processes)} over the range of each key, largest first:")
         print_table(head, [_line(row) for row in rows if row["metric"] == metric], right=[1, 2, 3, 4, 5])
     say(f"{quote(place / 'sensitivity.csv')} contains all numbers")
-    if done.violated:
-        say(f"Next: mobilenet verify {quote(done.store.runs / done.violated[0])}")
+    if result.violated:
+        say(f"Next: mobilenet verify {quote(result.store.runs / result.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
     say(f"Next: mobilenet report {quote(place)}")
 

@@ -74,12 +74,12 @@ def serve(
             offering_force(),
             shell_of(shell, stop_reasons) as terminal,
         ):
-            done = api.run(
+            result = api.run(
                 scenario, None, out, as_options(overrides, seed), update, allow_code, replace=force,
                 real_time=RealTime(hard_limit_ms, lambda: stop_reasons[0] if stop_reasons else "", begins, terminal),
             )  # fmt: skip
-        say(_summary(done))
-        end_with_verdicts(done)
+        say(_summary(result))
+        end_with_verdicts(result)
 
 
 def _take_ctrl_c(stop_reasons: list[str]) -> None:
@@ -128,13 +128,13 @@ REFUSED = (  # packets of a node
 )
 
 
-def _summary(done: Any) -> str:
-    m, facts = done.metrics, done.manifest["real_time"]
+def _summary(result: Any) -> str:
+    m, facts = result.metrics, result.manifest["real_time"]
     late = {"p50": 0.0, "p99": 0.0, "max": 0.0, **facts["lateness_ms"]}
-    end_s = min(done.manifest["duration_s"], done.manifest["simulated_s"])
-    since_s = min(done.manifest["warmup_s"], end_s)
+    end_s = min(result.manifest["duration_s"], result.manifest["simulated_s"])
+    since_s = min(result.manifest["warmup_s"], end_s)
     lines = [
-        f"{done.manifest['simulated_s']:g} s in real time; lateness p50 {late['p50']:g} ms, p99 {late['p99']:g} ms,"
+        f"{result.manifest['simulated_s']:g} s in real time; lateness p50 {late['p50']:g} ms, p99 {late['p99']:g} ms,"
         f" maximum {late['max']:g} ms",
         f"from {since_s:g} to {end_s:g} s: {pluralize(m['datagrams'], 'datagram')},"
         f" {format_number(m['datagrams_received'])} received, mean delay"
@@ -151,7 +151,7 @@ def _summary(done: Any) -> str:
             for name, count in facts.get(key, {}).items()
         ),
         *_remarks(facts),
-        f"verdict: {done.verdict}",
+        f"verdict: {result.verdict}",
     ]
     return "\n".join(lines)
 

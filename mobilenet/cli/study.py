@@ -81,22 +81,22 @@ def study(
         refuse_both(master, workers)
         places.append(place)
         with keeping_what_is_done(), runs_progress(quiet) as update:
-            done = studies.run_study(declared, place, master or local_master(workers), update, say, allow_code)
-        _end(done)
+            result = studies.run_study(declared, place, master or local_master(workers), update, say, allow_code)
+        _end(result)
 
 
-def _end(done: Any) -> None:
+def _end(result: Any) -> None:
     """Print what came out; exit unless all runs were made and none is violated."""
-    _print_study(done)
-    if done.failed:
-        fail(f"{pluralize(len(done.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
-    if done.violated:
-        say(f"Next: mobilenet verify {quote(done.store.runs / done.violated[0])}")
+    _print_study(result)
+    if result.failed:
+        fail(f"{pluralize(len(result.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
+    if result.violated:
+        say(f"Next: mobilenet verify {quote(result.store.runs / result.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
-    if done.store.study.can_be_compared:
-        say(f"Next: mobilenet compare {quote(done.store.path)}")
+    if result.store.study.can_be_compared:
+        say(f"Next: mobilenet compare {quote(result.store.path)}")
     else:
-        say(f"Next: mobilenet show {quote(done.store.path)}")
+        say(f"Next: mobilenet show {quote(result.store.path)}")
 
 
 def reproduce(
@@ -241,7 +241,7 @@ def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path
     if summary:
         _print_rows(agreement.HEAD, summary)
         say(agreement.RULE)
-    say(f"{agreement.totals(rows)}; {quote(file)} contains all {pluralize(len(rows), 'row')}")
+    say(f"{agreement.agreement_summary(rows)}; {quote(file)} contains all {pluralize(len(rows), 'row')}")
 
 
 def _print_some(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
@@ -281,19 +281,19 @@ def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
         )
 
 
-def _print_study(done: Any) -> None:
+def _print_study(result: Any) -> None:
     from mobilenet.scenario.radio_words import radio_of_study
 
-    for line in done.failed[:10]:
+    for line in result.failed[:10]:
         say(f"failed: {line}", always=True)
-    for run in done.violated[:10]:
+    for run in result.violated[:10]:
         say(f"violated: {run}", always=True)
-    for line in done.doubts:
+    for line in result.doubts:
         say(line)
-    if (radio := radio_of_study(done.store.path)) is not None:
+    if (radio := radio_of_study(result.store.path)) is not None:
         say(f"radio: {radio}")
     say(
-        f"{pluralize(done.done, 'run')} done, {len(done.failed)} failed, {len(done.violated)} with"
+        f"{pluralize(result.done, 'run')} done, {len(result.failed)} failed, {len(result.violated)} with"
         " violations; tables in"
-        f" {quote(done.store.tables)}"
+        f" {quote(result.store.tables)}"
     )

@@ -88,7 +88,7 @@ def swarm(
             if protocol != DEFAULT:
                 fail(f"--protocol {protocol}: specify either --protocol or --command, not both", Exit.BAD_INPUT)
             protocol = _programs(command, station_command or command, (promises or Promises.CAUSAL).value)
-        _require_sense(command, station_command, promises, backbone, protocol, allow_code)
+        _require_consistent_options(command, station_command, promises, backbone, protocol, allow_code)
         _require_radio(seed, protocol, mac, radio)
         others: dict[str, Any] = {"backbone": backbone.value} if backbone is not None else {}
         if protocol != DEFAULT:
@@ -98,7 +98,7 @@ def swarm(
         _play(count, seed, workers, keep, others)
 
 
-def _require_sense(
+def _require_consistent_options(
     command: str | None,
     station_command: str | None,
     promises: Promises | None,
@@ -179,11 +179,11 @@ def _programs(command: str, station_command: str, promises: str) -> str:
 def _require_a_protocol(protocol: str, allow_code: bool) -> None:
     """A name of ours, or a plug-in's class, whose code may run."""
     from mobilenet.simulation.plugin_code import require_allowed
-    from mobilenet.swarm.plug_ins import is_plug_in, kind_of_plug_in, scene_of
+    from mobilenet.swarm.plug_ins import is_plug_in, plug_in_kind, scene_of
 
     known = (*ON_THE_RADIO, SELECTIVE, *AMONG_PROCESSES)
     if is_plug_in(protocol):
         require_allowed(scene_of(1, protocol), allow_code)
-        kind_of_plug_in(protocol)  # whether it is a protocol at all
+        plug_in_kind(protocol)  # whether it is a protocol at all
     elif protocol not in known:
         fail(f"--protocol {protocol}: expected one of {', '.join(known)}, or FILE.py:CLASS", Exit.BAD_INPUT)

@@ -13,7 +13,7 @@ import typer
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say, writing
 from mobilenet.quoting import pluralize, quote
 
-SHOWN = 5
+MOST_LISTED = 5
 RANGE_M = 120.0
 READ_AS = ("format", "coordinates")
 
@@ -324,8 +324,8 @@ def _of_cells(inspection: Any, sites: Any) -> list[tuple[str, str]]:
 
 
 def _findings(findings: Any, unit: str) -> str:
-    listed = [f"line {each.line} ({_short(each.host)}, {each.value:.0f} {unit})" for each in findings[:SHOWN]]
-    return (": " + ", ".join(listed) + (", ..." if len(findings) > SHOWN else "")) if listed else ""
+    listed = [f"line {each.line} ({_short(each.host)}, {each.value:.0f} {unit})" for each in findings[:MOST_LISTED]]
+    return (": " + ", ".join(listed) + (", ..." if len(findings) > MOST_LISTED else "")) if listed else ""
 
 
 def _short(name: str) -> str:

@@ -213,7 +213,7 @@ class Network:
 
     def timers(self) -> list[tuple[str, Timer]]:
         """All that are armed, node by node."""
-        return [(name, timer) for name, node in self.nodes.items() for timer in node.armed]
+        return [(name, timer) for name, node in self.nodes.items() for timer in node.running_timers]
 
     def fire(self, name: str, number: int) -> None:
         """A timer of a node, by its place among those the protocol asked for."""

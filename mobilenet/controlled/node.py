@@ -68,7 +68,7 @@ class Node:
         return port
 
     @property
-    def armed(self) -> list[Timer]:
+    def running_timers(self) -> list[Timer]:
         """In the order in which the protocol asked for them."""
         return [timer for timer in self.port.timers if timer.running]
 
@@ -123,10 +123,10 @@ class Node:
         self.protocol.on_recover()
 
     def _report_sent(self, effects: Effects) -> None:
-        done = 0
-        while done < len(effects.radio):
-            message = effects.radio[done].message
-            done += 1
+        reported = 0
+        while reported < len(effects.radio):
+            message = effects.radio[reported].message
+            reported += 1
             if self.protocol is not None:
                 self.protocol.on_sent(message)
 

@@ -65,7 +65,7 @@ class Effects:
         self.upcalls.append(Upcall(name, arguments))
 
 
-class Now(Protocol):
+class HasNow(Protocol):
     @property
     def now(self) -> int: ...
 
@@ -84,7 +84,7 @@ class Timer:
 
     __slots__ = ("_clock", "action", "deadline_ns", "number")
 
-    def __init__(self, clock: Now, number: int, action: Callable[[], None]) -> None:
+    def __init__(self, clock: HasNow, number: int, action: Callable[[], None]) -> None:
         self._clock = clock
         self.number = number  # in the order in which the protocol asked for them
         self.action = action
@@ -111,7 +111,7 @@ class ControlledPort:
     def __init__(
         self,
         me: int,
-        clock: Now,
+        clock: HasNow,
         uniform: Callable[[float, float], float],
         effects: EffectHandler,
         new_timer: Callable[[Callable[[], None]], Any] | None = None,

@@ -145,10 +145,10 @@ class Processes:
 
     def _take(self, i: int) -> None:
         """What it did in its step."""
-        done, self._effects[i] = self._effects[i], Effects()
+        effects, self._effects[i] = self._effects[i], Effects()
         self._ports[i].effects = self._effects[i]
-        for to, message in done.radio:
+        for to, message in effects.radio:
             self.under_way.append(Packet(self._sent, f"p{i}", f"p{to}", message))
             self._sent += 1
-        for upcall in done.upcalls:
+        for upcall in effects.upcalls:
             self.events.append(Event(f"p{i}", *upcall))

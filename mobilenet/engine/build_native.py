@@ -82,11 +82,11 @@ def make() -> str | None:
         paths = [str(path.relative_to(PACKAGE.parent)) for path in sources()]
         command = safe_path.python("-c", SCRIPT, str(settings), scratch, str(build_folder), *paths)
         env = {name: value for name, value in os.environ.items() if name not in FLAGS}
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=PACKAGE.parent, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
-        if done.returncode or not build_folder.is_dir():
-            report.write_bytes(done.stdout)
+        if process.returncode or not build_folder.is_dir():
+            report.write_bytes(process.stdout)
             return f"the compiler failed: see {report}"
         part = target.with_suffix(f".part-{os.getpid()}")
         try:

@@ -89,7 +89,7 @@ class Calendar:
         else:
             later.append(entry)
 
-    def goes_on_to(self, time_ns: int, sequence: int) -> bool:
+    def advance_to(self, time_ns: int, sequence: int) -> bool:
         """Advance the clock to what has that number, within an action; not if something is to happen before, or the
         run ends.
         """

@@ -42,7 +42,7 @@ ROLES = MobileCausal
 COUNTED = ("Join", "Init", "Leave")  # for each of the first two a station opens a request
 
 
-def mobile(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
+def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
     """A case of the mobile causal broadcast."""
     repeats = others.pop("repeats", 2 * len(cells) + 1)  # the timer of each host fires twice, and there is a copy
     parameters = others.pop("parameters", PARAMETERS)
@@ -93,21 +93,21 @@ TWO, THREE = (0,), (0, 0)  # stations: a wire; a star around s0
 CASES = {
     case.name: case
     for case in (
-        mobile("two_messages_one_crash", (0,), (2,), parents=TWO, crashes=1),
-        mobile("two_messages_two_moves", (0,), (2,), parents=TWO, moves=2),
-        mobile("three_stations", (0,), (1,), parents=THREE, moves=2),
-        mobile("two_hosts", (0, 0), (1, 1), parents=TWO, joined=False),
-        mobile("mover_and_talker", (0, 1), (0, 2), parents=TWO, moves=1),
-        mobile("leave_two_moves", (0,), (0,), parents=THREE, leaves=1, moves=2),
-        mobile("leave_and_join", (0,), (1,), parents=TWO, leaves=1, joins=1),
-        mobile("one_move", (0,), (1,), parents=TWO, moves=1),
-        mobile("join", (0,), (1,), parents=TWO, joined=False),
-        mobile("repair_two_hosts", (0, 0), (1, 1), parents=TWO, joined=False, parameters=SELECTIVE),
-        mobile("repair_one_crash", (0,), (2,), parents=TWO, crashes=1, parameters=SELECTIVE),
-        mobile("repair_three_stations", (0,), (1,), parents=THREE, moves=2, parameters=SELECTIVE),
-        mobile("repair_leave_and_join", (0,), (1,), parents=TWO, leaves=1, joins=1, parameters=SELECTIVE),
-        mobile("repair_one_move", (0,), (1,), parents=TWO, moves=1, parameters=SELECTIVE),
-        mobile("repair_join", (0,), (1,), parents=TWO, joined=False, parameters=SELECTIVE),
+        mobile_case("two_messages_one_crash", (0,), (2,), parents=TWO, crashes=1),
+        mobile_case("two_messages_two_moves", (0,), (2,), parents=TWO, moves=2),
+        mobile_case("three_stations", (0,), (1,), parents=THREE, moves=2),
+        mobile_case("two_hosts", (0, 0), (1, 1), parents=TWO, joined=False),
+        mobile_case("mover_and_talker", (0, 1), (0, 2), parents=TWO, moves=1),
+        mobile_case("leave_two_moves", (0,), (0,), parents=THREE, leaves=1, moves=2),
+        mobile_case("leave_and_join", (0,), (1,), parents=TWO, leaves=1, joins=1),
+        mobile_case("one_move", (0,), (1,), parents=TWO, moves=1),
+        mobile_case("join", (0,), (1,), parents=TWO, joined=False),
+        mobile_case("repair_two_hosts", (0, 0), (1, 1), parents=TWO, joined=False, parameters=SELECTIVE),
+        mobile_case("repair_one_crash", (0,), (2,), parents=TWO, crashes=1, parameters=SELECTIVE),
+        mobile_case("repair_three_stations", (0,), (1,), parents=THREE, moves=2, parameters=SELECTIVE),
+        mobile_case("repair_leave_and_join", (0,), (1,), parents=TWO, leaves=1, joins=1, parameters=SELECTIVE),
+        mobile_case("repair_one_move", (0,), (1,), parents=TWO, moves=1, parameters=SELECTIVE),
+        mobile_case("repair_join", (0,), (1,), parents=TWO, joined=False, parameters=SELECTIVE),
     )
 }
 

@@ -104,15 +104,15 @@ class Run:
     def _step(self, node: int, input_number: int) -> None:
         space = self._space
         self.inputs.append((node, space.nodes[node].input_at(input_number)))
-        self.nodes[node], done = space.nodes[node].step(self.nodes[node], input_number)
-        if done.error is not None:
-            raise Violation("assertion", f"{space.nodes[node].name}: {done.error}")
-        for to, message in done.radio:
+        self.nodes[node], effects = space.nodes[node].step(self.nodes[node], input_number)
+        if effects.error is not None:
+            raise Violation("assertion", f"{space.nodes[node].name}: {effects.error}")
+        for to, message in effects.radio:
             self._air.extend((node, receiver, message) for receiver in space.moves.receivers(node, to))
-        if done.wired:
-            self._wired = self._wires.put(self._wired, node - space.hosts, done.wired)
-        if story := space.moves.story(node, input_number, done):
-            self.history = space.tell(self.history, node, story)
+        if effects.wired:
+            self._wired = self._wires.put(self._wired, node - space.hosts, effects.wired)
+        if story := space.moves.story(node, input_number, effects):
+            self.history = space.next_history(self.history, node, story)
 
     def _flush(self) -> None:
         """Everything in transit arrives, and what that causes."""

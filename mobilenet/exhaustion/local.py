@@ -25,7 +25,7 @@ from mobilenet.controlled.port import Clock, Transmission
 from .case import Case
 from .encoding import EPOCH, encode
 
-TOLD = ("joined", "left", "gap", "deliver", "expired")  # the upcalls that are judged
+JUDGED_UPCALLS = ("joined", "left", "gap", "deliver", "expired")
 
 
 class Numbering:
@@ -153,14 +153,14 @@ class Local:
             place = traceback.extract_tb(error.__traceback__)[-1]
             what = f"{type(error).__name__} in {Path(place.filename).name}:{place.lineno} {error}".rstrip()
             return state, NOTHING._replace(error=what)
-        done = StepEffects(
+        step_effects = StepEffects(
             self._sends(effects.radio, (self._place, state, input_number, "radio")),
             self._sends(effects.wired, (self._place, state, input_number, "wired")),
-            tuple((name, *arguments) for name, arguments in effects.upcalls if name in TOLD),
+            tuple((name, *arguments) for name, arguments in effects.upcalls if name in JUDGED_UPCALLS),
             effects.answer,
             None,
         )
-        return self._enter(node, (state, input_number)), done
+        return self._enter(node, (state, input_number)), step_effects
 
     def _sends(self, sent: list[Transmission], origin: tuple[int, int, int, str]) -> tuple[tuple[int | None, int], ...]:
         """By the numbers of the messages."""
@@ -185,7 +185,7 @@ class Local:
 
     def _look(self, node: Node) -> Facts:
         protocol = node.protocol
-        armed = tuple(timer.number for timer in node.armed)
+        armed = tuple(timer.number for timer in node.running_timers)
         if protocol is None:
             return Facts(False, node.cell, armed, False, False, 0, 0)
         buffered = sum(protocol.buffer_sizes())

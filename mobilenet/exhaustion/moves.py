@@ -128,33 +128,33 @@ class Moves:
         return self._move(node, local, self.nodes[node].input(node_input), cost)
 
     def _move(self, node: int, local: int, input_number: int, cost: int) -> Move:
-        becomes, done = self.nodes[node].step(local, input_number)
+        becomes, effects = self.nodes[node].step(local, input_number)
         return Move(
             node,
             input_number,
             cost,
             becomes,
-            self._sends(node, done),
+            self._sends(node, effects),
             0,
-            done.wired,
-            self.story(node, input_number, done),
-            done.error,
+            effects.wired,
+            self.story(node, input_number, effects),
+            effects.error,
         )
 
-    def story(self, node: int, input_number: int, done: StepEffects) -> tuple[tuple[Any, ...], ...]:
+    def story(self, node: int, input_number: int, effects: StepEffects) -> tuple[tuple[Any, ...], ...]:
         """What is judged of a step."""
-        if done.answer is not None and self.nodes[node].input_at(input_number)[0] == "broadcast":
-            return (("broadcast", done.answer), *done.upcalls)
-        return done.upcalls
+        if effects.answer is not None and self.nodes[node].input_at(input_number)[0] == "broadcast":
+            return (("broadcast", effects.answer), *effects.upcalls)
+        return effects.upcalls
 
     def receivers(self, node: int, to: int | None) -> range:
         """The nodes that may hear a frame: at the other side of the radio, the one addressed or all."""
         first, last = (self.hosts, self.count) if node < self.hosts else (0, self.hosts)
         return range(first, last) if to is None else range(first + to, first + to + 1)
 
-    def _sends(self, node: int, done: StepEffects) -> int:
+    def _sends(self, node: int, effects: StepEffects) -> int:
         frames = 0
-        for to, message in done.radio:
+        for to, message in effects.radio:
             for receiver in self.receivers(node, to):
                 frames |= self.frame(receiver, self.input_for(receiver, "receive", self.number_of(node), message))
         return frames

@@ -122,7 +122,7 @@ class Search:
 
     def _begin(self) -> State:
         """Every host asks to join, and the search begins with what that sends."""
-        return self.space.hosts_asked_to_join()
+        return self.space.joining_state()
 
     def _expand(self, entry: KeptState, breadth: bool) -> None:
         self._expanded += 1

@@ -76,7 +76,7 @@ class Space:
             state = self._normal(list(state), node, 0)
         return state
 
-    def hosts_asked_to_join(self) -> State:
+    def joining_state(self) -> State:
         """Every host has asked to join; what that sends is in transit."""
         state = self.first()
         for host in range(self.hosts):
@@ -107,9 +107,9 @@ class Space:
     def successors(self, state: State) -> Iterator[tuple[Step, State]]:
         """Whatever may happen next. Raises Violation where a check is broken."""
         count, budget, air, used = self.count, state[-3], state[-2], state[-1]
-        known = self.moves.moves_of
+        moves_of = self.moves.moves_of
         for node in range(count):
-            for move in known(node, state[node], air, used)[0]:
+            for move in moves_of(node, state[node], air, used)[0]:
                 left = budget if move.cost == FREE else self._spend(budget, move.cost, node)
                 if left is not None:
                     yield Step(move, None), self._apply(state, move, state[count], left)
@@ -139,7 +139,7 @@ class Space:
         after[count] = self.wires.put(wires, node - self.hosts, move.wired) if move.wired else wires
         if move.story:
             try:
-                after[count + 1] = self.tell(state[count + 1], node, move.story)
+                after[count + 1] = self.next_history(state[count + 1], node, move.story)
             except Violation as violation:
                 raise Broken(violation, Step(move, link)) from None
         after[-3] = budget
@@ -154,14 +154,14 @@ class Space:
         """With all frames sent that may be sent without any other change, now that a node has changed and frames are
         new.
         """
-        air, used, masks, known = after[-2], after[-1], self.moves.masks, self.moves.moves_of
-        air |= known(moved, after[moved], air, used)[1]
+        air, used, masks, moves_of = after[-2], after[-1], self.moves.masks, self.moves.moves_of
+        air |= moves_of(moved, after[moved], air, used)[1]
         new |= air & ~after[-2]
         while new:
             before = air
             for node in range(self.count):
                 if new & masks[node]:
-                    air |= known(node, after[node], air, used)[1]
+                    air |= moves_of(node, after[node], air, used)[1]
             new = air & ~before
         after[-2] = air
         return tuple(after)
@@ -175,7 +175,7 @@ class Space:
                 raise Broken(Violation("token", f"two stations serve h{host}"), step)
             seen |= serves
 
-    def tell(self, history: int, host: int, story: tuple[tuple[Any, ...], ...]) -> int:
+    def next_history(self, history: int, host: int, story: tuple[tuple[Any, ...], ...]) -> int:
         """The number of the history after what a host did. Raises Violation."""
         known = self._next_histories.get((history, host, story))
         if known is None:

@@ -21,7 +21,7 @@ from mobilenet.protocols.port import MessageId
 from .case import Case
 from .encoding import encode
 from .judge import Violation, begin, history_after, name
-from .local import TOLD
+from .local import JUDGED_UPCALLS
 from .moves import Move
 from .search import Search
 from .space import State, Step
@@ -169,10 +169,10 @@ def _short(message: Any) -> str:
 def lines_of(case: Case, trace: Trace) -> list[str]:
     """Repeat the trace, with the hosts' upcalls after each line."""
     lines: list[str] = []
-    for line, told_of in repeat(case, trace):
+    for line, judged_events in repeat(case, trace):
         upcalls = "".join(
             f"; {event.node} {_event_in_words(event)}"
-            for event in told_of
+            for event in judged_events
             if event.name != "broadcast" or line.completing
         )
         if not line.completing:
@@ -201,7 +201,7 @@ def repeat(case: Case, trace: Trace) -> Iterator[tuple[Line, list[Event]]]:
         network.clock.now += case.step_ns
         before = len(network.events)
         _do(network, case, line)
-        yield line, [event for event in network.events[before:] if event.name in (*TOLD, "broadcast")]
+        yield line, [event for event in network.events[before:] if event.name in (*JUDGED_UPCALLS, "broadcast")]
 
 
 def _do(network: Network, case: Case, line: Line) -> None:
@@ -226,6 +226,6 @@ def judge_again(case: Case, trace: Trace) -> None:
     members = [(host, [("joined", 0, 0)]) for host in range(len(case.cells)) if trace.prefix]
     for host, events in members:
         history = history_after(history, host, events)
-    for _, told_of in repeat(case, trace):
-        for event in told_of:
+    for _, judged_events in repeat(case, trace):
+        for event in judged_events:
             history = history_after(history, int(event.node[1:]), [(event.name, *event.arguments)])

@@ -204,7 +204,7 @@ class Kind(NamedTuple):
     entries: Mapping[str, int | None]  # list that is measured -> bytes of an item besides its payload; None: they vary
     is_exact: bool  # nothing else in its size varies
     acknowledges: bool  # it does nothing else
-    told_bytes: Callable[[Mapping[str, Any]], int]  # how long it is itself, by the recorded fields
+    size_of: Callable[[Mapping[str, Any]], int]  # how long it is itself, by the recorded fields
 
 
 class Radio(NamedTuple):

@@ -88,11 +88,11 @@ def _instants(scenario: ProcessScenario, i: int) -> list[int]:
 def process_plan(scenario: ProcessScenario) -> ProcessPlan:
     """Collect everything that the record is held to."""
     network, protocol = scenario.network, scenario.protocol
-    broadcast_plan = None if isinstance(protocol, (OwnBroadcast, ProcessProgram)) else _broadcasting(scenario)
+    broadcast_plan = None if isinstance(protocol, (OwnBroadcast, ProcessProgram)) else _broadcast_plan(scenario)
     broadcasts_ns: dict[str, list[int]] = {f"p{i}": [] for i in range(scenario.processes)}
     for time_ns, i in broadcasts(scenario):
         broadcasts_ns[f"p{i}"].append(time_ns)
-    detecting, crashes_ns = _detecting(scenario), {f"p{i}": time_ns for i, time_ns in crashes(scenario)}
+    detecting, crashes_ns = _detection_plan(scenario), {f"p{i}": time_ns for i, time_ns in crashes(scenario)}
     planned_ns = [times_ns[-1] for times_ns in broadcasts_ns.values() if times_ns] + list(crashes_ns.values())
     planned_ns += [at_ns for at_ns, *_ in detecting.mistakes] if detecting is not None else []
     return ProcessPlan(
@@ -110,7 +110,7 @@ def process_plan(scenario: ProcessScenario) -> ProcessPlan:
     )
 
 
-def _detecting(scenario: ProcessScenario) -> Detecting | None:
+def _detection_plan(scenario: ProcessScenario) -> Detecting | None:
     detector, n = scenario.detector, scenario.processes
     if detector is None:
         return None
@@ -127,7 +127,7 @@ def _detecting(scenario: ProcessScenario) -> Detecting | None:
     )
 
 
-def _broadcasting(scenario: ProcessScenario) -> Broadcasting:
+def _broadcast_plan(scenario: ProcessScenario) -> Broadcasting:
     """Describe the broadcasts over VCube."""
     protocol: Any = scenario.protocol
     n, name = scenario.processes, protocol.name

@@ -146,7 +146,7 @@ def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
             f"silence_s is {protocol.silence_s:g} s, so the number of hosts that wait for the answer to a probe is"
             f" about {probed:.2g} at any moment"
         )
-    queue_frames, at_once = scenario.wireless.queue_frames, _queued_at_once(scenario, hosts)
+    queue_frames, at_once = scenario.wireless.queue_frames, _burst_segments(scenario, hosts)
     if queue_frames < at_once:
         yield (
             f"wireless.queue_frames is {queue_frames}, but {at_once} segments may arrive at once, so some are dropped"
@@ -159,7 +159,7 @@ def _unfit_over_connections(protocol: Any, scenario: Scenario) -> Iterator[str]:
         )
 
 
-def _queued_at_once(scenario: Scenario, hosts: int) -> int:
+def _burst_segments(scenario: Scenario, hosts: int) -> int:
     """How many segments a station queues at once: one for each host of the fullest cell. If copies follow each other
     more slowly than the radio sends them, those for one host: a message, or what slow start begins with.
     """

@@ -48,11 +48,11 @@ class Branch:
         return self.scenario.interventions
 
     def interventions_until(
-        self, own_interventions: Sequence[AnyIntervention], to_ns: int | None
+        self, scenario_interventions: Sequence[AnyIntervention], to_ns: int | None
     ) -> list[AnyIntervention]:
         """Return `own_interventions`, the scenario's, and those by hand until then, in order; None: all of them."""
-        done = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
-        return in_order([*own_interventions, *(one for one in done if one not in own_interventions)])
+        earlier = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
+        return in_order([*scenario_interventions, *(one for one in earlier if one not in scenario_interventions)])
 
 
 def seconds(time_ns: int) -> float:

@@ -43,7 +43,7 @@ class Desk:
         self.busy: dict[str, Any] | None = None
         self._holders: set[Listener] = set()
         self._out = out
-        self._told_s = 0.0
+        self._sent_s = 0.0
 
     def _tell(self, at_once: bool) -> bool:
         self.busy = None  # the way back, if there was one, is done
@@ -154,9 +154,9 @@ class Desk:
         if back_to_s is not None and back_to_s < session.now_s:
             session.check(what, back_to_s)  # before anything is given up for it
             self._back(lambda: session.rewind(back_to_s), back_to_s)
-        done = session.do(str(what.pop("do", None)), **what)
+        intervention = session.do(str(what.pop("do", None)), **what)
         self.player.note_change()
-        return done
+        return intervention
 
     def _back(self, go: Callable[[], None], to_s: float) -> None:
         """Go to another time, which may take a while; listeners see the progress."""
@@ -176,8 +176,8 @@ class Desk:
         if self.player.is_ending:
             raise ScenarioError("stopped while going back")
         self.busy = {"at_s": at_s, "to_s": to_s}
-        if time.monotonic() - self._told_s > BUSY_S:
-            self._told_s = time.monotonic()
+        if time.monotonic() - self._sent_s > BUSY_S:
+            self._sent_s = time.monotonic()
             self.tell_all(True)
 
     def _save(self, name: str | None) -> dict[str, Any]:

@@ -79,11 +79,11 @@ class FollowedHosts:
 
     def again_in(self, simulation: Simulation) -> FollowedHosts:
         """Follow the same hosts in a simulation that begins, for listeners that have arrows from then on."""
-        follower = FollowedHosts(simulation)
-        follower.attend(self.arrows)
-        for host, arrows in follower.arrows.items():
+        followed = FollowedHosts(simulation)
+        followed.attend(self.arrows)
+        for host, arrows in followed.arrows.items():
             arrows.from_ns = self.arrows[host].from_ns
-        return follower
+        return followed
 
     def _add(self, host: str, arrow: Arrow) -> None:
         self.arrows[host].add(arrow, self.simulation.kernel.now)

@@ -91,10 +91,10 @@ class Jobs:
         self._start(job, lambda folder: self._save(job, folder, scenario, target, prefix), target)
         return job
 
-    def keep(self, done: tuple[AnyIntervention, ...], where: str) -> Job:
+    def keep(self, interventions: tuple[AnyIntervention, ...], where: str) -> Job:
         """Note a run that was written at once."""
         job = self._new("save", where)
-        self.saved.append(done)
+        self.saved.append(interventions)
         self._end(job, "done", f"kept in {where}")
         return job
 
@@ -102,19 +102,19 @@ class Jobs:
         """Measure the intervention of that number in the scenario, which has `hosts` hosts at its beginning."""
         one = scenario.interventions[number]
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
-        actions = [other for other in scenario.interventions if other.at_s < end_s]
-        if isinstance(one, Add) and (later := host_with_other_number(actions, one, hosts)):
+        interventions = [other for other in scenario.interventions if other.at_s < end_s]
+        if isinstance(one, Add) and (later := host_with_other_number(interventions, one, hosts)):
             raise ScenarioError(
                 f"effect: {later} was added by this intervention or later, and a later intervention acts on {later},"
                 " so this intervention cannot be left out"
             )
-        about, question = in_words(one), (one, actions, worlds)
+        about, question = in_words(one), (one, interventions, worlds)
         if any(job.state == "running" and job.question == question for job in self.jobs):
             raise ScenarioError(f"effect: the effect of the {about} is already being estimated")
         job = self._new("effect", about)
         job.question = question
         out = self._free(RUNS / f"{self._name}-effect-s{scenario.seed}")
-        self._start(job, lambda folder: self._effect(job, folder, out, scenario, one, actions, worlds), out)
+        self._start(job, lambda folder: self._effect(job, folder, out, scenario, one, interventions, worlds), out)
         return job
 
     def why(self, scenario: Scenario, delivery: Delivery, now_s: float) -> Job:
@@ -162,14 +162,17 @@ class Jobs:
 
     def _effect(
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
-        actions: list[AnyIntervention], worlds: int,
+        interventions: list[AnyIntervention], worlds: int,
     ) -> None:  # fmt: skip
         """Runs end with the time that is looked at, if they can."""
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         if self._is_closing:
             return
         shorter = scenario.with_changes([_ending(scenario, end_s), "interventions=[]", f"warmup_s={one.at_s!r}"])
-        sides = ([each for each in actions if each is not one], actions)  # without it others may have no effect
+        sides = (
+            [each for each in interventions if each is not one],
+            interventions,
+        )  # without it others may have no effect
         levels = [[plain(other) for other in with_list(shorter, some).interventions] for some in sides]
         (folder / "world").mkdir()
         write_scenario(folder / "world", shorter)
@@ -240,10 +243,10 @@ class Jobs:
             self._end(job, "failed", last or f"it ended with {code}")
         return code in fine
 
-    # --- their standing
+    # --- what jobs share
 
     def _free(self, path: Path) -> Path:
-        """A name that nothing has, and no other job will have."""
+        """Return a path that does not exist and that no other job will use."""
         candidate, number = path, 2
         while candidate.exists() or is_being_written(candidate) or candidate in self._taken:
             candidate, number = path.with_name(f"{path.name}-{number}"), number + 1
@@ -258,7 +261,7 @@ class Jobs:
         return job
 
     def _start(self, job: Job, work: Callable[[Path], None], out: Path | None) -> None:
-        """`out`: its directory, if it keeps one; that of a study does not stay unless it is done."""
+        """`out`: the job's directory, if it keeps one. The directory of a study is removed unless the study is done."""
 
         def run() -> None:
             try:

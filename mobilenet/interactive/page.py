@@ -28,7 +28,7 @@ def page_of(desk: Desk, token: str) -> str:
         folder = Path(name)
         write_scenario(folder, scenario)
         write_recording(folder, recording)
-        facts = manifest_of(scenario, simulation.standing(), 0.0, "")
+        facts = manifest_of(scenario, simulation.outcome_now(), 0.0, "")
         end_s = max(scenario.duration_s, session.now_s)
         write_json(folder / "manifest.json", facts | {"simulated_s": end_s})
         hosts = len(simulation.hosts)

@@ -59,7 +59,7 @@ class Player:
         self.pause_s = self.shortest_pause_s  # between two states
         self._is_behind = False
         self._piece_ns = SECOND // 100
-        self._told_wall_s, self._told_ns = 0.0, 0
+        self._reported_wall_s, self._reported_ns = 0.0, 0
         self._next_s = 0.0  # when the next state is due, if nothing is done
         self._is_due = True
         self._is_owed = False  # a listener still lacks the present state
@@ -168,7 +168,7 @@ class Player:
 
     def _from_here(self) -> None:
         self._since_wall_s, self._since_ns = time.monotonic(), self.session.now_ns
-        self._told_wall_s, self._told_ns = self._since_wall_s, self._since_ns
+        self._reported_wall_s, self._reported_ns = self._since_wall_s, self._since_ns
 
     def _wait_s(self, now_s: float) -> float:
         if self._is_due or self.is_going and (self.speed == "max" or self._stepping is not None or self._is_behind):
@@ -276,9 +276,9 @@ class Player:
 
     def _tell(self) -> None:
         now_s, now_ns = time.monotonic(), self.session.now_ns
-        if self.is_going and now_s - self._told_wall_s > 0.01:
-            self.rate = (now_ns - self._told_ns) / SECOND / (now_s - self._told_wall_s)
-        self._told_wall_s, self._told_ns = now_s, now_ns
+        if self.is_going and now_s - self._reported_wall_s > 0.01:
+            self.rate = (now_ns - self._reported_ns) / SECOND / (now_s - self._reported_wall_s)
+        self._reported_wall_s, self._reported_ns = now_s, now_ns
         # from when it was to be, so that what a piece takes does not add up; not at once again, nor later than usual
         self._next_s = min(max(self._next_s + self.pause_s, now_s + self.pause_s / 4), now_s + self.pause_s)
         was_due, self._is_due = self._is_due, False

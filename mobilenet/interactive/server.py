@@ -115,25 +115,25 @@ class Server:
         now_s, is_playing = time.monotonic(), self._desk.player.is_going
         self._desk.stream.attend(one.place.watched for one in self.listeners if one.place is not None)
         state_texts: dict[Place, tuple[str, Place]] = {}
-        are_told = True
+        all_informed = True
         for listener in list(self.listeners):
-            has_waited = now_s >= listener.told_s + listener.pause_s - EARLY_S
+            has_waited = now_s >= listener.sent_until_s + listener.pause_s - EARLY_S
             if listener.place is None or not (at_once or listener.is_owed or is_playing and has_waited):
                 continue
             listener.is_owed = not listener.can_take
             if listener.is_owed:
-                are_told = False
+                all_informed = False
                 continue
             if listener.place not in state_texts:
                 state, place = self._desk.state(listener.place)
                 state_texts[listener.place] = json.dumps(state, separators=(",", ":")), place
             text, listener.place = state_texts[listener.place]
-            listener.told_s = now_s
+            listener.sent_until_s = now_s
             listener.tell(text)
             if self._desk.stream.has_more(listener.place):
-                listener.is_owed, are_told = True, False
+                listener.is_owed, all_informed = True, False
         self._desk.player.tell_each(min((one.pause_s for one in self.listeners), default=0.0))
-        return are_told
+        return all_informed
 
     # --- in the thread of the sockets
 

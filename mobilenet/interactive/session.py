@@ -76,7 +76,7 @@ class LiveSession:
         self.name = name
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))
-        self._own_interventions = scenario.interventions
+        self._scenario_interventions = scenario.interventions
         self.folder = temporary_folder(self, scenario)  # of captures
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
@@ -283,11 +283,11 @@ class LiveSession:
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
         """What is left when time goes back there: the scenario's own interventions, and what was done by then."""
-        return self.branch.interventions_until(self._own_interventions, to_ns)
+        return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
-    def done_in(self, branch: Branch) -> list[AnyIntervention]:
+    def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:
         """The interventions by hand there, beyond those of the scenario."""
-        return [one for one in branch.interventions if one not in self._own_interventions]
+        return [one for one in branch.interventions if one not in self._scenario_interventions]
 
     # --- back again
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def delays_in(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `Deliveries.known` does, of events as a frame."""
+    """Return what `Deliveries.times_and_delays` does, of events as a frame."""
     import pyarrow as pa
 
     columns = events[["time_ns", "node", "event", "message"]]
@@ -57,7 +57,7 @@ class Deliveries:
         """For each delivery whose broadcast is on record: its time (ns), and the delay (s)."""
         return self.sent_ns[self.was_broadcast], self.delay_s[self.was_broadcast]
 
-    def of(self, node: str) -> np.ndarray:
+    def places_of(self, node: str) -> np.ndarray:
         """The places of a node's deliveries in these columns."""
         if self._by_node is None:
             self._by_node = by_code(self.node)
@@ -71,7 +71,7 @@ class Deliveries:
     def got(self, node: str) -> np.ndarray:
         """Message by message, whether the node ever delivered it."""
         has_message = np.zeros(self.messages, np.bool_)
-        has_message[self.message[self.of(node)]] = True
+        has_message[self.message[self.places_of(node)]] = True
         return has_message
 
 

@@ -230,7 +230,7 @@ def interruptions(fold: EventFold) -> list[InterruptedHandoff]:
     for handoff in fold.handoffs:
         node = handoff.node
         if node not in delivery_times:
-            delivery_times[node] = fold.deliveries.time_ns[fold.deliveries.of(node)]
+            delivery_times[node] = fold.deliveries.time_ns[fold.deliveries.places_of(node)]
         times, breaks = delivery_times[node], fold.breaks[node]
         before, after = (int(np.searchsorted(times, ns)) for ns in (handoff.begin_ns, handoff.end_ns))
         between = excess = None

@@ -1,7 +1,7 @@
 """Capacity searches from Python: the same as `mobilenet capacity`, with tables as pandas frames.
 
-    found = mobilenet.capacity("dynamic.yaml", "workload.interval_s", 1, 6, "delivery_delay_p95_s <= 1")
-    found.value, found.interval, found.points
+    search = mobilenet.capacity("dynamic.yaml", "workload.interval_s", 1, 6, "delivery_delay_p95_s <= 1")
+    search.value, search.interval, search.points
 
 Model     the directory is that of the command line; called again it resumes
 Shapes    points: one row for each value and requirement, with the columns of capacity.csv
@@ -131,9 +131,9 @@ def capacity(
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
     with naming_out():
-        done = capacities.search(planned, place, where, progress, allow_code=allow_code)
-    if done.result.points:
+        outcome = capacities.search(planned, place, where, progress, allow_code=allow_code)
+    if outcome.result.points:
         from mobilenet.viz.capacity import draw_into
 
-        draw_into(done.result, place, normal_form(question, bool(done.store.code())))
-    return Capacity(place, done.result)
+        draw_into(outcome.result, place, normal_form(question, bool(outcome.store.code())))
+    return Capacity(place, outcome.result)

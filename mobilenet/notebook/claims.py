@@ -1,7 +1,7 @@
 """Claims files from Python: the same as `mobilenet claims`, with the answers as a pandas frame.
 
-    found = mobilenet.claims("claims.yaml")
-    found["faster"], found.answers, found.unexpected
+    claims = mobilenet.claims("claims.yaml")
+    claims["faster"], claims.answers, claims.unexpected
 
 Model     the directory is that of the command line; called again it resumes
 Shapes    answers: one row for each claim, with the columns of claims.csv
@@ -21,7 +21,7 @@ from mobilenet.claim_files import answering
 from mobilenet.claim_files.answer import Outcome
 from mobilenet.claim_files.declaration import Claims
 from mobilenet.claim_files.questions import plan
-from mobilenet.claim_files.words import closing, sentence, summary
+from mobilenet.claim_files.words import closing_lines, sentence, summary
 from mobilenet.notebook.asking import naming_out, spark_master
 from mobilenet.notebook.studies import StudyFrames
 from mobilenet.quoting import spell_out, unknown
@@ -82,7 +82,7 @@ class ClaimAnswers:
 
     def sentences(self) -> list[str]:
         """Return each answer in words, a summary, and what the answers assume."""
-        return [*(sentence(one, self.path) for one in self.outcome.answers), *closing(self.outcome)]
+        return [*(sentence(one, self.path) for one in self.outcome.answers), *closing_lines(self.outcome)]
 
     def __repr__(self) -> str:
         return f"<ClaimAnswers {self.path}: {summary(self.outcome)}>"

@@ -1,7 +1,7 @@
 """Screenings from Python: the same as `mobilenet sensitivity`, with the ranking as a pandas frame.
 
-    found = mobilenet.sensitivity("first.yaml", ["workload.interval_s=1:5", "wireless.loss=0:0.3"])
-    found.ranking, found.order()
+    screening = mobilenet.sensitivity("first.yaml", ["workload.interval_s=1:5", "wireless.loss=0:0.3"])
+    screening.ranking, screening.order()
 
 Model     the directory is that of the command line; called again it resumes
 Shapes    ranking: one row for each metric and key, with the columns of sensitivity.csv, the largest size first
@@ -103,9 +103,9 @@ def sensitivity(
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
     with naming_out():
-        done = run(planned, place, where, progress, allow_code=allow_code)
-    if done.failed:
-        raise StudyError(f"{place}: {pluralize(len(done.failed), 'run')} failed: {done.failed[0]}")
+        result = run(planned, place, where, progress, allow_code=allow_code)
+    if result.failed:
+        raise StudyError(f"{place}: {pluralize(len(result.failed), 'run')} failed: {result.failed[0]}")
     return Sensitivity(place, question.metrics)
 
 

@@ -27,7 +27,7 @@ RULE = (
 Rows = list[dict[str, Any]]
 
 
-def held_against(mean: float, half_width: float | None, paper: dict[str, str] | None) -> str:
+def verdict_against(mean: float, half_width: float | None, paper: dict[str, str] | None) -> str:
     """`paper`: printed, its half_width if it has one, and a note; None: not in print."""
     if paper is None:
         return ""
@@ -62,7 +62,7 @@ def summary(rows: Rows) -> Rows:
     return table_rows
 
 
-def totals(rows: Rows) -> str:
+def agreement_summary(rows: Rows) -> str:
     """How many of all values in print agree."""
     answers = Counter(row["verdict"] for row in rows if row["verdict"])
     if not answers:
@@ -75,4 +75,4 @@ def document(title: str, head: tuple[str, ...], rows: Rows) -> str:
     """Markdown: what came out, table by table, and then every row."""
     first = markdown(HEAD, [list(row.values()) for row in summary(rows)])
     every = markdown(head, [[row[name] for name in head] for row in rows])
-    return f"# {title}\n\n{totals(rows).capitalize()}. {RULE}\n\n{first}\n## Every value\n\n{every}"
+    return f"# {title}\n\n{agreement_summary(rows).capitalize()}. {RULE}\n\n{first}\n## Every value\n\n{every}"

@@ -19,7 +19,7 @@ import numpy as np
 
 from mobilenet import shipped
 from mobilenet.clock import SECOND
-from mobilenet.papers.agreement import document, held_against, percent
+from mobilenet.papers.agreement import document, percent, verdict_against
 from mobilenet.papers.jobs import (
     Job,
     Result,
@@ -150,5 +150,5 @@ def _row(key: Key, paper: dict[str, str] | None, values: Any) -> dict[str, Any]:
     )
     row["ours"] = f"{mean:.10g}" if half is None else f"{mean:.1f} ± {half:.1f}"
     row["difference"] = difference
-    row |= {"percent": percent(difference, paper), "verdict": held_against(mean, half, paper)}
+    row |= {"percent": percent(difference, paper), "verdict": verdict_against(mean, half, paper)}
     return row | {"model": model, "note": "" if paper is None else paper["note"]}

@@ -105,19 +105,19 @@ def perform_all(
     called every second, and may raise to stop.
     """
     names = [identity(job) for job in jobs]
-    done = {} if results is None else completed_results(results)
-    missing = [k for k, name in enumerate(names) if name not in done]
+    completed = {} if results is None else completed_results(results)
+    missing = [k for k, name in enumerate(names) if name not in completed]
     if len(missing) < len(jobs):
         say(f"{len(jobs) - len(missing)} of {len(jobs)} runs are complete: {results}")
     for count, (k, result) in enumerate(results_of(perform, jobs, missing, workers, look), 1):
-        done[names[k]] = result
+        completed[names[k]] = result
         if results is not None:
             keep(results, names[k], result)
         if count % 50 == 0 or count == len(missing):
             say(f"{count} of {len(missing)} runs")
     results_by_key: dict[tuple[Any, ...], list[Result]] = {}
     for job, name in zip(jobs, names, strict=True):
-        results_by_key.setdefault(job.key, []).append(done[name]._replace(key=job.key))
+        results_by_key.setdefault(job.key, []).append(completed[name]._replace(key=job.key))
     return results_by_key
 
 

@@ -135,7 +135,7 @@ def line(
     not a number, `meant` is the verdict.
     """
     interval = t_interval(values)
-    verdict = meant if isinstance(meant, str) else held_against(interval.mean, *meant)
+    verdict = meant if isinstance(meant, str) else verdict_against(interval.mean, *meant)
     other = "" if beside is None or not len(beside) else interval_in_words(t_interval(beside))
     remark = "" if verdict == "fits" else remark
     return Line(
@@ -151,7 +151,7 @@ def line(
     )
 
 
-def held_against(mean: float, low: float, high: float) -> str:
+def verdict_against(mean: float, low: float, high: float) -> str:
     if low <= mean <= high:
         return "fits"
     printed = (low + high) / 2 if low > 0 else high
@@ -177,7 +177,7 @@ def compared_lines(runs: Runs, others: Runs) -> Iterator[Line]:
     ):
         ratio = ratio_of(runs["tcp_static"], runs["static"], metric)
         beside = ratio_of(others["tcp_static"], others["static"], metric) if others else ""
-        verdict = held_against(float(ratio.split()[0]), low, high)
+        verdict = verdict_against(float(ratio.split()[0]), low, high)
         known_how = "geometric mean over pairs"
         yield Line(over, f"{metric}, ratio", printed, ratio, verdict, known_how, beside, place)
     walking, standing = paired_values(runs["dynamic"], runs["static_25"], "delivery_delay_mean_s")

@@ -74,11 +74,11 @@ def count_all(
 ) -> dict[tuple[Any, ...], Counts]:
     """Counts by key; `results` is the file that keeps them."""
     names = [f"{identity(job)} counts" for job in jobs]
-    done = completed_results(results)
-    missing = [k for k, name in enumerate(names) if name not in done]
+    completed = completed_results(results)
+    missing = [k for k, name in enumerate(names) if name not in completed]
     for k, counts in results_of(count, jobs, missing, workers, look):
-        done[names[k]] = Result((), {}, {}, "counted", counts._asdict())
-        keep(results, names[k], done[names[k]])
+        completed[names[k]] = Result((), {}, {}, "counted", counts._asdict())
+        keep(results, names[k], completed[names[k]])
     if missing:
         say(f"runs that record individual messages: {len(missing)}")
-    return {job.key: Counts(**(done[name].watched or {})) for job, name in zip(jobs, names, strict=True)}
+    return {job.key: Counts(**(completed[name].watched or {})) for job, name in zip(jobs, names, strict=True)}

@@ -39,7 +39,7 @@ def _is_text(value: Any) -> bool:
     return type(value) is str and 0 < len(value) <= 200 and not any("\ud800" <= sign <= "\udfff" for sign in value)
 
 
-def _is_shown(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     if type(value) is str:
         return not any("\ud800" <= sign <= "\udfff" for sign in value)
     return type(value) in (bool, int) or type(value) is float and math.isfinite(value)
@@ -64,7 +64,7 @@ SIZES = Kind(
     "an object of whole numbers",
 )
 STATE = Kind(
-    lambda value: type(value) is dict and all(map(_is_shown, (*value, *value.values()))),
+    lambda value: type(value) is dict and all(map(_is_plain, (*value, *value.values()))),
     "an object of finite numbers, strings without lone surrogates, true and false",
 )
 

@@ -99,9 +99,9 @@ class Cast:
             talk.tell_end(f'{{"ev":"stop","t":{now}{more}}}')
         names = {talk.child: name for name, talk in self._talking.items()}
         self._talking.clear()
-        children = self._children.close(listens_s, _says_own_clock)
+        clock_children = self._children.close(listens_s, _says_own_clock)
         if is_owed:
-            self.own_clock += [names[child] for child in children if child in names]
+            self.own_clock += [names[child] for child in clock_children if child in names]
 
 
 def _says_own_clock(line: bytes) -> bool:

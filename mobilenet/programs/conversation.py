@@ -24,7 +24,7 @@ from mobilenet.quoting import cut, spell_out
 
 LONGEST_LINE_BYTES = 1 << 20  # of a program's
 LONGEST_ANSWER_BYTES = 64 << 20
-LONGEST_SHOWN = 160  # characters of a line, in a message
+LONGEST_QUOTED = 160  # characters of a line, in a message
 CHUNK_BYTES = 1 << 16
 SOON = 0.01  # of the time for an answer: in this most are there
 DONE = {"do": "done"}
@@ -39,7 +39,7 @@ decode = json.JSONDecoder(parse_constant=_no_number).decode
 
 def short_line(line: str) -> str:
     """A line in a message."""
-    return spell_out(cut(line, LONGEST_SHOWN))
+    return spell_out(cut(line, LONGEST_QUOTED))
 
 
 class Conversation:
@@ -178,7 +178,7 @@ class Conversation:
         self._fail_line(1, first, 'after {"do":"done"}: a program writes only in response to an event', "")
 
     def refuse(self, number: int, answered: int, line: str, what: str, event: str) -> NoReturn:
-        """Line `number` of the last answer, which had `answered` of them, asks for what cannot be."""
+        """Refuse line `number` of the last answer, which asks for something impossible. It had `answered` lines."""
         self._fail_line(number - answered, line, what, event)
 
     def _fail_late(self, event: str) -> NoReturn:

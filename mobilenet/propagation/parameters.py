@@ -1,4 +1,4 @@
-"""The scenario's parameters for the way between two antennas.
+"""The scenario's parameters for the path between two antennas.
 
 Model     some keys mean something for one model of path loss only (ONLY); with another one they are refused, and not
           among the values of the scenario

@@ -71,7 +71,7 @@ class Walls:
         self._columns: i64 = wide // width + 1
         self._rows: i64 = high // width + 1
         self._cells = [Cell() for _ in range(self._columns * self._rows)]
-        self._queries: i64 = 0
+        self._query_count: i64 = 0
         self._walls: i64 = 0
         for edge in edges:
             self._enter(edge)
@@ -79,15 +79,15 @@ class Walls:
 
     def loss_cdb(self, ax: i64, ay: i64, bx: i64, by: i64) -> int:
         """What the walls from one place to the other cost."""
-        inside = self._count(ax, ay, bx, by)
+        inside = self._length_inside_cm(ax, ay, bx, by)
         return self._walls * self._per_wall + (inside * self._per_metre + 50) // 100
 
     def cut(self, ax: i64, ay: i64, bx: i64, by: i64) -> tuple[int, int]:
         """(walls, centimetres inside)"""
-        inside = self._count(ax, ay, bx, by)
+        inside = self._length_inside_cm(ax, ay, bx, by)
         return self._walls, inside
 
-    def _count(self, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
+    def _length_inside_cm(self, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
         """The centimetres inside; the number of walls is left in `_walls`."""
         self._walls = 0
         if ax == bx and ay == by:
@@ -99,8 +99,8 @@ class Walls:
         x = float(dx)
         y = float(dy)
         length = math.sqrt(x * x + y * y) * PART
-        self._queries += 1
-        query = self._queries
+        self._query_count += 1
+        query = self._query_count
         walls: i64 = 0
         parts: i64 = 0
         low: i64 = max((ay - self._south) // self._width, 0)

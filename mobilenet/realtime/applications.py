@@ -91,10 +91,10 @@ class Applications:
     """The applications of one run. `note` adds an event; `now` returns the emulated time."""
 
     def __init__(
-        self, setup: ProgramSettings, between: Exchange, note: Note, now: Callable[[], int], options: RealTime
+        self, settings: ProgramSettings, exchange: Exchange, note: Note, now: Callable[[], int], options: RealTime
     ) -> None:
-        self._setup = setup
-        self._between = between
+        self._settings = settings
+        self._exchange = exchange
         self._note = note
         self._now = now
         self.pace = Pace(self._take, options._replace(begins=self._begins))
@@ -115,13 +115,13 @@ class Applications:
 
     def open(self) -> None:
         """Begin; ScenarioError where that is impossible."""
-        self._between.open(self.pace)
+        self._exchange.open(self.pace)
         for station in self._stations:
             self.begin(station)
 
     def _begins(self) -> None:
         """The clock is about to start."""
-        self._between.wait_until_ready()
+        self._exchange.wait_until_ready()
         self._asked_begins()
 
     def expect(self, station: Any) -> None:
@@ -132,16 +132,16 @@ class Applications:
         """Its program may talk from now on, and is started if that is up to us."""
         name = node.name
         self._nodes[name] = node
-        child = self._between.start(name)
+        child = self._exchange.start(name)
         if child is not None:
             self._running[name] = child
             os.set_blocking(child.back, False)
             self.pace.listen(child.back)
             self._speaks[child.back] = name
-        if self._setup.logs is None or name[0] == "s":
+        if self._settings.logs is None or name[0] == "s":
             self._logs[name] = Log(None)
         elif name not in self._logs:
-            self._logs[name] = Log(self._setup.folder / self._between.fill_in(self._setup.logs, node.port.me))
+            self._logs[name] = Log(self._settings.folder / self._exchange.fill_in(self._settings.logs, node.port.me))
 
     def end_life(self, name: str) -> None:
         if self._nodes.pop(name, None) is None:
@@ -149,10 +149,10 @@ class Applications:
         child = self._running.pop(name, None)
         if child is not None and self._speaks.pop(child.back, None) is not None:
             self.pace.forget(child.back)
-        self._between.stop(name, child)
+        self._exchange.stop(name, child)
 
     def end(self) -> None:
-        self._between.close()
+        self._exchange.close()
         self.pace.close()
 
     def is_quiet(self) -> bool:
@@ -160,18 +160,18 @@ class Applications:
         return self._now() - self._stirred_ns >= QUIET_NS
 
     def _log_name(self, path: Path | None) -> str:
-        return str(path) if path is None or not self._setup.is_new else str(path.relative_to(self._setup.folder))
+        return str(path) if path is None or not self._settings.is_new else str(path.relative_to(self._settings.folder))
 
     def document(self) -> dict[str, Any]:
         """For the manifest."""
-        most = self._setup.most_output_bytes
+        most = self._settings.most_output_bytes
         missing = sorted(self._log_name(log.path) for log in self._logs.values() if log.is_missing)
         return {
             "lateness_ms": self.pace.lateness_ms(),
             "datagrams_not_taken": self.undeliverable,
             "logs_that_never_were": missing,
             "outputs_cut": sorted(n for n, count in self._written.items() if count > (most or count)),
-        } | self._between.document()
+        } | self._exchange.document()
 
     def not_at_rest(self) -> list[str]:
         """For people."""
@@ -182,7 +182,7 @@ class Applications:
     # --- what comes in
 
     def _take(self) -> None:
-        came = list(self._between.take(self.pace.ready()))
+        came = list(self._exchange.take(self.pace.ready()))
         self._read_lines()  # all that was written before they were sent is there now
         self._see_who_failed()
         for one in came:
@@ -193,14 +193,14 @@ class Applications:
             number = node.send(one.to, one.data)
             detail = {"to": one.to, "bytes": len(one.data)}
             self._note(self._now(), one.source, "datagram", f"{one.source}:{number}", None, None, detail)
-            self._between.note_entry(one)
+            self._exchange.note_entry(one)
 
     def hand_over(self, name: str, datagram: Any) -> None:
         """A packet has come to a node."""
         if name not in self._nodes:  # a station without a program
             return
         self._stirred_ns = self._now()
-        if self._between.hand_over(name, datagram):
+        if self._exchange.hand_over(name, datagram):
             sender = datagram.source if isinstance(datagram.source, str) else f"h{datagram.source}"
             self._note(self._now(), name, "datagram_received", f"{sender}:{datagram.number}")
         else:
@@ -210,7 +210,7 @@ class Applications:
         for source in self.pace.ready():
             if (name := self._speaks.get(source)) is not None:
                 self._read_output(name, source)
-        if self._setup.logs is not None:
+        if self._settings.logs is not None:
             for name in self._nodes:
                 self._read_log(name)
 
@@ -225,17 +225,17 @@ class Applications:
                 del self._speaks[source]
                 return
             data = data[: self._room(name, len(data))]
-            if self._setup.outputs is not None and data:
-                with (self._setup.outputs / f"{name}.stdout.txt").open("ab") as file:
+            if self._settings.outputs is not None and data:
+                with (self._settings.outputs / f"{name}.stdout.txt").open("ab") as file:
                     file.write(data)
-            if self._setup.logs is None:
+            if self._settings.logs is None:
                 self._hear(name, self._logs[name].lines(data))
             if len(data) < CHUNK_BYTES:
                 return
 
     def _room(self, name: str, count: int) -> int | None:
         """How many of these bytes of its standard output count; the rest is lost. None: all."""
-        most = self._setup.most_output_bytes
+        most = self._settings.most_output_bytes
         before = self._written.get(name, 0)
         self._written[name] = before + count
         return None if most is None else max(0, most - before)
@@ -258,18 +258,18 @@ class Applications:
         if now_s < self._look_s:
             return
         self._look_s = now_s + LOOKED_AFTER_S
-        for name, how in self._between.failures():
+        for name, how in self._exchange.failures():
             if name in self._nodes:
                 raise ProgramError(f"{name}: its program {how}")
 
     def _hear(self, name: str, lines: list[bytes]) -> None:
-        if not lines or self._setup.lines.are_none or name[0] == "s":
+        if not lines or self._settings.lines.are_none or name[0] == "s":
             return
         self._stirred_ns = self._now()
         events: list[ProgramLine] = []
         me = int(name[1:])
         try:
-            self._setup.lines.find(me, lines, events, self._logs[name].path)
+            self._settings.lines.find(me, lines, events, self._logs[name].path)
         finally:
             for sender, number in events:
                 self._note_line(me, sender, number)

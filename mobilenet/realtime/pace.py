@@ -90,7 +90,7 @@ class Pace:
         self._due_ns = next_ns if next_ns is not None and next_ns <= reached_ns else None
         return reached_ns
 
-    def ran(self) -> None:
+    def finish_step(self) -> None:
         """What was due is done: note how late, and take in what has come."""
         if self._begun_ns is None:
             self._options.begins()

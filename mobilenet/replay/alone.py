@@ -36,12 +36,12 @@ def feed(
     on_event: Callable[[int], None] = lambda number: None,
 ) -> Parting | None:
     """The first answer that is not as recorded; None: all are. `within_s`: wall time for one answer."""
-    told_and_said = [(event, recorded, _values(recorded, folder)) for event, recorded in exchanges(lines)]
+    inputs_and_outputs = [(event, recorded, _values(recorded, folder)) for event, recorded in exchanges(lines)]
     children = Children(folder)
     name = lines[0].node
     try:
         talk = Conversation(children, children.spawn(name, command), name, within_s)
-        for number, (event, recorded, values) in enumerate(told_and_said, 1):
+        for number, (event, recorded, values) in enumerate(inputs_and_outputs, 1):
             _, answered = talk.ask(event)
             if _values(answered, folder) != values:
                 return Parting(event, number, recorded, answered)

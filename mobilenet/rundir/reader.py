@@ -200,10 +200,15 @@ def _has_both_ends(file: BinaryIO) -> bool:
     return begin == file.read(4) == b"PAR1" and 0 < length < size
 
 
+def no_directory(directory: Path) -> RunError:
+    what = "is a file, expected the directory of a run" if directory.is_file() else "no such run directory"
+    return RunError(f"{directory}: {what}")
+
+
 def read_manifest(directory: Path) -> dict[str, Any]:
     """manifest.json, after a look at whether everything that a run has is there."""
     if not directory.is_dir():
-        raise RunError(f"{directory}: no such run directory")
+        raise no_directory(directory)
     if is_partial(directory.absolute()):
         raise RunError(f"{directory}: was never completed; this is not a run directory")
     if (directory / "study.yaml").is_file():

@@ -115,10 +115,10 @@ def commit() -> str | None:
         return None
     words = ("git", "-C", str(PACKAGE.parent), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+")
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+        process = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() or None
+    return process.stdout.strip() or None
 
 
 @contextmanager

@@ -26,7 +26,9 @@ MOST_LINES = 20
 KINDS = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
     "float_type": "a number",
+    "float_parsing": "a number",
     "bool_type": "true or false",
     "string_type": "text",
     "tuple_type": "a list in [ ]",
@@ -102,11 +104,8 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
     elif kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
         what = f"unknown value {_short(node)}; {_suggestion(str(node.value), choices, 'expected one of')}"
-    elif kind in KINDS:
-        what = f"expected {KINDS[kind]}, got {_short(node)}"
-    elif kind in BOUNDS:
-        bounds = {key: f"{value:g}" if abs(value) < 1e6 else str(value) for key, value in context.items()}
-        what = f"should be {BOUNDS[kind].format(**bounds)}, got {_short(node)}"
+    elif kind in KINDS or kind in BOUNDS:
+        what = f"{_requirement(problem)}, got {_short(node)}"
     elif kind == "string_pattern_mismatch":
         first = re.findall(r"[a-z]", context["pattern"].partition("(")[0])  # ^h(0|...)$ or ^[hs](0|...)$
         what = f"expected a name such as {first[0]}0 or {first[-1]}12, got {_short(node)}"
@@ -117,6 +116,22 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
     else:
         what = f"{problem['msg'][0].lower()}{problem['msg'][1:]}, got {_short(node)}"
     return f"{node.where}: {'.'.join(_key(key) for key in path) or 'the whole scenario'}: {what}"
+
+
+def option_problem(error: ValidationError) -> str | None:
+    """Return what is wrong with the value of an option; None: nothing that a key of a scenario has as well."""
+    problem: Any = error.errors(include_url=False)[0]
+    if problem["type"] not in KINDS and problem["type"] not in BOUNDS:
+        return None
+    return f"{_requirement(problem)}, got {str(problem['input'])[:60]}"
+
+
+def _requirement(problem: Any) -> str:
+    if problem["type"] in KINDS:
+        return f"expected {KINDS[problem['type']]}"
+    context = problem["ctx"]
+    bounds = {key: f"{value:g}" if abs(value) < 1e6 else str(value) for key, value in context.items()}
+    return f"should be {BOUNDS[problem['type']].format(**bounds)}"
 
 
 def _key(key: str) -> str:

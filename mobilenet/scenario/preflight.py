@@ -173,10 +173,13 @@ def warnings(scenario: MobileKeys) -> list[str]:
     """What can run, and is probably not meant."""
     declaration = declaration_of(scenario.protocol)
     unicast = "connections" in declaration.needs or declaration.unicasts(scenario.protocol)
-    return [*radio_preflight.warnings(scenario.wireless, scenario.workload.payload_bytes, unicast), *_apart(scenario)]
+    return [
+        *radio_preflight.warnings(scenario.wireless, scenario.workload.payload_bytes, unicast),
+        *_separate_cell_warnings(scenario),
+    ]
 
 
-def _apart(scenario: MobileKeys) -> list[str]:
+def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
     """Cells that do not touch."""
     mobility = scenario.hosts.mobility
     if isinstance(mobility, Tracks) or mobility.area is not None:

@@ -48,7 +48,7 @@ def _names_a_program(value: tuple[str, ...]) -> tuple[str, ...]:
 CommandLine = Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000), AfterValidator(_names_a_program)]
 
 
-def _inside(value: str) -> str:
+def _require_inside(value: str) -> str:
     if os.path.isabs(value) or os.pardir in Path(value).parts or not Path(value).parts:
         expected = "expected a path, relative to the scenario's folder, of a file or folder inside it"
         raise ValueError(f"{expected}, got {value!r}"[:200])
@@ -56,7 +56,7 @@ def _inside(value: str) -> str:
 
 
 LoadedFiles = Annotated[
-    tuple[Annotated[str, Field(min_length=1, max_length=1000), WITHOUT_NUL, AfterValidator(_inside)], ...],
+    tuple[Annotated[str, Field(min_length=1, max_length=1000), WITHOUT_NUL, AfterValidator(_require_inside)], ...],
     Field(
         default=(),
         max_length=10_000,

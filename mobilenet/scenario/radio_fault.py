@@ -27,7 +27,7 @@ from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
 from mobilenet.propagation.parameters import ONLY, PathLossParameters
 from mobilenet.propagation.path_loss import mean_loss_db
 
-FARTHEST_SHOWN_M = 1_000_000
+FARTHEST_QUOTED_M = 1_000_000
 USUAL_M = 100.0
 WHOLE = "path_loss"
 PREAMBLE_KEYS = ("preamble_rssi_dbm", "preamble_sinr_db", "noise_figure_db")
@@ -165,12 +165,15 @@ def _shares_db(wireless: WirelessParameters, sender: _Sender, distance_m: float)
     for key in PREAMBLE_KEYS:
         again = wireless.model_copy(update={key: getattr(usual, key)})
         yield key, detected_cdbm(again) / 100 - threshold_dbm
-    loss = wireless.path_loss
-    for key in ONLY[loss.model]:
+    path_loss = wireless.path_loss
+    for key in ONLY[path_loss.model]:
         default = PathLossParameters.model_fields[key].default
-        again_loss = loss.model_copy(update={key: default})
+        again_loss = path_loss.model_copy(update={key: default})
         yield f"{WHOLE}.{key}", mean_loss_db(again_loss, distance_m, sender.stations) - loss_db
-    yield WHOLE, mean_loss_db(usual.path_loss, distance_m) - loss_db if loss.model != usual.path_loss.model else 0.0
+    yield (
+        WHOLE,
+        mean_loss_db(usual.path_loss, distance_m) - loss_db if path_loss.model != usual.path_loss.model else 0.0,
+    )
 
 
 def _far(wireless: WirelessParameters, sender: _Sender, threshold_dbm: float) -> str:
@@ -179,7 +182,7 @@ def _far(wireless: WirelessParameters, sender: _Sender, threshold_dbm: float) ->
     def is_heard(distance_m: float) -> bool:
         return mean_loss_db(wireless.path_loss, distance_m, sender.stations) <= sender.tx_dbm - threshold_dbm
 
-    near, far = float(FARTHEST_M), float(FARTHEST_SHOWN_M)
+    near, far = float(FARTHEST_M), float(FARTHEST_QUOTED_M)
     if is_heard(far):
         return f"more than {far / 1000:g} km"
     while far - near > 1:
@@ -203,15 +206,15 @@ def _right(
             f"with {current_value:g} dB, they are detected at {threshold_dbm:g} dBm or more; expected"
             f" preamble_rssi_dbm: {needed}"
         )
-    loss, also = wireless.path_loss, f"; or {sender.key}: {power}"
+    path_loss, also = wireless.path_loss, f"; or {sender.key}: {power}"
     if path == "path_loss.exponent":
-        least = -_below(-(loss.exponent + excess_db / (10 * log10(FARTHEST_M))), 100)  # from 1 m on
-        return f"expected {least:g} or more, got {loss.exponent:g}{also}"
+        least = -_below(-(path_loss.exponent + excess_db / (10 * log10(FARTHEST_M))), 100)  # from 1 m on
+        return f"expected {least:g} or more, got {path_loss.exponent:g}{also}"
     if path == "path_loss.reference_loss_db":
-        least = -_below(-(loss.reference_loss_db + excess_db))
-        return f"expected {least:g} dB or more, got {loss.reference_loss_db:g}{also}"
+        least = -_below(-(path_loss.reference_loss_db + excess_db))
+        return f"expected {least:g} dB or more, got {path_loss.reference_loss_db:g}{also}"
     return (
-        f"{loss.model} loses {loss_db:.1f} dB over {FARTHEST_M / 1000:g} km; expected more than"
+        f"{path_loss.model} loses {loss_db:.1f} dB over {FARTHEST_M / 1000:g} km; expected more than"
         f" {loss_db + excess_db:.1f} dB{also}"
     )
 

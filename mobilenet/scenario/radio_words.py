@@ -50,7 +50,7 @@ def radio_of_study(directory: Path) -> str | None:
         if isinstance(scenario, Scenario):
             words = words or radio_words(scenario.wireless, scenario.folder, scenario.origin)
             radios.append(scenario.wireless.model_dump())
-    varying = list(_varying("wireless", radios))
+    varying = list(_differing_keys("wireless", radios))
     if not varying:
         return words or None
     return (
@@ -59,7 +59,7 @@ def radio_of_study(directory: Path) -> str | None:
     )
 
 
-def _varying(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
+def _differing_keys(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
     """The keys that all have and that differ, with their values if they are few and simple."""
     for key in groups[0] if groups else ():
         values = [group[key] for group in groups if key in group]
@@ -67,7 +67,7 @@ def _varying(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
         if len(values) < len(groups) or len(different) == 1:
             continue
         if all(isinstance(value, dict) for value in different):
-            yield from _varying(f"{path}.{key}", values)
+            yield from _differing_keys(f"{path}.{key}", values)
         elif len(different) > MOST_LEVELS or any(isinstance(value, (dict, tuple, list)) for value in different):
             yield f"{path}.{key}"
         else:

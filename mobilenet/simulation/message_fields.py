@@ -73,14 +73,14 @@ def _way(message: Any) -> Callable[[Any], list[str]]:
         return lambda m: []  # an acknowledgement names a message, and does not have its body
     names = _parts(message).keys()
     if "id" in names and isinstance(message.id, tuple) and ("body" in names or hasattr(message, "payload_bytes")):
-        return lambda m: _carried_in([m.body]) if hasattr(getattr(m, "body", None), "size_bytes") else [_name(m.id)]
+        return lambda m: _messages_in([m.body]) if hasattr(getattr(m, "body", None), "size_bytes") else [_name(m.id)]
     if "source" in names and "number" in names and "data" in names:
         return lambda m: [f"{m.source if isinstance(m.source, str) else f'h{m.source}'}:{m.number}"]  # a datagram
     if "body" in names and "seq" in names and ("host" in names or "origin" in names):
         return lambda m: [f"h{m.host if 'host' in names else m.origin}:{m.seq}"]
     if hasattr(message, "text") and hasattr(message, "value"):
         return lambda m: names_in(m.value)
-    return lambda m: _carried_in(_parts(m).values())
+    return lambda m: _messages_in(_parts(m).values())
 
 
 def _parts(message: Any) -> dict[str, Any]:
@@ -89,12 +89,12 @@ def _parts(message: Any) -> dict[str, Any]:
     return _fields(message) or {name: getattr(message, name, None) for name in slots}
 
 
-def _carried_in(values: Iterable[Any]) -> list[str]:
+def _messages_in(values: Iterable[Any]) -> list[str]:
     return [
         name
         for value in values
         for name in (
-            _carried_in(value)
+            _messages_in(value)
             if type(value) in (tuple, list)
             else carried_messages(value)
             if hasattr(value, "size_bytes") or hasattr(value, "_fields") or dataclasses.is_dataclass(value)

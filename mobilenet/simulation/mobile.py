@@ -299,7 +299,7 @@ class Simulation:
     def nodes(self) -> list[Node]:
         return [*self.stations, *self.hosts]
 
-    def standing(self) -> Outcome:
+    def outcome_now(self) -> Outcome:
         """The present state, for onlookers; nothing is recorded for it."""
         return self._outcome(is_cut_off=True)
 
@@ -376,7 +376,7 @@ class Simulation:
             return
         while self.kernel.now < until_ns:
             self.kernel.run_until(self.pace.wait(self.kernel.now, self.kernel.calendar.next_ns(), until_ns))
-            self.pace.ran()
+            self.pace.finish_step()
 
     def _has_come_to_rest(self) -> bool:
         if self._quiescent():

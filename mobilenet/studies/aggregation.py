@@ -81,10 +81,10 @@ class Aggregation:
                 there = ~np.isnan(sizes[:, bucket])
                 self._buffers[name, bucket].add(own[there], sizes[there, bucket])
         bins, counts = (_flat(rows[name]).to_numpy() for name in ("delay_bins", "delay_counts"))
-        found_bins, place = np.unique(bins, return_inverse=True)
-        sums = np.zeros(len(found_bins), dtype=np.int64)
+        occupied_bins, place = np.unique(bins, return_inverse=True)
+        sums = np.zeros(len(occupied_bins), dtype=np.int64)
         np.add.at(sums, place, counts)
-        for one, count in zip(found_bins.tolist(), sums.tolist(), strict=True):
+        for one, count in zip(occupied_bins.tolist(), sums.tolist(), strict=True):
             self._delays[one] += count
 
     def result(self) -> pa.Table:

@@ -58,7 +58,7 @@ class Rounds(Protocol):
     configuration fixes its runs.
     """
 
-    def first(self) -> list[int]:
+    def first_targets(self) -> list[int]:
         """Return the targets of the first round."""
 
     def most(self, there: set[str]) -> list[int]:
@@ -79,7 +79,7 @@ class UntilPrecise:
     def __init__(self, store: Store) -> None:
         self._store, self._rule = store, store.study.replications
 
-    def first(self) -> list[int]:
+    def first_targets(self) -> list[int]:
         return [self._rule.min] * len(self._store.configurations)
 
     def most(self, there: set[str]) -> list[int]:
@@ -95,13 +95,13 @@ class UntilPrecise:
         next_targets = list(targets)
         for one in undecided:
             next_targets[one.configuration] = min(self._rule.most, next_targets[one.configuration] + self._rule.step)
-        return next_targets, _open_question(self._store, undecided[0])
+        return next_targets, _precision_note(self._store, undecided[0])
 
 
 def run_all(store: Store, spark: SparkContext, progress: Progress, rounds: Rounds | None = None) -> list[int]:
     """All rounds, by default those of the study; of each configuration, the replications that it consists of now."""
     study, rounds = store.study, rounds if rounds is not None else UntilPrecise(store)
-    targets = rounds.first()
+    targets = rounds.first_targets()
     store.clear_notes()
     measured = _measured_runs(store, spark, rounds)
     number, note = 1, ""
@@ -132,7 +132,7 @@ def _tell(progress: Progress, store: Store, run_ids: set[str], before: Standing)
     progress(before._replace(done=done, failed=failed, left=left, most_left=left + before.most_left))
 
 
-def _open_question(store: Store, least: Open) -> str:
+def _precision_note(store: Store, least: Open) -> str:
     assert store.study.replications.until is not None
     until, label = store.study.replications.until, store.configurations[least.configuration].label
     widths = f"± {least.relative_half_width:.0%}, requested ± {until.relative_half_width:.0%}"

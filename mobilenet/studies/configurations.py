@@ -149,9 +149,7 @@ def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
     by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
     for factor, levels in factors.items():
         if factor in COLUMNS:
-            raise study.problem(
-                ("factors", factor), "the tables already have a column with this name; expected another name"
-            )
+            raise study.problem(("factors", factor), "the tables already have a column with this name; choose another")
         texts = [inline(level) for level in levels]
         twice = next((level for place, level in enumerate(texts) if level in texts[:place]), None)
         if twice is not None:

@@ -124,7 +124,7 @@ def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]
     """Key and both values of what makes two scenarios different ones."""
     return [
         (key, a, b)
-        for key, a, b in differing(before.model_dump(), after.model_dump())
+        for key, a, b in differences(before.model_dump(), after.model_dump())
         if not (a is None and key.startswith(DECLARED))
     ]
 
@@ -136,10 +136,10 @@ def _is_same(a: Path, b: Path) -> bool:
         return False
 
 
-def differing(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Key, value before and value now, of what is not the same in two mappings."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
-            yield from differing(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
+            yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
     elif old != new:
         yield path, old, new

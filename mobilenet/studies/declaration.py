@@ -151,7 +151,7 @@ def _with_good_labels(levels: tuple[Any, ...]) -> tuple[Any, ...]:
     return levels
 
 
-def _kind_of_levels(value: Any) -> str:
+def _level_type(value: Any) -> str:
     return "span" if isinstance(value, (dict, Span)) else "list"
 
 
@@ -160,7 +160,7 @@ Levels = Annotated[
         tuple[Any, ...], AfterValidator(_with_good_labels), Field(min_length=1, max_length=MOST_LEVELS), Tag("list")
     ]
     | Annotated[Span, Tag("span")],
-    Discriminator(_kind_of_levels),
+    Discriminator(_level_type),
 ]
 
 
@@ -359,7 +359,7 @@ def _change(root: Node, overrides: Sequence[str], replications: int | None, seed
 
 
 def given_values(overrides: Sequence[str], option: str = "--set") -> dict[str, Node]:
-    """KEY=VALUE as the caller gave them; `option`: how messages call them. Raises ScenarioError."""
+    """Parse the caller's KEY=VALUE entries; messages name the `option`. Raises ScenarioError."""
     nodes = {}
     for override in overrides:
         key, equals, text = override.partition("=")

@@ -1,7 +1,7 @@
 """Studies from Python: the same as `mobilenet study`, with its tables as pandas frames.
 
-    found = mobilenet.study("loss.yaml", out="studies/loss")
-    found.summary.query("metric == 'delivery_delay_mean_s'")
+    study = mobilenet.study("loss.yaml", out="studies/loss")
+    study.summary.query("metric == 'delivery_delay_mean_s'")
 
 Model     the directory is that of the command line; called again it goes on
 Shapes    the columns of docs/guide/studies.md

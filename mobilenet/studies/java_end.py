@@ -85,6 +85,6 @@ def is_without_java(error: BaseException | None) -> bool:
 
 
 def ends_with_its_parent() -> None:
-    """For a child that was just forked: when its parent dies, of whatever, it is killed."""
+    """Have the kernel kill this process, just forked, when its parent dies for whatever reason."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -102,7 +102,7 @@ def delay_of_bin(number: int) -> float:
 
 
 def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
-    """The second from which on delays (as of `Deliveries.known`) look steady; None: they do not."""
+    """Return the second from which delays (see `Deliveries.times_and_delays`) look steady; None: they never do."""
     inside = (sent >= begin_s * SECOND) & (sent < end_s * SECOND)
     times, place = np.unique(sent[inside], return_inverse=True)
     cut = mser5(np.bincount(place, weights=delays[inside]) / np.bincount(place)) if len(times) else None

@@ -128,8 +128,8 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
         while last < len(targets) and (last == first or runs + targets[last] <= RUNS_AT_ONCE):
             runs += targets[last]
             last += 1
-        of_these = (pc.field("configuration") >= first) & (pc.field("configuration") < last)
-        table = dataset.to_table(list(columns), filter=of_these).sort_by(
+        in_batch = (pc.field("configuration") >= first) & (pc.field("configuration") < last)
+        table = dataset.to_table(list(columns), filter=in_batch).sort_by(
             [("configuration", "ascending"), ("replication", "ascending")]
         )
         for number in range(first, last):

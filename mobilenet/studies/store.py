@@ -42,7 +42,7 @@ from mobilenet.studies.configured import (
     another_study,
     configured_file,
     configured_scenario,
-    differing,
+    differences,
     write_configuration,
 )
 from mobilenet.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
@@ -218,7 +218,7 @@ def differing_study(old: Study, study: Study) -> list[str]:
     """What makes two studies different ones."""
     return [
         f"{key} was {format_level(before)} and is now {format_level(after)}"
-        for key, before, after in differing(_core(old), _core(study))
+        for key, before, after in differences(_core(old), _core(study))
     ]
 
 

@@ -56,7 +56,7 @@ class Result:
     failed: list[str]  # run: why
     violated: list[str]  # runs
     unstable: list[Configuration]
-    doubts: list[str] = field(default_factory=list)  # about means that do not exist, or may not, for people
+    doubts: list[str] = field(default_factory=list)  # sentences about means that do not exist, or may not exist
 
 
 def default_directory(study: Study, file: Path) -> Path:

@@ -130,7 +130,7 @@ def _with_spark(store: Store, spark: SparkContext, targets: list[int], folder: P
     tasks = TASKS_PER_WORKER * spark.defaultParallelism
     pieces = spark.parallelize(parts, max(1, min(tasks, len(parts)))).flatMap(partial(_cut, targets))
     own = pieces.partitionBy(max(1, min(tasks, len(targets))))
-    wrong = own.mapPartitions(partial(_aggregated_all, confidence, place)).collect()
+    wrong = own.mapPartitions(partial(_aggregation_errors, confidence, place)).collect()
     if wrong:  # returned, as Spark would retry an exception again and again
         raise StudyError(
             f"{store.measured}: cannot be converted to tables: {wrong[0]}; remove it, and run the study again"
@@ -156,7 +156,7 @@ def _cut(targets: list[int], part: str) -> Iterator[tuple[int, bytes]]:
                 yield number, stream.getvalue().to_pybytes()
 
 
-def _aggregated_all(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> Iterator[str]:
+def _aggregation_errors(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> Iterator[str]:
     """What went wrong, if something did."""
     try:
         _aggregate_all(confidence, folder, pieces)

@@ -209,10 +209,10 @@ class Adversary:
             self.tally.count_duplicate(packet.addressed)
             self._arrive(packet)
 
-    def _leaves_the_queue(self, from_station: bool, message: Any, done: Callable[[bool], None]) -> bool:
+    def _leaves_the_queue(self, from_station: bool, message: Any, on_done: Callable[[bool], None]) -> bool:
         dropped = self.air.drop > 0 and self._stream.random() < self.air.drop
         self.tally.count_message(from_station, message, dropped)
-        self.kernel.after(MILLISECOND, lambda: done(dropped))
+        self.kernel.after(MILLISECOND, lambda: on_done(dropped))
         return not dropped
 
     def _tell_host(self, h: int, host: Any, message: Any, dropped: bool) -> None:

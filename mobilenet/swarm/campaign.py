@@ -71,7 +71,7 @@ def run_campaign(
 
 
 def network_of(seed: int, protocol: str = DEFAULT, radio: scenes.Radio = "dcf") -> Network:
-    kind = plug_ins.kind_of_plug_in(protocol) if plug_ins.is_plug_in(protocol) else None
+    kind = plug_ins.plug_in_kind(protocol) if plug_ins.is_plug_in(protocol) else None
     if protocol in AMONG_PROCESSES or kind == "processes":
         return "processes"
     if protocol == SELECTIVE:
@@ -109,7 +109,7 @@ def judge_seed(
 
 
 def _error_in_words(error: Exception, protocol: str) -> str:
-    """What was raised, and where: of a plug-in in its own file, if it came up there."""
+    """Return what was raised and where; for a plug-in, the place in its own file if the error passed through it."""
     if isinstance(error, ScenarioError):
         return str(error)  # has its own place in it
     frames = traceback.extract_tb(error.__traceback__)

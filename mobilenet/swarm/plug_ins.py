@@ -75,7 +75,7 @@ def file_of(protocol: str) -> str:
     return "" if are_programs(protocol) else str(_split(protocol)[0])
 
 
-def kind_of_plug_in(protocol: str) -> Kind:
+def plug_in_kind(protocol: str) -> Kind:
     """Its code is run, once for each version of the file."""
     if are_programs(protocol):
         scene_of(1, protocol)  # raises for what is wrong with it

@@ -26,7 +26,7 @@ SENT = re.compile(
     r'\s*\$ns_?\s+at\s+(\S+)\s+"\s*\$node_\(\s*([^()\s]+)\s*\)'
     r'\s+setdest\s+(\S+)\s+(\S+)\s+([^\s"]+)\s*"\s*;?\s*(?:#.*)?'
 )
-SHOWN = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest 3.0 4.0 1.5"'
+EXAMPLE_LINES = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest 3.0 4.0 1.5"'
 
 
 class _Node(NamedTuple):
@@ -62,7 +62,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
             if match[2] != "Z":
                 node(match[1]).begins[match[2]] = (number(line, match, 3, match[2].lower()), line)
         elif "$node_(" in text and not text.lstrip().startswith("#"):
-            raise ScenarioError(f"{file}:{line}:{text.index('$node_(') + 1}: {short(text.strip())}: {SHOWN}")
+            raise ScenarioError(f"{file}:{line}:{text.index('$node_(') + 1}: {short(text.strip())}: {EXAMPLE_LINES}")
         elif text.lstrip().startswith("$") and not text.endswith("\n"):
             raise ScenarioError(f"{file}:{line}:{len(text) + 1}: the file ends within a command, {short(text.strip())}")
     sink = Sink(file)

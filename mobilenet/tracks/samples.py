@@ -162,12 +162,12 @@ class RecordedSamples:
 
     def _wrong_times(self) -> Iterator[Check]:
         t_s = self.t_s
-        told_s = t_s + self.begins_s if self.begins_s else t_s  # as the file has it
+        stated_s = t_s + self.begins_s if self.begins_s else t_s  # as the file has it
         yield ~np.isfinite(t_s), "t", lambda i: f"{short(f'{t_s[i]:g}')} is not a finite number"
         yield (
-            (told_s >= LATEST_EPOCH_S) & (told_s < LATEST_EPOCH_S * 1000.0 ** len(OTHER_UNITS)),
+            (stated_s >= LATEST_EPOCH_S) & (stated_s < LATEST_EPOCH_S * 1000.0 ** len(OTHER_UNITS)),
             "t",
-            lambda i: _in_other_units(float(told_s[i])),
+            lambda i: _in_other_units(float(stated_s[i])),
         )
         yield ~((t_s >= 0) & (t_s <= LATEST_S)), "t", lambda i: f"{t_s[i]:g} s is not between 0 and 1e9"
 

@@ -54,11 +54,11 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expectations 
     manifest["promises"] |= {name: value for name, value in promised["promises"].items() if name in BOUNDS}
     wrong = [(name, _at(manifest, name), value) for name, value in _leaves("", promised)]
     wrong += [(name, manifest[name], value) for name, value in entries.items() if name in manifest]
-    for name, is_told, value in wrong:
-        if is_told != value:
-            name, is_told, value = _first_difference(name, is_told, value)
+    for name, recorded_value, value in wrong:
+        if recorded_value != value:
+            name, recorded_value, value = _first_difference(name, recorded_value, value)
             raise RunError(
-                f"{directory / 'manifest.json'}: damaged: {name} is {_short(is_told)}, but scenario.yaml gives"
+                f"{directory / 'manifest.json'}: damaged: {name} is {_short(recorded_value)}, but scenario.yaml gives"
                 f" {_short(value)}"
             )
     problem = _manifest_problem(manifest, scenario)
@@ -136,7 +136,7 @@ def _repeats(command: Any, scenario: Any) -> bool:
     match = re.fullmatch(r"mobilenet \w+ (\$?)(.*?/scenario\.yaml'?) --out .*", command, re.DOTALL)
     if match is None or isinstance(scenario, AdversarySchedule):
         return False
-    try:  # as quoted() writes it, with characters that cannot be seen spelled out
+    try:  # as quote() writes it: invisible characters are spelled out
         if match.group(1):
             path = match.group(2)[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
         else:

@@ -134,13 +134,13 @@ class Words:
         """The frames that were on the air at the same time and within the node's reach."""
         if outcome not in WITH_OTHERS or not node:
             return ""
-        named = [f"{self._record.kind[one]} from {self._record.node[one]}" for one in self._overlapping(row, node)]
+        named = [f"{self._record.kind[one]} from {self._record.node[one]}" for one in self._overlapping_rows(row, node)]
         if not named:
             return ""
         more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
         return f" (also on the air at that time: {', '.join(named[:MOST_NAMED])}{more})"
 
-    def _overlapping(self, row: int, node: str) -> Iterator[int]:
+    def _overlapping_rows(self, row: int, node: str) -> Iterator[int]:
         record = self._record
         first = bisect_left(self._on_air, (record.start_ns[row] - self._longest_ns, NONE))
         for start_ns, one in self._on_air[first:]:

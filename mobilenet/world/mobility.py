@@ -32,7 +32,7 @@ from mobilenet.world.gauss_markov import GaussMarkov
 from mobilenet.world.ground import Ground
 from mobilenet.world.random_waypoint import RandomWaypoint
 from mobilenet.world.tracks import Tracks
-from mobilenet.world.trajectory import Leg, Trajectory, standing
+from mobilenet.world.trajectory import Leg, Trajectory, standing_leg
 
 __all__ = ["HostsParameters", "Leg", "OwnMobility", "Population", "Static", "Trajectory", "Walk", "trajectories"]
 
@@ -88,7 +88,7 @@ class HostsParameters(Parameters):
     attachment: AttachmentParameters = AttachmentParameters()
 
     @model_validator(mode="after")
-    def _counted_once(self) -> HostsParameters:
+    def _require_one_count(self) -> HostsParameters:
         if isinstance(self.mobility, Tracks) and self.count is not None:
             raise ValueError("count: determined by the tracks; to use fewer of them, set mobility.max_hosts")
         if not isinstance(self.mobility, Tracks) and self.count is None:
@@ -139,7 +139,7 @@ def trajectories(
 
 def _stays(host: str) -> Trajectory:
     """The trajectory of a host without a track: it stays where it is put."""
-    return Trajectory(lambda: iter((standing(0.0, 0.0),)))
+    return Trajectory(lambda: iter((standing_leg(0.0, 0.0),)))
 
 
 def _begin(walk: Walk, seed: int, host: str) -> Iterator[Leg]:
@@ -147,7 +147,7 @@ def _begin(walk: Walk, seed: int, host: str) -> Iterator[Leg]:
 
 
 def _stand(ground: Ground, stream: Stream) -> Iterator[Leg]:
-    yield standing(*ground.point(stream))
+    yield standing_leg(*ground.point(stream))
 
 
 def _unknown(stream: Stream) -> Iterator[Leg]:

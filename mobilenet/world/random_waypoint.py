@@ -25,7 +25,7 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import Parameters, Range, ScenarioError, Within
 from mobilenet.world.coverage import AreaParameters
 from mobilenet.world.ground import TRIES, Ground
-from mobilenet.world.trajectory import Leg, between, standing
+from mobilenet.world.trajectory import Leg, between, standing_leg
 
 
 class RandomWaypoint(Parameters):
@@ -84,8 +84,8 @@ def _begin_underway(
         raise ScenarioError("the area is too narrow for hosts to walk in")
     elapsed_s = stream.random() * (walk_s + pause_s)
     if elapsed_s < walk_s:
-        done = elapsed_s / walk_s
-        ax, ay = ax + done * (bx - ax), ay + done * (by - ay)
+        walked_share = elapsed_s / walk_s
+        ax, ay = ax + walked_share * (bx - ax), ay + walked_share * (by - ay)
         yield from _walk(ax, ay, bx, by, speed)
         elapsed_s = walk_s
     yield from _pause(bx, by, walk_s + pause_s - elapsed_s)
@@ -109,4 +109,4 @@ def _walk(ax: float, ay: float, bx: float, by: float, speed: float) -> Iterator[
 def _pause(x: float, y: float, seconds: float) -> Iterator[Leg]:
     duration_ns = ns(seconds)
     if duration_ns > 0:
-        yield standing(x, y)._replace(duration_ns=duration_ns)
+        yield standing_leg(x, y)._replace(duration_ns=duration_ns)

@@ -28,7 +28,7 @@ from mobilenet.tracks.projection import Floats, Origin
 from mobilenet.tracks.read import Coordinates, Format, read_tracks
 from mobilenet.tracks.samples import RecordedSamples
 from mobilenet.tracks.source import short
-from mobilenet.world.trajectory import Leg, Trajectory, between, standing
+from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
 
 
 class Tracks(Parameters):
@@ -125,7 +125,7 @@ def import_tracks(
     require_continuous(recorded, parameters.max_gap_s, parameters.max_speed_mps)
     for name, *columns in recorded.tracks():
         track = cut(
-            lasting(Track(*columns), window_ends_s) if recorded.waypoints else Track(*columns),
+            extend_to(Track(*columns), window_ends_s) if recorded.waypoints else Track(*columns),
             start_s,
             window_ends_s,
         )
@@ -173,7 +173,7 @@ def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mp
     """Refuse tracks that fall silent, or jump."""
     gap_s, speed_mps = steps(recorded)
 
-    def silent(i: int) -> str:
+    def gap_message(i: int) -> str:
         return (
             f"{short(recorded.names[recorded.host[i]])} has no sample for {gap_s[i]:g} s, which is more than max_gap_s"
             f" {max_gap_s:g}"
@@ -187,7 +187,7 @@ def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mp
 
     with np.errstate(invalid="ignore"):
         checks = [(speed_mps > max_speed_mps, "x", fast)]
-        recorded.refuse(*([] if recorded.waypoints else [(gap_s > max_gap_s, "t", silent)]), *checks)
+        recorded.refuse(*([] if recorded.waypoints else [(gap_s > max_gap_s, "t", gap_message)]), *checks)
 
 
 def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
@@ -199,7 +199,7 @@ def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
         return gap_s, np.hypot(dx, dy) / gap_s
 
 
-def lasting(track: Track, until_s: float) -> Track:
+def extend_to(track: Track, until_s: float) -> Track:
     """Standing at its end until then."""
     if track.t_s[-1] >= until_s:
         return track
@@ -238,4 +238,4 @@ def legs(track: Track) -> Iterator[Leg]:
         if end_ns > start_ns:
             yield between(ax, ay, bx, by, end_ns - start_ns)
         start_ns = end_ns
-    yield standing(float(track.x_m[-1]), float(track.y_m[-1]))
+    yield standing_leg(float(track.x_m[-1]), float(track.y_m[-1]))

@@ -32,7 +32,7 @@ class Trajectory:
     leaves_ns: int | None = None  # when the host asks to leave, so as to be out by then
 
 
-def standing(x_m: float, y_m: float) -> Leg:
+def standing_leg(x_m: float, y_m: float) -> Leg:
     return Leg(None, x_m, y_m, 0.0, 0.0)
 
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 5, LONGEST = 1 << 20 }; // messages told to a host that lacks them; bytes of a line
+enum { AT_ONCE = 5, LONGEST = 1 << 20 }; // messages sent to a host that lacks them; bytes of a line
 
 typedef struct { long *sizes, count; } Log; // of one sender: the sizes of bodies, in their order
 
@@ -34,8 +34,8 @@ static void append(Log *log, long size) {
 
 // What stands behind the first such key, or "".
 static const char *value_of(const char *key, const char *from) {
-    const char *found = strstr(from, key);
-    return found == NULL ? "" : found + strlen(key);
+    const char *match = strstr(from, key);
+    return match == NULL ? "" : match + strlen(key);
 }
 
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
@@ -59,7 +59,7 @@ static long member, session, taken; // taken: how many of its own messages a sta
 static long *next; // of each sender, the number not delivered yet
 static Log own;
 
-static void changed(void) {
+static void save_memory(void) {
     printf("{\"do\":\"store\",\"stable\":[%ld,%ld,%ld", member, session, taken);
     for (long sender = 0; sender < hosts; sender++) printf(",%ld", next[sender]);
     for (long number = 0; number < own.count; number++) printf(",%ld", own.sizes[number]);
@@ -81,7 +81,7 @@ static void start_host(const char *stable) {
 static void deliver(long sender, long number) {
     next[sender] = number + 1;
     printf("{\"do\":\"deliver\",\"id\":[%ld,%ld]}\n", sender, number);
-    changed();
+    save_memory();
 }
 
 static void offer(void) { // the oldest message that no station has
@@ -108,11 +108,11 @@ static void host(const char *event) {
     } else if (begins(event, "\"join\"") && cell >= 0 && !member) {
         member = 1;
         printf("{\"do\":\"joined\",\"session\":%ld,\"station\":%ld}\n", ++session, cell);
-        changed();
+        save_memory();
     } else if (begins(event, "\"leave\"") && member) {
         member = 0;
         printf("{\"do\":\"left\",\"session\":%ld}\n", session);
-        changed();
+        save_memory();
     } else if (begins(event, "\"broadcast\"") && !member) {
         puts("{\"do\":\"refuse\"}");
     } else if (begins(event, "\"broadcast\"")) {
@@ -126,7 +126,7 @@ static void host(const char *event) {
     } else if (begins(event, "\"receive\"") && read_numbers(message) >= 2) {
         if (begins(message, "[\"got\"") && numbers[0] == me) {
             if (numbers[1] > taken) taken = numbers[1];
-            changed();
+            save_memory();
         } else if (begins(message, "[\"told\"") && member && numbers[1] == next[numbers[0]]) {
             deliver(numbers[0], numbers[1]);
         }

@@ -23,14 +23,14 @@ function host({ me, stable }) {
   let cell = null;
   startTimer();
 
-  const changed = () => {
+  const saveMemory = () => {
     act("store", { stable: memory });
     act("settled", { value: !memory.member || memory.taken === memory.own.length });
   };
   const deliver = (sender, number) => {
     memory.next[sender] = number + 1;
     act("deliver", { id: [sender, number] });
-    if (!BUG || sender === me) changed();
+    if (!BUG || sender === me) saveMemory();
   };
   // The oldest message that no station has.
   const offer = () => {
@@ -47,13 +47,13 @@ function host({ me, stable }) {
       if (cell === null || memory.member) return;
       memory.member = true;
       act("joined", { session: ++memory.session, station: cell });
-      changed();
+      saveMemory();
     },
     leave: () => {
       if (!memory.member) return;
       memory.member = false;
       act("left", { session: memory.session });
-      changed();
+      saveMemory();
     },
     broadcast: (e) => {
       if (!memory.member) return act("refuse");
@@ -73,7 +73,7 @@ function host({ me, stable }) {
     receive: ({ message: [kind, ...rest] }) => {
       if (kind === "got" && rest[0] === me) {
         memory.taken = Math.max(memory.taken, rest[1]);
-        changed();
+        saveMemory();
       } else if (kind === "told" && memory.member) {
         const [whose, number] = rest[0];
         if (number === (memory.next[whose] ?? 0)) deliver(whose, number);

@@ -99,7 +99,7 @@ def test_a_difference_and_a_ratio_are_of_pairs() -> None:
 
 
 @pytest.mark.parametrize(("value", "other", "complaint"), [(0, 0, "0"), (5, 0, "0"), (-2, -1, "-1"), (0, -1, "-1")])
-def test_a_ratio_needs_a_denominator_above_zero(value: float, other: float, complaint: str) -> None:
+def test_a_ratio_needs_a_denominator_above_zero(value: float, other: float, denominator: str) -> None:
     """It is undecided at every look, and more runs may still change that; of deterministic runs they cannot."""
     for at_most_ in (True, False):
         for is_exact in (False, True):
@@ -108,7 +108,7 @@ def test_a_ratio_needs_a_denominator_above_zero(value: float, other: float, comp
             assert (
                 judgement.answer is Answer.UNDECIDED and judgement.is_final is is_exact and judgement.bounds == (None,)
             )
-            assert judgement.why == f"the denominator is {complaint} on average; a ratio needs a denominator above 0"
+            assert judgement.why == f"the denominator is {denominator} on average; a ratio needs a denominator above 0"
 
 
 def test_comparing_with_zero_needs_no_ratio() -> None:

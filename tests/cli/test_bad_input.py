@@ -52,10 +52,10 @@ COMMAND_LINES = {
     "no scenario": (("run",), "mobilenet run: Missing argument 'SCENARIO'; see mobilenet run --help"),
     "no such option": (("run", FIRST, "--sed", "3"), "mobilenet run: No such option"),
     "too much": (("check", FIRST, FIRST), "mobilenet check: Got unexpected extra argument"),
-    "a seed that is no number": (("run", FIRST, "--seed", "many"), "mobilenet run: --seed: expected a whole number"),
+    "a seed that is no number": (("run", FIRST, "--seed", "many"), "--seed: expected a whole number, got many; see"),
     "a negative seed": (("run", FIRST, "--seed", "-1"), "seed: should be at least 0, got -1"),
     "a huge seed": (("run", FIRST, "--seed", "9" * 30), "seed: "),
-    "no schedules": (("swarm", "--count", "0"), "mobilenet swarm: --count: expected at least 1"),
+    "no schedules": (("swarm", "--count", "0"), "mobilenet swarm: --count: should be at least 1, got 0"),
     "no file": (("run", "nothing.yaml"), "nothing.yaml: cannot be read: No such file or directory"),
     "a directory": (("run", ROOT / "scenarios"), "scenarios: cannot be read: Is a directory"),
     "a name that is no text": (("run", b"x\xff.yaml"), "x\\udcff.yaml: cannot be read"),
@@ -70,7 +70,9 @@ COMMAND_LINES = {
     "an output that is no text": (("run", FIRST, *SHORT, "--out", b"x\xff"),
     "x\\udcff: cannot be written: the name is not UTF-8 text"),
     "no run": (("show", "nothing"), "nothing: no such run directory"),
-    "a file as a run": (("verify", FIRST), "no such run directory"),
+    "a file as a run": (("verify", FIRST), "is a file, expected the directory of a run"),
+    "an option without its value": (("run", FIRST, "--out"), "mobilenet run: Option '--out' requires an argument"),
+    "a misspelt command": (("map_", "x"), "No such command 'map_'. Did you mean 'map'? See mobilenet --help"),
     "another directory as a run": (("verify", ROOT / "scenarios"), "missing; this is not a complete run directory"),
 }  # fmt: skip
 

@@ -128,7 +128,7 @@ def test_a_timer_takes_the_clock_along() -> None:
     host = made.nodes["h0"]
     host.protocol.timer.start(50)
     made.fire("h0", 0)
-    assert made.clock.now == 50 and host.protocol.heard[-1] == "timer" and not host.armed
+    assert made.clock.now == 50 and host.protocol.heard[-1] == "timer" and not host.running_timers
 
 
 def test_members_deliver_what_is_broadcast_wherever_they_are() -> None:

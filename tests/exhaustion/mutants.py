@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from mobilenet.exhaustion.case import Case
-from mobilenet.exhaustion.cases import CASES, THREE, TWO, mobile, with_protocol
+from mobilenet.exhaustion.cases import CASES, THREE, TWO, mobile_case, with_protocol
 from mobilenet.exhaustion.search import Search
 from mobilenet.exhaustion.trace import lines_of, trace_of
 from tests.protocols.mobile_causal.mutants import MUTANTS, hunt, load
@@ -31,13 +31,13 @@ TRIED = (
     CASES["one_move"],
     CASES["two_messages_one_crash"],
     CASES["leave_and_join"],
-    mobile("join_and_leave", (0,), (0,), parents=TWO, joined=False, leaves=1),
-    mobile("mover_and_talker_1", (0, 1), (0, 1), parents=TWO, moves=1),
-    mobile("leave_move_join", (0,), (1,), parents=TWO, leaves=1, joins=1, moves=1),
+    mobile_case("join_and_leave", (0,), (0,), parents=TWO, joined=False, leaves=1),
+    mobile_case("mover_and_talker_1", (0, 1), (0, 1), parents=TWO, moves=1),
+    mobile_case("leave_move_join", (0,), (1,), parents=TWO, leaves=1, joins=1, moves=1),
     CASES["leave_two_moves"],
-    mobile("one_message_two_moves", (0,), (1,), parents=TWO, moves=2),
-    mobile("three_moves", (0,), (0,), parents=THREE, moves=3),
-    mobile("both_talk", (0, 1), (1, 1), parents=TWO, moves=1, crashes=1),
+    mobile_case("one_message_two_moves", (0,), (1,), parents=TWO, moves=2),
+    mobile_case("three_moves", (0,), (0,), parents=THREE, moves=3),
+    mobile_case("both_talk", (0, 1), (1, 1), parents=TWO, moves=1, crashes=1),
     CASES["two_messages_two_moves"],
 )
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mobilenet.controlled.port import Clock
 from mobilenet.exhaustion.case import Case
-from mobilenet.exhaustion.cases import CASES, TWO, mobile
+from mobilenet.exhaustion.cases import CASES, TWO, mobile_case
 from mobilenet.exhaustion.encoding import EPOCH, encode, nothing
 from mobilenet.exhaustion.moves import FREE, Move
 from mobilenet.exhaustion.search import Search
@@ -54,7 +54,7 @@ def _plain(space: Space, state: State, move: Move, wires: int, budget: int) -> S
     after = list(state)
     after[move.node] = move.becomes
     after[space.count] = space.wires.put(wires, move.node - space.hosts, move.wired) if move.wired else wires
-    after[space.count + 1] = space.tell(state[space.count + 1], move.node, move.story)
+    after[space.count + 1] = space.next_history(state[space.count + 1], move.node, move.story)
     after[-3:] = [budget, state[-2] | move.sends, state[-1] | move.uses]
     return tuple(after)
 
@@ -62,10 +62,10 @@ def _plain(space: Space, state: State, move: Move, wires: int, budget: int) -> S
 SMALL = [
     toy(messages=(2,), crashes=1),
     toy(Host, Repeats, messages=(1, 0)),
-    mobile("", (0,), (1,), parents=TWO, repeats=1),
-    mobile("", (0,), (0,), parents=TWO, moves=2, repeats=1),
-    mobile("", (0,), (0,), parents=TWO, moves=1, crashes=1, repeats=0),
-    mobile("", (0,), (0,), parents=TWO, joined=False),
+    mobile_case("", (0,), (1,), parents=TWO, repeats=1),
+    mobile_case("", (0,), (0,), parents=TWO, moves=2, repeats=1),
+    mobile_case("", (0,), (0,), parents=TWO, moves=1, crashes=1, repeats=0),
+    mobile_case("", (0,), (0,), parents=TWO, joined=False),
 ]
 
 
@@ -81,7 +81,7 @@ def test_a_plain_search_reaches_the_same_states(case: Case) -> None:
 
 def test_what_is_forgotten_does_not_matter() -> None:
     """Without forgetting there are more states, and the same verdict."""
-    case = mobile("", (0,), (1,), parents=TWO, moves=1, repeats=1)
+    case = mobile_case("", (0,), (1,), parents=TWO, moves=1, repeats=1)
     results = []
     for forget in (case.forget, nothing):
         search = Search(replace(case, forget=forget))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mobilenet.exhaustion.case import Case
-from mobilenet.exhaustion.cases import TWO, mobile
+from mobilenet.exhaustion.cases import TWO, mobile_case
 from mobilenet.exhaustion.search import Search
 from mobilenet.exhaustion.symmetry import Mirror, is_symmetric
 
 from .toys import DeliversCopies, Host, Repeats, Station, toy
 
-JOINING = mobile("joining", (0, 0), (0, 0), parents=TWO, joined=False)
-CRASHING = mobile("crashing", (0, 0), (0, 0), joined=False, crashes=1)
+JOINING = mobile_case("joining", (0, 0), (0, 0), parents=TWO, joined=False)
+CRASHING = mobile_case("crashing", (0, 0), (0, 0), joined=False, crashes=1)
 REPEATING = toy(Host, Repeats, messages=(1, 0), joined=False)
 
 
@@ -49,10 +49,10 @@ def test_a_broken_protocol_is_found_as_well(host: type, station: type) -> None:
 def test_only_hosts_with_the_same_part_are_mirrored() -> None:
     assert is_symmetric(JOINING)
     for case in (
-        mobile("", (0, 1), (1, 1), parents=TWO, joined=False),  # in different cells
-        mobile("", (0, 0), (1, 0), joined=False),  # one broadcasts
-        mobile("", (0, 0), (1, 1)),  # members, one since before the other
-        mobile("", (0, 0), (1, 1), parents=TWO, joined=False, moves=1),  # one moves
+        mobile_case("", (0, 1), (1, 1), parents=TWO, joined=False),  # in different cells
+        mobile_case("", (0, 0), (1, 0), joined=False),  # one broadcasts
+        mobile_case("", (0, 0), (1, 1)),  # members, one since before the other
+        mobile_case("", (0, 0), (1, 1), parents=TWO, joined=False, moves=1),  # one moves
         REPEATING,
     ):
         assert not is_symmetric(case)

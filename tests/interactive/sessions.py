@@ -57,7 +57,7 @@ def intervention(draw: random.Random, live: LiveSession) -> dict[str, Any]:
         return {"what": kind, "station": f"s{draw.randrange(len(sites))}"}
     if kind in ("cut", "mend"):
         stations = range(len(sites))
-        pairs = live.simulation.standing().facts["station_links"] or [
+        pairs = live.simulation.outcome_now().facts["station_links"] or [
             (a, b) for a in stations for b in stations if a < b
         ]
         return {"what": kind, "link": [f"s{end}" for end in draw.choice(pairs)]}

@@ -49,12 +49,12 @@ def test_a_line_comes_before_what_was_sent_after_it(way: str, words_before: int,
     back, out = os.pipe()
     if not is_log:
         text = text[-CHUNK_BYTES:]  # a pipe holds no more
-    log_reader = ProgramSettings("log{me}.txt" if is_log else None, Expressions(LINES, 2), tmp_path)
+    settings = ProgramSettings("log{me}.txt" if is_log else None, Expressions(LINES, 2), tmp_path)
     between: Any = LateWriter(
         lambda: (tmp_path / "log0.txt").write_bytes(text) if is_log else os.write(out, text), Child(0, out, back)
     )
     applications = Applications(
-        log_reader, between, lambda now, node, event, *more: noted.append(event), lambda: 0, RealTime()
+        settings, between, lambda now, node, event, *more: noted.append(event), lambda: 0, RealTime()
     )
     applications.begin(SimpleNamespace(name="h0", port=SimpleNamespace(me=0), send=lambda to, data: 0))
     applications._take()

@@ -220,10 +220,10 @@ def test_the_clock_begins_when_the_programs_have_been_started() -> None:
     pace = Pace(lambda: None, RealTime())
     assert pace.wait(0, 0, 10**9) == 0  # the programs' starts are due, and take what they take
     time.sleep(0.2)
-    pace.ran()
+    pace.finish_step()
     assert pace.lateness_ms() == {}
     assert pace.wait(0, 10**6, 10**9) >= 10**6
-    pace.ran()
+    pace.finish_step()
     assert set(pace.lateness_ms()) == {"p50", "p99", "max"}
     pace.close()
 

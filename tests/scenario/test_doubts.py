@@ -93,8 +93,8 @@ def of_two_stations(backbone: dict[str, Any], **changes: Any) -> list[str]:
     ],
 )
 def test_where_hosts_cannot_join_before_the_end(backbone: dict[str, Any], interventions: list[Any]) -> None:
-    doubts_told = of_two_stations(backbone, interventions=interventions)
-    assert any("s to join, but the active part ends after 60 s" in line for line in doubts_told)
+    doubts = of_two_stations(backbone, interventions=interventions)
+    assert any("s to join, but the active part ends after 60 s" in line for line in doubts)
 
 
 @pytest.mark.parametrize(

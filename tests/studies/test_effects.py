@@ -28,7 +28,7 @@ def plan() -> list[Configuration]:
     return [Configuration(n, dict(zip(LEVELS, levels, strict=True)), ()) for n, levels in enumerate(combinations)]
 
 
-def measure(noise: float) -> dict[tuple[int, str], dict[int, float]]:
+def synthetic_values(noise: float) -> dict[tuple[int, str], dict[int, float]]:
     """y = 5 + 2 [A] + 1 [B=20] - 3 [B=30] + 4 [A][B=30] + the world's own part, which pairs cancel."""
     chance = random.Random(7)
     worlds = {replication: chance.gauss(0, 10) for replication in range(1, 9)}
@@ -41,7 +41,7 @@ def measure(noise: float) -> dict[tuple[int, str], dict[int, float]]:
 
 
 def test_effects_are_those_of_the_model_the_largest_first() -> None:
-    all_effects = effects(plan(), measure(1e-6), "m", 0.95)
+    all_effects = effects(plan(), synthetic_values(1e-6), "m", 0.95)
     by = {effect.levels: effect.interval.mean for effect in all_effects}
     assert len(all_effects) == 4 + 2 + 1 + 2
     expected = {
@@ -59,23 +59,23 @@ def test_effects_are_those_of_the_model_the_largest_first() -> None:
 
 
 def test_what_is_not_there_is_seldom_significant_and_what_is_there_is() -> None:
-    effect_of = {effect.levels: effect for effect in effects(plan(), measure(0.2), "m", 0.95)}
+    effect_of = {effect.levels: effect for effect in effects(plan(), synthetic_values(0.2), "m", 0.95)}
     assert effect_of[(A, 0.1),].p_adjusted < 0.001 and effect_of[(A, 0.1), (B, 30)].p_adjusted < 0.001
     assert effect_of[(C, 8),].p_adjusted > 0.05
     assert effect_of[(A, 0.1),].row()["factor_1"] == A
 
 
 def test_no_effects_where_a_run_is_missing_or_only_one_factor_varies() -> None:
-    values = measure(0.2)
+    values = synthetic_values(0.2)
     del values[3, "m"][2]
     assert effects(plan(), values, "m", 0.95) == []
     alone = [Configuration(n, {A: level}, ()) for n, level in enumerate(LEVELS[A])]
-    assert effects(alone, measure(0.2), "m", 0.95) == []
+    assert effects(alone, synthetic_values(0.2), "m", 0.95) == []
     assert effects([], {}, "m", 0.95) == []
 
 
 def test_the_conclusion_names_the_largest_effect_and_counts_the_sure_ones() -> None:
-    names, values = LevelNames({}), {(c, "latency"): own for (c, _), own in measure(0.2).items()}
+    names, values = LevelNames({}), {(c, "latency"): own for (c, _), own in synthetic_values(0.2).items()}
     all_effects = effects(plan(), values, "latency", 0.95)
     sure = sum(effect.p_adjusted < 0.05 for effect in all_effects)
     line = effects_conclusion(all_effects, names, 0.95, True)

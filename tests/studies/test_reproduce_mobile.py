@@ -14,7 +14,7 @@ from mobilenet.viz.figures.mobile_paper import mobile_figures
 from mobilenet import api
 from mobilenet.papers import mobile, mobile_plan, mobile_tables
 from mobilenet.papers import mobile_series as series
-from mobilenet.papers.mobile import PRINTED, held_against, line, precision, ratio_of
+from mobilenet.papers.mobile import PRINTED, line, precision, ratio_of, verdict_against
 from mobilenet.papers.mobile_plan import ENGINEERING, EXPERIMENTS, FIRST_SEED, PRESETS
 from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.studies.configurations import configurations, plan_runs
@@ -105,7 +105,7 @@ def test_presets_differ_only_in_what_the_experiments_vary() -> None:
     ],
 )
 def test_fits_or_by_how_much_not(mean: float, low: float, high: float, sentence: str) -> None:
-    assert held_against(mean, low, high) == sentence
+    assert verdict_against(mean, low, high) == sentence
 
 
 def test_a_wide_interval_says_why() -> None:

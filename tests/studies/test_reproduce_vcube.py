@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from mobilenet.papers import jobs
-from mobilenet.papers.agreement import AGREES, CONTRADICTED, DIFFERS, UNEXPLAINED, held_against
+from mobilenet.papers.agreement import AGREES, CONTRADICTED, DIFFERS, UNEXPLAINED, verdict_against
 from mobilenet.papers.jobs import Job, perform_all, prepare
 from mobilenet.parameters import ScenarioError
 from tests.tools import invoke
@@ -88,8 +88,8 @@ def test_other_values_are_another_job() -> None:
 def test_what_agrees_with_print(
     mean: float, half: float | None, printed: str, half_printed: str, note: str, answer: str
 ) -> None:
-    assert held_against(mean, half, {"printed": printed, "half_width": half_printed, "note": note}) == answer
-    assert held_against(mean, half, None) == ""
+    assert verdict_against(mean, half, {"printed": printed, "half_width": half_printed, "note": note}) == answer
+    assert verdict_against(mean, half, None) == ""
 
 
 @pytest.mark.long

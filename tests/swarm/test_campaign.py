@@ -23,7 +23,7 @@ from mobilenet.verify.judge import Answer
 from tests.tools import invoke
 
 ROOT = Path(mobilenet.__file__).parents[1]
-FOUND: tuple[Answer, str] = ("violated", "causal_order: h0:1 overtook h0:0")
+VIOLATION: tuple[Answer, str] = ("violated", "causal_order: h0:1 overtook h0:0")
 
 
 @pytest.mark.long
@@ -96,7 +96,7 @@ def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest
 def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def violations(seeds: range, workers: int, keep: Path | None) -> Iterator[Result]:
         for seed in seeds:
-            yield Result(seed, "radio", *FOUND) if seed == 7 else Result(seed, "radio", "valid", "")
+            yield Result(seed, "radio", *VIOLATION) if seed == 7 else Result(seed, "radio", "valid", "")
 
     monkeypatch.setattr(campaign, "run_campaign", violations)
     result = invoke("swarm", "--count", 5, "--seed", 5, "--workers", 1)
@@ -188,7 +188,7 @@ def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: py
 
     def violations(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
         asked.append(others)
-        yield from (Result(seed, "radio", *FOUND) for seed in seeds)
+        yield from (Result(seed, "radio", *VIOLATION) for seed in seeds)
 
     monkeypatch.setattr(campaign, "run_campaign", violations)
     options = ["swarm", "--count", "1", "--seed", "5", "--workers", "1", "--protocol", "tcp_flooding", "--mac"]

@@ -148,7 +148,7 @@ def nonsense(draws: Random, gaps: bool) -> list[Row]:
 KINDS = {"sound": sound, "damaged": damage, "nonsense": nonsense}
 
 
-def found_by_both(kind: str, seed: int, gaps: bool) -> set[str]:
+def violated_checks(kind: str, seed: int, gaps: bool) -> set[str]:
     rows = KINDS[kind](Random(seed), gaps)
     violations = verify(rows, gaps)
     assert violations == brute.judge(rows, gaps), rows
@@ -158,7 +158,7 @@ def found_by_both(kind: str, seed: int, gaps: bool) -> set[str]:
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_judges_say_the_same(kind: str, gaps: bool) -> None:
-    counts = Counter(check for seed in range(500) for check in found_by_both(kind, seed, gaps) or {"valid"})
+    counts = Counter(check for seed in range(500) for check in violated_checks(kind, seed, gaps) or {"valid"})
     assert set(counts) == {"valid", "delivery"} if kind == "sound" else min(counts[check] for check in COUNTED) > 10, (
         counts
     )
@@ -167,7 +167,7 @@ def test_both_judges_say_the_same(kind: str, gaps: bool) -> None:
 @settings(max_examples=500)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 2**63), st.booleans())
 def test_both_judges_say_the_same_of_other_traces(kind: str, seed: int, gaps: bool) -> None:
-    found_by_both(kind, seed, gaps)
+    violated_checks(kind, seed, gaps)
 
 
 def test_given_up_is_what_nobody_delivered_before_its_sender_was_forgotten() -> None:

@@ -16,7 +16,7 @@ from .test_against_brute_force import KINDS, columns
 PROMISES = {"broadcast": "causal", "gap_after_s": None, "heard_every_s": 0.0, "delivers_to_all": True}
 
 
-def told_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[str, Any]) -> list[FirstViolation]:
+def judge_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[str, Any]) -> list[FirstViolation]:
     """Return all that the judge finds if the record grows by a few events at a time."""
     growing: dict[str, list[Any]] = {name: [] for name in events}
     judge = SafetyJudge(lambda: growing, promises, None, sorted({node for node in events["node"] if node[:1] == "h"}))
@@ -40,7 +40,7 @@ def test_the_same_violations_at_the_same_events_however_it_is_cut(kind: str) -> 
         events = columns(KINDS[kind](Random(seed), False), False)
         reference = BroadcastJudge(events, None, 0.0)
         reference.judge()
-        violations = told_in_pieces(Random(seed), events, PROMISES)
+        violations = judge_in_pieces(Random(seed), events, PROMISES)
         assert {one.check: one.explanation for one in violations} == {
             check: what for check, what in reference.violations.items() if check in SAFETY
         }
@@ -58,7 +58,7 @@ def test_fifo_order_in_pieces() -> None:
     for seed in range(300):
         events = columns(KINDS["damaged"](Random(seed), False), False)
         whole = fifo_problem(events, True)
-        violations = told_in_pieces(Random(seed), events, PROMISES | {"broadcast": "fifo"})
+        violations = judge_in_pieces(Random(seed), events, PROMISES | {"broadcast": "fifo"})
         assert [one.explanation for one in violations if one.check == "fifo_order"] == (
             [] if whole is None else [whole]
         )

@@ -29,14 +29,14 @@ LOSES = ("crash", "handoff_start", "join")  # then a host has lost what it had r
 
 
 class Piece(NamedTuple):
-    """A stretch. `place`: a node, or - for a wire; `is_told`: it belongs to the story of another message."""
+    """A stretch. `place`: a node, or - for a wire; `is_borrowed`: it belongs to the story of another message."""
 
     begin: int
     end: int
     kind: str
     leg: str
     place: str = "-"
-    is_told: bool = False
+    is_borrowed: bool = False
 
 
 class Row(NamedTuple):
@@ -239,9 +239,9 @@ class Run:
         if reception is None:
             whole = Wait(begin, delivery.time_ns, node, handler, None, False, "host", message, node)
             pieces = self.wait(whole)
-            pieces = [p if p.is_told else p._replace(leg=self.leg_at(p.place, node)) for p in pieces]
+            pieces = [p if p.is_borrowed else p._replace(leg=self.leg_at(p.place, node)) for p in pieces]
             is_senders = self.broadcasts[message].node == node
-            without = [p if p.is_told or p.kind != "program" else p._replace(kind="not_explained") for p in pieces]
+            without = [p if p.is_borrowed or p.kind != "program" else p._replace(kind="not_explained") for p in pieces]
             return pieces if is_senders else without
         return self.way(message, node, reception, node) + self.hold(message, delivery, reception)
 
@@ -282,7 +282,7 @@ class Run:
             return self.wait(Wait(begin, end, node, handler, None, False, "host", message, node))
         since = self.broadcasts[blocker].time_ns
         story = [Piece(begin, since, "not_explained", "host", node), *self.story(blocker, node)]
-        return [piece._replace(is_told=True) for piece in clip(story, begin, end)]
+        return [piece._replace(is_borrowed=True) for piece in clip(story, begin, end)]
 
     def blocker(self, message: str, delivery: Event) -> str | None:
         handler = self.handlers[delivery.number]
@@ -371,7 +371,7 @@ class Run:
             elif node == w.node and (other := self.other(handler, w)) is not None:
                 order = Piece(w.begin, self.broadcasts[other].time_ns, "order", w.leg, w.node)
                 way = self.with_states(self.way(other, node, handler, w.host), other, w.host)
-                order_pieces = [piece._replace(is_told=True) for piece in [order, *way]]
+                order_pieces = [piece._replace(is_borrowed=True) for piece in [order, *way]]
                 return clip(order_pieces, w.begin, end) + pieces
             else:
                 frame = self.rows[handler.cause]
@@ -405,7 +405,7 @@ class Run:
         """Step 6."""
         result = []
         for piece in pieces:
-            if piece.is_told or piece.leg == "backbone" or piece.kind not in GIVES_WAY:
+            if piece.is_borrowed or piece.leg == "backbone" or piece.kind not in GIVES_WAY:
                 result.append(piece)
                 continue
             whose = host

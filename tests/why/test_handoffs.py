@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.cli.interruptions import interrupting
+from mobilenet.cli.interruptions import interrupting_handoffs
 from mobilenet.scenario import load_scenario
 from mobilenet.why import kinds
 from mobilenet.why.handoffs import Interruption, Interruptions
@@ -32,7 +32,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 def stretches(run: Path) -> Iterator[tuple[Interruption, list[Stretch]]]:
     walk = Interruptions(recorded_stories(run), load_scenario(run / "scenario.yaml"))
-    for one in interrupting(run):
+    for one in interrupting_handoffs(run):
         yield one, walk.of(one)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.cli.interruptions import interrupting
+from mobilenet.cli.interruptions import interrupting_handoffs
 from mobilenet.scenario import load_scenario
 from mobilenet.why.handoffs import Interruptions
 from mobilenet.why.stories import recorded_stories
@@ -47,7 +47,7 @@ def own(run: Path) -> dict[Key, list[Stretch]]:
     """What mobilenet itself says."""
     walk = Interruptions(recorded_stories(run), load_scenario(run / "scenario.yaml"))
     stretches_of = {}
-    for one in interrupting(run):
+    for one in interrupting_handoffs(run):
         key = Key(one.host, one.session, one.last_ns, one.begin_ns, one.end_ns, one.first_ns)
         stretches_of[key] = join((s.begin_ns, s.end_ns, s.kind, s.leg) for s in walk.of(one))
     return stretches_of

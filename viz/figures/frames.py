@@ -26,7 +26,7 @@ STEP_M = 10.0
 FEWEST = 50  # pairs of a point
 FARTHEST_M = 100_000.0  # all beyond it counts there
 PAIRS = 4_000_000
-SHOWN = 0.005  # the axis ends soon after the last share of this size
+LEAST_SHARE = 0.005  # the axis ends soon after the last share of this size
 SENDERS = (("s", "stations"), ("h", "hosts"))
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def reception(axes: Any, frames: Frames, positions: pd.DataFrame, stations_m: li
     if not any(row.sum() for row in received.values()):
         return in_words(axes, "Nothing was received between nodes whose positions are known.")
     farthest = 1 + max(
-        int(np.flatnonzero(row > SHOWN * pairs[kind]).max(initial=0)) for kind, row in received.items()
+        int(np.flatnonzero(row > LEAST_SHARE * pairs[kind]).max(initial=0)) for kind, row in received.items()
     )  # fmt: skip
     last = min(farthest + max(2, farthest // 8), len(next(iter(pairs.values()))))
     for number, (kind, words) in enumerate(SENDERS):

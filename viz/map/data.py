@@ -26,7 +26,7 @@ from mobilenet.rundir.schema import BUFFERS, buffers_of
 
 from ..style import station_colour
 from .connections import connections
-from .handoffs import events, handoffs
+from .handoffs import handoffs, map_events
 from .messages import DELIVERIES, is_causal, messages
 from .pack import narrow, pack_column
 from .places import places
@@ -68,7 +68,7 @@ def document(
         "hosts": {"number": narrow([int(h[1:]) for h in run.hosts]),
         "names": [harmless_text(host_names.get(h, "")) for h in run.hosts] if host_names else []},
         **_tracks(run),
-        "events": events(run),
+        "events": map_events(run),
         "handoffs": handoffs(run),
         "messages": messages(run, deliveries),
         "connections": None if is_live else connections(run, end_s),
@@ -81,9 +81,9 @@ def document(
 
 def origin(scenario: dict[str, Any]) -> dict[str, float] | None:
     """Longitude and latitude of (0, 0), where the scenario gives them."""
-    place = scenario.get("origin")
-    place = place if isinstance(place, dict) else {}
-    lon, lat = _number(place.get("lon")), _number(place.get("lat"))
+    group = scenario.get("origin")
+    group = group if isinstance(group, dict) else {}
+    lon, lat = _number(group.get("lon")), _number(group.get("lat"))
     if lon is None or lat is None or abs(lon) > 180 or abs(lat) > 85:
         return None
     return {"lon": lon, "lat": lat}

@@ -24,7 +24,7 @@ KINDS = (
 CAUSES = ("cell", "recovery", "reinit")
 
 
-def events(run: Record) -> dict[str, Any]:
+def map_events(run: Record) -> dict[str, Any]:
     """Every row of events.parquet but broadcasts and deliveries, in order. `about` is the host that a station gave
     up.
     """

@@ -108,23 +108,24 @@ def _links(run: Record, frames_in: Path) -> dict[str, Any] | None:
     end_ms = -(-integers(frames, "end_ns") // 1_000_000)
     rows = rows[np.lexsort((end_ms[rows], host[rows]))]
     every_ms = 1
-    few_rows = rows
-    while len(few_rows) > LINKS:
+    rows_to_draw = rows
+    while len(rows_to_draw) > LINKS:
         every_ms *= 2
         last = np.ones(len(rows), dtype=bool)
         place = end_ms[rows] // every_ms
         last[:-1] = (host[rows][1:] != host[rows][:-1]) | (place[1:] != place[:-1])
-        few_rows = rows[last]
+        rows_to_draw = rows[last]
     senders = run.host_of | {name: len(run.hosts) + i for name, i in run.station_of.items()}
     tenths = [
-        np.nan_to_num(np.rint(10 * links[name].combine_chunks().to_numpy(zero_copy_only=False)[few_rows])).astype(
+        np.nan_to_num(np.rint(10 * links[name].combine_chunks().to_numpy(zero_copy_only=False)[rows_to_draw])).astype(
             np.int64
         )
         for name in ("power_dbm", "sinr_db")
     ]
     return {
         "every_s": every_ms / 1000 if every_ms > 1 else 0.0,
-        "count": narrow(np.bincount(host[few_rows], minlength=len(run.hosts))), "time_ms": narrow(end_ms[few_rows]),
-        "sender": narrow(coded_column(frames, "sender").as_(senders)[few_rows]),
+        "count": narrow(np.bincount(host[rows_to_draw], minlength=len(run.hosts))),
+        "time_ms": narrow(end_ms[rows_to_draw]),
+        "sender": narrow(coded_column(frames, "sender").as_(senders)[rows_to_draw]),
         "power_ddbm": narrow(tenths[0]), "sinr_ddb": narrow(tenths[1]),
     }  # fmt: skip

@@ -261,9 +261,9 @@ def _effects(effects: list[Effect], tables: StudyTables) -> str:
         for effect in effects
     ]
     explanation = SCREENED if effects[0].is_size else FACTORIAL
-    shown_first, rest = lines[:MOST_EFFECTS], lines[MOST_EFFECTS:MOST_ROWS]
+    largest, rest = lines[:MOST_EFFECTS], lines[MOST_EFFECTS:MOST_ROWS]
     more = details("smaller effects", table(head, rest, numbers=2)) if rest else ""
-    return paragraph(text(explanation)) + table(head, shown_first, numbers=2) + more
+    return paragraph(text(explanation)) + table(head, largest, numbers=2) + more
 
 
 def _findings(tables: StudyTables) -> str:

@@ -52,7 +52,7 @@ def window_around(
     """
     kind, _, argument = what.partition(":")
     if host is not None and host not in set(events.node):
-        raise WindowError(f"host {host!r} is not in this run; {_hosts_there(events)}")
+        raise WindowError(f"host {host!r} is not in this run; {_hosts_text(events)}")
     last = max(end_ns, int(events.time_ns.max()) if len(events) else 0)
     if kind == "handoff":
         begin, end, host, title = _handoff(events, argument, host)
@@ -161,7 +161,7 @@ def _somebody(events: pd.DataFrame) -> str:
     return next(iter(_hosts(events)), "h0")
 
 
-def _hosts_there(events: pd.DataFrame) -> str:
+def _hosts_text(events: pd.DataFrame) -> str:
     hosts = _hosts(events)
     if not hosts:
         return "nothing happened to any host"

@@ -57,7 +57,7 @@ class Acking(Mac):
             self._arrives_at = end + frame.delays_ns[frame.receivers.index(frame.to)]
             self.start_at(self._arrives_at)
         else:
-            self.start_at(self._given_up_at(frame))
+            self.start_at(self._timeout_at_ns(frame))
 
     def expire(self) -> None:
         frame = self._in_air
@@ -67,13 +67,13 @@ class Acking(Mac):
             self._finish(frame, True)
         else:
             self._arrives_at = NEVER
-            if self._calendar.now < self._given_up_at(frame):
-                self.start_at(self._given_up_at(frame))
+            if self._calendar.now < self._timeout_at_ns(frame):
+                self.start_at(self._timeout_at_ns(frame))
             else:
                 self._medium.given_up += 1
                 self._finish(frame, False)
 
-    def _given_up_at(self, frame: Frame) -> int:
+    def _timeout_at_ns(self, frame: Frame) -> int:
         return frame.start_ns + max(self._timeout_ns, frame.duration_ns)
 
     def _finish(self, frame: Frame, delivered: bool) -> None:

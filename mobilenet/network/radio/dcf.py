@@ -160,7 +160,7 @@ class Dcf(Mac):
             self._eifs_until = end + eifs_ns
             self._wait()
 
-    def heard_well(self) -> None:
+    def on_good_frame(self) -> None:
         """A frame arrived whole while we contend: it ends EIFS."""
         if self._eifs_until > self._transceiver.busy_until:
             self._eifs_until = NEVER

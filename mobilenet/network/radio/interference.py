@@ -36,8 +36,8 @@ class Interference:
         self._cutoff2 = reception.cutoff_m * reception.cutoff_m
         self._near2 = (reception.cutoff_m + reception.reach_m) ** 2
         self._threshold = zeptowatts(reception.energy_cdbm)
-        self._found_at = 0  # by _find: when a frame reaches a node, and how strong
-        self._found_cdbm = 0
+        self._arrival_ns = 0  # by _find: when a frame reaches a node, and how strong
+        self._arrival_cdbm = 0
         self.frames: list[Frame] = []  # by start
 
     def _find(self, other: Frame, node: Transceiver, now: int) -> bool:
@@ -61,8 +61,8 @@ class Interference:
             power -= self._budget.loss_cdb(other.x_m, other.y_m, sender.is_station, x, y, node.is_station)
         if self._fading is not None:
             power += self._fading.gain_cdb(self.gains.draw(other.serial, node.index), distance_m)
-        self._found_at = other.start_ns + int(distance_m / SPEED_OF_LIGHT_M_PER_NS + 0.5)
-        self._found_cdbm = power
+        self._arrival_ns = other.start_ns + int(distance_m / SPEED_OF_LIGHT_M_PER_NS + 0.5)
+        self._arrival_cdbm = power
         return True
 
     def power(self, frame: Frame, node: Transceiver, at: int) -> int:
@@ -71,8 +71,11 @@ class Interference:
         for other in self.frames:
             if other is frame or other.start_ns + other.duration_ns + FARTHEST_NS <= at:
                 continue
-            if self._find(other, node, frame.start_ns) and self._found_at <= at < self._found_at + other.duration_ns:
-                total += zeptowatts(self._found_cdbm)
+            if (
+                self._find(other, node, frame.start_ns)
+                and self._arrival_ns <= at < self._arrival_ns + other.duration_ns
+            ):
+                total += zeptowatts(self._arrival_cdbm)
         return total
 
     def above_threshold(self, node: Transceiver, frame: Frame, first: int, last: int, power: int) -> int:
@@ -82,11 +85,11 @@ class Interference:
             if (
                 other is not frame
                 and self._find(other, node, frame.start_ns)
-                and self._found_cdbm >= self._rules.strong_cdbm
+                and self._arrival_cdbm >= self._rules.strong_cdbm
             ):
-                end = self._found_at + other.duration_ns
-                if self._found_at <= first < end:
-                    ends.append((end, zeptowatts(self._found_cdbm)))
+                end = self._arrival_ns + other.duration_ns
+                if self._arrival_ns <= first < end:
+                    ends.append((end, zeptowatts(self._arrival_cdbm)))
         total = sum(each for _, each in ends)
         until = first
         for at, each in sorted(ends):
@@ -96,7 +99,7 @@ class Interference:
             total -= each
         return until
 
-    def overlapping(self, frame: Frame) -> list[Frame]:
+    def overlapping_frames(self, frame: Frame) -> list[Frame]:
         """All others that could have been in the air together with it at one of its receivers."""
         start, end = frame.start_ns - FARTHEST_NS, frame.start_ns + frame.duration_ns + FARTHEST_NS
         x, y, near2 = frame.x_m, frame.y_m, self._near2
@@ -116,10 +119,10 @@ class Interference:
         for other in others:
             if not self._find(other, node, frame.start_ns):
                 continue
-            ends = self._found_at + other.duration_ns
-            if ends > first and self._found_at < last:
-                each = zeptowatts(self._found_cdbm)
-                changes.append((self._found_at, each))
+            ends = self._arrival_ns + other.duration_ns
+            if ends > first and self._arrival_ns < last:
+                each = zeptowatts(self._arrival_cdbm)
+                changes.append((self._arrival_ns, each))
                 changes.append((ends, -each))
         return changes
 

@@ -82,5 +82,5 @@ class Mac(Deadline):
     def on_fcs_error(self, end: int) -> None:
         """A frame that ended at `end` arrived broken."""
 
-    def heard_well(self) -> None:
+    def on_good_frame(self) -> None:
         """A frame arrived whole."""

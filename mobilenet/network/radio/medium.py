@@ -167,7 +167,7 @@ class Medium:
         for i, outcome in enumerate(outcomes):
             if outcome == RECEIVED:
                 if receivers[i].contending:
-                    receivers[i].mac.heard_well()
+                    receivers[i].mac.on_good_frame()
                 if listens:
                     node = receivers[i]
                     if answered:

@@ -310,7 +310,7 @@ class Sinr(Medium):
 
     def _decide(self, frame: Frame) -> None:
         """Draw at each node that received to the end whether the bits are right."""
-        others = self._around.overlapping(frame)
+        others = self._around.overlapping_frames(frame)
         outcomes, powers = frame.outcomes, frame.powers_cdbm
         clear_cdbm = self._rules.clear_cdbm(frame.rate_mbps)
         if self._observer is not None:

@@ -63,7 +63,7 @@ class Incoming:
                 heappush(self._ends, last)
 
     def _release(self) -> list[Any]:
-        """Join what touches."""
+        """Join adjacent blocks, and return the messages that are now complete."""
         while self._starts and self._starts[0] <= self.nxt:
             self.nxt = max(self.nxt, self._blocks.pop(heappop(self._starts)))
         ready = []

@@ -53,7 +53,7 @@ class Context:
     peer: int = -1  # the station at the other end of the handoff
     grq: Request | None = None  # the request granted
     bound: int = 0  # own seq_C when Rsp1 was sent or received
-    undelivered: frozenset[MessageId] = frozenset()  # announced by Rsp1; only asked
+    undelivered: frozenset[MessageId] = frozenset()  # announced by Rsp1; kept by the station that asked
     expired: bool = False
     gap: bool = False
     heard_ns: int = 0  # when the host was last heard here
@@ -88,7 +88,7 @@ class Contexts(dict[int, Context]):
                 floor, self.floor_of = low, host
         return floor
 
-    def wanted_from(self, now: int, silent_ns: float) -> int:
+    def oldest_needed(self, now: int, silent_ns: float) -> int:
         """The oldest number needed by a host that is connected and not silent."""
         lowest = NOBODY
         for c in self.values():

@@ -160,7 +160,7 @@ class Resender(Generic[Key]):
         while heap and state.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         wake = heap[0][0] if heap else None
-        if self._ready and not self._waiting_copies:  # else done() goes on
+        if self._ready and not self._waiting_copies:  # else on_sent() goes on
             ready = max(self._rest_until, self._round_end if self._left == 0 else 0)
             wake = ready if wake is None else min(wake, ready)
         if wake is not None:

@@ -52,7 +52,7 @@ class SelectiveStream(CellStream):
         return PromptResender(self._port, self._p, self._copy, self._transmit)  # R3
 
     def _first(self, number: int, item: Item) -> None:
-        lacking = self._lacking(number, self._p.few_hosts + 1)
+        lacking = self._hosts_lacking(number, self._p.few_hosts + 1)
         if not self._one_by_one(lacking, number):
             super()._first(number, item)
             return
@@ -92,7 +92,7 @@ class SelectiveStream(CellStream):
             return
         if number >= c.counted:
             c.missed, c.counted = c.missed + 1, number + 1
-        if self._copies.get(number, 0) >= self._p.cell_copies or len(self._lacking(number, 2)) < 2:
+        if self._copies.get(number, 0) >= self._p.cell_copies or len(self._hosts_lacking(number, 2)) < 2:
             self._send_to(c, number)
         else:
             self._resender.soon((number, CELL))
@@ -111,7 +111,7 @@ class SelectiveStream(CellStream):
         self._forget_direct(c, c.direct)
         c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0  # R7
 
-    def _lacking(self, number: int, most: int) -> list[Context]:
+    def _hosts_lacking(self, number: int, most: int) -> list[Context]:
         """The hosts, connected and not silent, that are not known to have this number of the stream."""
         now, contexts = self._port.now, list[Context]()
         for c in self._contexts.values():
@@ -145,7 +145,7 @@ class SelectiveStream(CellStream):
     def _copy(self, key: Key) -> Any:
         number, host = key
         if host == CELL:
-            lacking = self._lacking(number, 2)
+            lacking = self._hosts_lacking(number, 2)
             if len(lacking) == 1:
                 self._send_to(lacking[0], number)  # R8
             return self._app_sh(number, self.sbuf[number]) if len(lacking) > 1 else None  # R2

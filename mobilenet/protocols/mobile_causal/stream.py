@@ -148,7 +148,7 @@ class CellStream:
         """What is resent, unless only silent hosts, or hosts on their way elsewhere, still need it."""
         number, host = key
         if host == CELL:
-            is_wanted = number >= self._contexts.wanted_from(self._port.now, self._silent_ns)
+            is_wanted = number >= self._contexts.oldest_needed(self._port.now, self._silent_ns)
             return self._app_sh(number, self.sbuf[number]) if is_wanted else None
         c = self._contexts[host]
         if c.state is not State.OWN or self._port.now - c.heard_ns > self._silent_ns:  # F14

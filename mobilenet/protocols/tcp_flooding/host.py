@@ -191,7 +191,7 @@ class Host:
 
     def on_message(self, channel: Channel, m: Any) -> None:
         if channel is self._primary:
-            self._heard_station()
+            self._restart_probe()
             if type(m) is App:
                 self._on_app(m)
             elif type(m) is Ping:
@@ -257,7 +257,7 @@ class Host:
 
     def _adopt(self, channel: Channel) -> None:
         self._primary, self._next, self._next_is_open = channel, None, False
-        self._heard_station()
+        self._restart_probe()
         self._by_ping, self._buffer = False, None
         self._wait_timer.stop()
 
@@ -271,7 +271,7 @@ class Host:
         if channel is not self._next:
             return
         self._next_is_open = True
-        self._heard_station()
+        self._restart_probe()
         if self.stable.status is Status.LEAVING:
             channel.say(Leave(self.stable.ses))
             return
@@ -318,7 +318,7 @@ class Host:
         self._wait_timer.stop()
         self._next.say(Reenter(self.stable.ses))
 
-    def _heard_station(self) -> None:
+    def _restart_probe(self) -> None:
         """The probe waits again; its interval is drawn, since hosts that do not hear each other must not keep step."""
         self._silence_timer.start(round(self._p.silence_s * self._port.uniform(0.7, 1.3) * SECOND))
 
@@ -330,7 +330,7 @@ class Host:
             if not link.backlog and self._cell is not None:
                 link.say(Here())  # R6
         if links:
-            self._heard_station()
+            self._restart_probe()
 
     @timer_name("reconnect")
     def _on_retry(self) -> None:

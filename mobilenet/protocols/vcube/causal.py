@@ -184,7 +184,7 @@ class CausalBroadcast:
             for child in self._children[h]:
                 self._send_to(child, packet)
         else:
-            missing = self._covering(m.depends ^ known)
+            missing = self._cover(m.depends ^ known)
             for branch in self._below[h]:
                 lacking = missing & branch.sources  # l.25, 26
                 if lacking:
@@ -201,7 +201,7 @@ class CausalBroadcast:
         """What is free goes in the order of reception; `touched`: with it what it has set free."""
         order = self._order
         for m in packet.messages:
-            missing = self._covering(m.depends & self._received ^ m.depends)
+            missing = self._cover(m.depends & self._received ^ m.depends)
             for branch in branches:
                 if missing and (lacking := missing & branch.sources):  # l.25, 26
                     self._hold(lacking, branch, order, m)
@@ -257,7 +257,7 @@ class CausalBroadcast:
             else:
                 branch.free.append((order, m))
 
-    def _covering(self, missing: int) -> int:
+    def _cover(self, missing: int) -> int:
         """These, after the masks of the branches cover them: a message may depend on ones far ahead of the prefix."""
         while missing.bit_length() > self._covered:
             for branch in self._branches.values():

@@ -142,7 +142,7 @@ class PacketNetwork:
         before, receptions, waited_ns = len(coming), 0, 0
         while coming:
             at = coming[-1][0]
-            if not calendar.goes_on_to(at, place):
+            if not calendar.advance_to(at, place):
                 calendar.put(at, NORMAL, place, partial(self._arrive, coming, place))
                 break
             _, to, sender, packet = coming.pop()

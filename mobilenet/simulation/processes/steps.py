@@ -65,7 +65,7 @@ class StepNetwork:
         bucket = self._calendar.get(time_ns)
         if bucket is None:
             bucket = self._calendar[time_ns] = []
-            self.kernel.at(time_ns, self._happen)
+            self.kernel.at(time_ns, self._run_instant)
         return bucket
 
     def timer(self, i: int, action: Callable[[], None]) -> StepTimer:
@@ -76,7 +76,7 @@ class StepNetwork:
         for lane in self.lanes:
             lane.crash(i)
 
-    def _happen(self) -> None:
+    def _run_instant(self) -> None:
         now = self.kernel.now
         self.is_receiving = True
         rest = iter(self._calendar[now])

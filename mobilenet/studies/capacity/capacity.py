@@ -62,7 +62,7 @@ class Rounds:
         self._step = Step(Verdict.UNDECIDED, {})
         self._is_over_budget = False
 
-    def first(self) -> list[int]:
+    def first_targets(self) -> list[int]:
         targets = list(self._targets)
         for value in first_values(self._plan.last):
             targets[value] = look(0)

@@ -166,7 +166,7 @@ def _rates(wireless: WirelessParameters, own: WirelessParameters, payload_bytes:
 
 
 def _exchange(scenario: Scenario, wireless: dict[str, Any]) -> dict[str, Any]:
-    """The changes, in an order in which each is possible: no radio is seen with a hysteresis of the other model."""
+    """Return the changes in an order in which each is valid: a radio never meets a hysteresis of the other model."""
     rule, model = scenario.hosts.attachment, wireless.get("model", "unit_disk")
     settings = rule.model_dump(exclude_unset=True)
     neutral = {key: value for key, value in settings.items() if key not in STRANGE_HYSTERESIS.values()}

@@ -107,14 +107,17 @@ def perform(
         raise StudyError(
             f"{out}: already exists and was not written by `mobilenet robust`; choose another directory with --out"
         )
-    done: list[Result] = []
+    results: list[Result] = []
     with spark_context(master) as context:
         for number, (radio, study) in enumerate(zip(plan.radios, plan.studies, strict=True)):
-            before = sum(result.done for result in done), sum(len(result.failed) for result in done)
+            before = (
+                sum(result.done for result in results),
+                sum(len(result.failed) for result in results),
+            )
             tell = partial(_tell, progress, before, plan.runs * (len(plan.radios) - number - 1))
-            done.append(run_study(study, out / radio.name, master, tell, say, allow_code, context))
-            say(f"{radio.name}: {pluralize(done[-1].done, 'run')} done, {len(done[-1].failed)} failed")
-    return done
+            results.append(run_study(study, out / radio.name, master, tell, say, allow_code, context))
+            say(f"{radio.name}: {pluralize(results[-1].done, 'run')} done, {len(results[-1].failed)} failed")
+    return results
 
 
 def judge(plan: Plan, out: Path) -> list[Claim]:

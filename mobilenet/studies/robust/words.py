@@ -74,9 +74,9 @@ def totals(claims: list[Claim]) -> str:
     return f"{pluralize(len(claims), 'comparison')}: {', '.join(many)}"
 
 
-def without_mean(done: list[Result]) -> list[str]:
+def without_mean(results: list[Result]) -> list[str]:
     """What waits there grows to the end, on which radio at which levels."""
-    return [f"unstable: {result.store.path.name}: {c.label}" for result in done for c in result.unstable]
+    return [f"unstable: {result.store.path.name}: {c.label}" for result in results for c in result.unstable]
 
 
 def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:

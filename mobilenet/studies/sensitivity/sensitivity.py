@@ -140,11 +140,11 @@ def run(
     is open.
     """
     command = normal_form(plan, _has_code(plan.study, allow_code))
-    done = run_study(plan.study, out, master, progress, say, allow_code, context, command)
-    if not done.failed:
+    result = run_study(plan.study, out, master, progress, say, allow_code, context, command)
+    if not result.failed:
         with stamping_of(out, command):
             write_rows(out, SCREENING, _rows(plan, out))
-    return done
+    return result
 
 
 def _has_code(study: Study, allow_code: bool) -> bool:

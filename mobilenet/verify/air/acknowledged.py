@@ -33,7 +33,7 @@ from mobilenet.verify.air.messages import Hops
 from mobilenet.verify.air.nodes import Nodes, first
 from mobilenet.verify.air.sizes import NO_SIZES, Sizes, sizes_of
 
-Told = list[tuple[int, int, int]]  # when, of how many messages, in which row
+CountRows = list[tuple[int, int, int]]  # when, of how many messages, in which row
 
 
 class _Numbers(NamedTuple):
@@ -71,8 +71,8 @@ class _Record:
         self._sent_ns = self._times[rows], nodes.indices(events.column("node"))[rows]
         self._sizes = sizes_of(samples, "sbuffer")
         self._numbers = np.array([int(name.rpartition(":")[2]) for name in self._names.words] or [0], np.int64)
-        self._sent_counts: dict[int, Told] = {}  # host -> what stations send about it
-        self._received_counts: dict[int, Told] = {}  # host -> what it receives of that
+        self._sent_counts: dict[int, CountRows] = {}  # host -> what stations send about it
+        self._received_counts: dict[int, CountRows] = {}  # host -> what it receives of that
         self._is_cut = False
         self._note_acknowledgements()
 
@@ -104,7 +104,7 @@ class _Record:
         columns = (hops.receiver[rows].tolist(), hops.send_ns[rows].tolist(), hops.receive_ns[rows].tolist())
         is_received = hops.is_received[rows].tolist()
         each = zip(rows.tolist(), *columns, begins.tolist(), is_received, is_for_all, strict=True)
-        for row, host, send_ns, receive_ns, is_first, is_heard, is_list in each:
+        for row, host, send_ns, receive_ns, is_first, was_received, is_list in each:
             seq_h = hops.detail_of(row).get("seq_h")
             counts: dict[str, Any] = seq_h if isinstance(seq_h, dict) else {str(host - stations): seq_h}
             if is_list and len(counts) >= MOST_LISTED:
@@ -112,7 +112,7 @@ class _Record:
             if is_first:
                 for number, count in counts.items():
                     self._sent_counts.setdefault(stations + int(number), []).append((send_ns, count, row))
-            if is_list and is_heard and str(host - stations) in counts:
+            if is_list and was_received and str(host - stations) in counts:
                 self._received_counts.setdefault(host, []).append((receive_ns, counts[str(host - stations)], row))
         for (host, _), session in self._sessions.items():
             self._received_counts.setdefault(host, []).append(

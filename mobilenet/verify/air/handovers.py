@@ -36,7 +36,7 @@ CONFIRMED = ("start", "base", "skip", "gap")
 
 
 class _HandoffMessage(NamedTuple):
-    """One of these messages, where it is sent."""
+    """A message of a handoff, at its sender."""
 
     row: int
     send_ns: int

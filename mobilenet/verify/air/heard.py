@@ -73,7 +73,7 @@ class Receptions:
         return self._at_ns[begin:end][own], self._twice[begin:end][own]
 
 
-def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Receptions:
+def receptions_in_frames(pairs: Pairs, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Receptions:
     """By the rows of frames; of some `kinds`, or of all."""
     chosen = pairs.table.column("kind").among(kinds) if kinds else ~pairs.is_ack
     rows = np.flatnonzero((pairs.outcome == RECEIVED) & chosen)
@@ -87,7 +87,7 @@ def heard_in_frames(pairs: Pairs, nodes: Nodes, air: Air, kinds: tuple[str, ...]
     return Receptions(*columns, twice, nodes, pairs.delay_ns)
 
 
-def heard_in_messages(hops: Hops, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Receptions:
+def receptions_in_messages(hops: Hops, nodes: Nodes, air: Air, kinds: tuple[str, ...] = ()) -> Receptions:
     """By the rows of messages: those that were for the receiver, and broadcasts; of some `kinds`, or of all."""
     chosen = hops.is_received & ~hops.is_wired
     rows = np.flatnonzero(chosen & hops.table.column("kind").among(kinds) if kinds else chosen)

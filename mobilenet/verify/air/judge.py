@@ -29,8 +29,8 @@ from mobilenet.verify.air.heard import (
     acts_problem,
     carried_problem,
     expire_problem,
-    heard_in_frames,
-    heard_in_messages,
+    receptions_in_frames,
+    receptions_in_messages,
     segments_problem,
     unheard_problem,
 )
@@ -224,6 +224,6 @@ class _Run:
 
     def _receptions(self, kinds: tuple[str, ...] = ()) -> Receptions:
         if self._pairs is not None:
-            return heard_in_frames(self._pairs, self._nodes, self._air, kinds)
+            return receptions_in_frames(self._pairs, self._nodes, self._air, kinds)
         assert self._hops is not None
-        return heard_in_messages(self._hops, self._nodes, self._air, kinds)
+        return receptions_in_messages(self._hops, self._nodes, self._air, kinds)

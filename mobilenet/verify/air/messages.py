@@ -102,8 +102,8 @@ def message_counts_problem(hops: Hops, nodes: Nodes, expected: Expectations, cou
     sizes = np.bincount(codes, hops.size_bytes[hops.is_wired], len(coded.words)).tolist()
     for name, count, size in zip(coded.words, counts, sizes, strict=True):
         known = kinds.get(name, {"count": 0, "bytes": 0})
-        all_told = wired["in_flight"] == 0 and (count, size) != (known["count"], known["bytes"])
-        if count > known["count"] or size > known["bytes"] or all_told:
+        differs = wired["in_flight"] == 0 and (count, size) != (known["count"], known["bytes"])
+        if count > known["count"] or size > known["bytes"] or differs:
             return (
                 f"messages: {count} {name} over wires with {size:.0f} bytes, but counters.json counts"
                 f" {known['count']} with {known['bytes']} bytes"
@@ -191,7 +191,7 @@ def _size_range(kind: Kind, text: str) -> tuple[int, int]:
     """The fewest and the most bytes of a message with this content; none fit impossible content."""
     detail = json.loads(text)
     try:
-        size = kind.told_bytes(detail)
+        size = kind.size_of(detail)
     except (TypeError, AttributeError, ValueError, OverflowError):
         return MOST_BYTES, 0
     is_cut = any(isinstance(value, (list, dict)) and len(value) >= MOST_LISTED for value in detail.values())

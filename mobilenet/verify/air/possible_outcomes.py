@@ -77,7 +77,7 @@ class Unseen(NamedTuple):
 def unseen_in(
     pairs: Pairs, nodes: Nodes, hidden: UnrecordedFrames, expected: Expectations, broadcasts: int, end_ns: int
 ) -> Unseen:
-    """`broadcasts`: how many there were; `end_ns`: of the run."""
+    """`broadcasts`: their number; `end_ns`: the end of the run."""
     longest_ns = _longest_ns(expected, nodes, broadcasts)
     return Unseen(hidden, _last_starts(pairs, nodes), longest_ns, end_ns, pairs.around_ns)
 

@@ -36,8 +36,8 @@ from mobilenet.verify.air.pairs import Pairs
 NOTHING = "NoneType"  # what the record has for a null in a list
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 # node, medium -> when; from whom, words, row
-Heard = dict[tuple[int, str], tuple[list[int], list[tuple[int, str, int]]]]
-Said = dict[tuple[int, str], dict[int | None, list[int]]]  # node, words -> to whom (None: all) -> when
+ArrivalTimes = dict[tuple[int, str], tuple[list[int], list[tuple[int, str, int]]]]
+SendTimes = dict[tuple[int, str], dict[int | None, list[int]]]  # node, words -> to whom (None: all) -> when
 NEVER = 1 << 62
 
 
@@ -48,7 +48,7 @@ def programs_problem(
     assert expected.air is not None and expected.radio is not None
     delay_ns, is_tree = expected.air.delay_ns, expected.wires is not None and expected.wires.is_tree
     copies = 1 + expected.radio.group_retries
-    arrivals: Heard = {}
+    arrivals: ArrivalTimes = {}
     is_read = hops.is_received if is_tree else hops.is_received & ~hops.is_wired
     rows = np.flatnonzero(is_read).tolist()
     for row in sorted(rows, key=lambda row: int(hops.receive_ns[row])):
@@ -57,22 +57,22 @@ def programs_problem(
         times.append(int(hops.receive_ns[row]))
         messages.append((int(hops.sender[row]), _words(hops.detail_of(row).get("says")), row))
     used: dict[tuple[int, str], set[int]] = {key: set() for key in arrivals}  # which of them a line has
-    send_times: Said = {}
+    send_times: SendTimes = {}
     wired: dict[str, set[int | None]] = {}  # words -> to which stations they were ever sent
     lives: dict[tuple[int, int], tuple[int, int]] = {}  # node, life -> its first line and its last
     notified: Counter[tuple[int, int, int, str]] = Counter()  # node, life, sender, words -> how often
     columns = (lines["time_ns"], lines["node"], lines["life"], lines["said"], lines["line"])
-    for row, (at_ns, name, life, is_said, line) in enumerate(zip(*columns, strict=True)):
+    for row, (at_ns, name, life, is_output, line) in enumerate(zip(*columns, strict=True)):
         what, node = json.loads(line), nodes.index(name)
-        action = what.get("do" if is_said else "ev")
+        action = what.get("do" if is_output else "ev")
         words = _words(what.get("message"))
         lives[node, life] = lives.get((node, life), (at_ns, at_ns))[0], at_ns
-        if is_said and action in ("send", "broadcast"):
+        if is_output and action in ("send", "broadcast"):
             to = nodes.index(f"{'h' if name[0] == 's' else 's'}{what['to']}") if action == "send" else None
             send_times.setdefault((node, words), {}).setdefault(to, []).append(at_ns)
-        elif is_said and action == "wire":
+        elif is_output and action == "wire":
             wired.setdefault(words, set()).add(what.get("to"))
-        if is_said or action != "receive" and not (is_tree and action == "wire"):
+        if is_output or action != "receive" and not (is_tree and action == "wire"):
             continue
         times, messages = arrivals.get((node, action), ([], []))
         slack_ns = delay_ns if action == "receive" else 0
@@ -103,7 +103,7 @@ def programs_problem(
 
 
 def _unnotified_problem(
-    hops: Hops, nodes: Nodes, arrivals: Heard, used: dict[tuple[int, str], set[int]],
+    hops: Hops, nodes: Nodes, arrivals: ArrivalTimes, used: dict[tuple[int, str], set[int]],
     lives: dict[tuple[int, int], tuple[int, int]], wired: dict[str, set[int | None]], slack: tuple[int, bool],
 ) -> str | None:  # fmt: skip
     """Return a row that no line has. Stations ignore frames of other stations, and the MAC a repetition of the frame
@@ -128,7 +128,7 @@ def _unnotified_problem(
     return None
 
 
-def _addressed_problem(hops: Hops, nodes: Nodes, send_times: Said, pairs: Pairs | None, copies: int) -> str | None:
+def _addressed_problem(hops: Hops, nodes: Nodes, send_times: SendTimes, pairs: Pairs | None, copies: int) -> str | None:
     """Check in the order of frames that each one sent to all nodes, and to one, has a line of its own; a station may
     send one for all nodes `copies` times.
     """
@@ -159,7 +159,7 @@ def _addressed_problem(hops: Hops, nodes: Nodes, send_times: Said, pairs: Pairs 
     return None
 
 
-def _source_problem(hops: Hops, send_times: Said, rows: list[int]) -> str | None:
+def _source_problem(hops: Hops, send_times: SendTimes, rows: list[int]) -> str | None:
     kinds, senders, times = hops.table["kind"], hops.sender.tolist(), hops.send_ns.tolist()
     since = {key: min(each[0] for each in goals.values()) for key, goals in send_times.items()}
     for row in rows:

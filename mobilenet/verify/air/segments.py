@@ -128,9 +128,9 @@ class _Segments:
 
     def port_problems(self) -> Iterator[str]:
         """Check that the other end has sent its port, which only this connection has."""
-        told_ns = np.full(int(max(self._own.max(), self._other.max(), self._opening.max())) + 1, NEVER)
-        np.minimum.at(told_ns, self._own[self._received], self._receive_ns[self._received])
-        known_ns = np.minimum(told_ns[self._other], told_ns[self._opening])
+        first_received_ns = np.full(int(max(self._own.max(), self._other.max(), self._opening.max())) + 1, NEVER)
+        np.minimum.at(first_received_ns, self._own[self._received], self._receive_ns[self._received])
+        known_ns = np.minimum(first_received_ns[self._other], first_received_ns[self._opening])
         if (at := first((self.target > 0) & (known_ns > self._send_ns))) is not None:
             yield self._say(at, f"it is for port {self.target[at]}, from which nothing had arrived")
         late = self._is["TcpSyn"] & (self.source > self._send_ns + len(self._rows))

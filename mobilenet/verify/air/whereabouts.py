@@ -61,8 +61,8 @@ class Whereabouts:
     def is_gone(self, node: np.ndarray, at_ns: np.ndarray) -> np.ndarray:
         """Whether the last position up to then, which each host that is there has, is not recorded of this one."""
         moment = at_ns // self._every_ns
-        told_ns = moment * self._every_ns
-        due = (moment < len(self.places)) & (self.appears_ns[node] < told_ns) & (told_ns < at_ns)
+        recorded_ns = moment * self._every_ns
+        due = (moment < len(self.places)) & (self.appears_ns[node] < recorded_ns) & (recorded_ns < at_ns)
         gone: np.ndarray = due & np.isnan(self.places[np.minimum(moment, len(self.places) - 1), node, 0])
         return gone
 
@@ -90,12 +90,12 @@ class Whereabouts:
         moment = at_ns // self._every_ns + is_after
         inside = np.minimum(moment, len(self.places) - 1)
         x_m, y_m = self.places[inside, node, 0], self.places[inside, node, 1]
-        told_ns = inside * self._every_ns
-        radius_m = self.speed_mps[node] * SLOWNESS * np.abs(at_ns - told_ns) / SECOND
+        recorded_ns = inside * self._every_ns
+        radius_m = self.speed_mps[node] * SLOWNESS * np.abs(at_ns - recorded_ns) / SECOND
         untold = moment > inside
-        untold |= np.maximum(at_ns, told_ns) >= self._end_ns
+        untold |= np.maximum(at_ns, recorded_ns) >= self._end_ns
         for dragged, drag_ns in self._drags:
-            passed = (np.minimum(at_ns, told_ns) <= drag_ns) & (drag_ns <= np.maximum(at_ns, told_ns))
+            passed = (np.minimum(at_ns, recorded_ns) <= drag_ns) & (drag_ns <= np.maximum(at_ns, recorded_ns))
             untold |= (node == dragged) & passed
         radius_m[untold & (node >= self._stations)] = np.nan
         return Disc(x_m, y_m, radius_m)

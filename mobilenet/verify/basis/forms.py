@@ -20,7 +20,7 @@ from mobilenet.rundir.table import Table
 
 MOST = 1 << 61  # of a whole number in a table; in nanoseconds 73 years
 MOST_BYTES = 1 << 40  # of a message
-MOST_TOLD = 1 << 63  # of a number in a document
+LARGEST = 1 << 63  # of a number in a document
 MOST_DB = 3000  # beyond it a power has no value in milliwatts
 IN_DB = ("power_dbm", "sinr_db")
 DEEPEST = 900  # brackets within each other
@@ -41,7 +41,7 @@ def number_problem(path: str, value: Any) -> str | None:
         return next(filter(None, (number_problem(f"{path}.{key}", inside) for key, inside in value.items())), None)
     if isinstance(value, list):
         return next(filter(None, (number_problem(path, inside) for inside in value)), None)
-    if isinstance(value, int) and abs(value) > MOST_TOLD:
+    if isinstance(value, int) and abs(value) > LARGEST:
         return f"{cut(path, LONGEST)} is a number of {value.bit_length()} bits, expected at most 64"
     return None
 

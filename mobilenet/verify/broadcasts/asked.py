@@ -27,31 +27,31 @@ class _Host:
     __slots__ = (
         "_again_ns",
         "_next",
-        "_wishes",
+        "_requests",
         "is_forgotten",
         "is_member",
         "is_up",
         "last_row",
+        "leave_known_ns",
         "may_join",
         "may_leave",
-        "told_by_ns",
         "wish",
     )
 
     def __init__(self, plan: HostPlan, again_ns: int) -> None:
         """`again_ns`: a wish is repeated that often."""
         self._again_ns = again_ns
-        self._wishes = plan.requests
+        self._requests = plan.requests
         self._next = 0
         self.wish: str | None = None  # the last one
         self.may_join = self.may_leave = False
         self.is_member, self.is_up, self.is_forgotten = False, True, False
         self.last_row: int | None = None  # of its last join or leave
-        self.told_by_ns = 0  # a wish to leave has surely reached it
+        self.leave_known_ns = 0  # a wish to leave has surely reached it
 
     def hear(self, now_ns: int) -> None:
         """What has been asked of it so far."""
-        wishes = self._wishes
+        wishes = self._requests
         while self._next < len(wishes) and wishes[self._next][0] <= now_ns:
             at_ns, self.wish = wishes[self._next]
             self._next += 1
@@ -59,20 +59,20 @@ class _Host:
                 self.may_join = True
             else:
                 self.may_leave = True
-                self.told_by_ns = max(self.told_by_ns, at_ns + self._again_ns)
+                self.leave_known_ns = max(self.leave_known_ns, at_ns + self._again_ns)
 
     def tell_again(self, now_ns: int) -> None:
         """Pass on the wish: only now it can be."""
-        self.told_by_ns = now_ns + self._again_ns
+        self.leave_known_ns = now_ns + self._again_ns
 
     def last_wish(self, end_ns: int) -> tuple[int, str] | None:
         """The wish that counts when the run has come to rest; None: there is none, or which one is last is open."""
-        wishes = self._wishes
+        wishes = self._requests
         together = [wish for wish in wishes if wish[0] == wishes[-1][0]]
         return wishes[-1] if len(together) == 1 and wishes[-1][0] < end_ns else None
 
     def next_asked(self, kind: str) -> str:
-        later = [at_ns for at_ns, wish in self._wishes[self._next :] if wish == kind]
+        later = [at_ns for at_ns, wish in self._requests[self._next :] if wish == kind]
         return f"it is not asked until {later[0] / 1e9:.6f} s" if later else "it is not asked later either"
 
 
@@ -107,10 +107,10 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
             host.tell_again(now_ns)
     if not (at_rest and is_known):
         return None
-    return next(filter(None, (_left_undone(node, host, expected.end_ns) for node, host in hosts.items())), None)
+    return next(filter(None, (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())), None)
 
 
-def _left_undone(node: str, host: _Host, end_ns: int) -> str | None:
+def _unfulfilled_wish(node: str, host: _Host, end_ns: int) -> str | None:
     """What the host was asked last and is not, though no wish is pending any more."""
     wish = host.last_wish(end_ns)
     if wish is None or host.is_member == (wish[1] == "join"):
@@ -139,7 +139,7 @@ def _broadcasts(host: _Host, event: str, detail: str, now_ns: int) -> str | None
         if "member" in detail and host.is_member and not host.may_leave and not host.is_forgotten:
             return "refuses a broadcast as a non-member, although it is a member and was not asked to leave"
     elif event == "broadcast":
-        is_told = host.may_leave and host.wish == "leave" and now_ns > host.told_by_ns
-        if is_told and host.is_member and host.is_up and not host.is_forgotten:
+        knows_of_leave = host.may_leave and host.wish == "leave" and now_ns > host.leave_known_ns
+        if knows_of_leave and host.is_member and host.is_up and not host.is_forgotten:
             return "broadcasts although it was asked to leave"
     return None

@@ -89,19 +89,19 @@ def _by_datagrams(events: Table) -> str | None:
 def _by_lines(lines: Table) -> str | None:
     knowledge = Knowledge()
     columns = (lines[name] for name in ("time_ns", "node", "said", "line"))
-    for row, (at_ns, node, is_said, line) in enumerate(zip(*columns, strict=True)):
+    for row, (at_ns, node, is_output, line) in enumerate(zip(*columns, strict=True)):
         what = json.loads(line)
-        kind = what["do" if is_said else "ev"]
+        kind = what["do" if is_output else "ev"]
         message = _name(node, what.get("id"))
-        if not is_said and kind == "broadcast":
+        if not is_output and kind == "broadcast":
             knowledge.broadcast(node, message)
-        elif not is_said and kind in ("receive", "wire"):
+        elif not is_output and kind in ("receive", "wire"):
             peer = f"{'s' if kind == 'wire' else PEERS[node[0]]}{what.get('from')}"
             knowledge.receive(node, (peer, kind, encode(what.get("message"))))
-        elif is_said and kind in ("send", "broadcast", "wire"):
+        elif is_output and kind in ("send", "broadcast", "wire"):
             medium = "wire" if kind == "wire" else "receive"
             knowledge.send(node, (node, medium, encode(what.get("message"))))
-        elif is_said and kind == "deliver" and not knowledge.has_heard_of(node, message):
+        elif is_output and kind == "deliver" and not knowledge.has_heard_of(node, message):
             of_processes = node[0] == "p"
             return _sentence(at_ns, f"row {row} of lines", node, message, "message" if of_processes else "frame")
     return None

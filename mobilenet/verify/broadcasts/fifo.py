@@ -77,12 +77,12 @@ def _overtaking_in_words(
 ) -> str:
     """`early` should have come before `late`; the delivery at `row` shows that it did not."""
     first, second = f"{sender}:{early}", f"{sender}:{late}"
-    done = f"{first} after {second}" if events["message"][row] == first else f"{second}, but had not delivered {first}"
+    order = f"{first} after {second}" if events["message"][row] == first else f"{second}, but had not delivered {first}"
     return (
         f"{second} overtook {first} at {host}:\n"
         f"  {first} was broadcast {_when(events, sent[early])}\n"
         f"  {second} was broadcast {_when(events, sent[late])}\n"
-        f"  {host} delivered {done} {_when(events, row)}"
+        f"  {host} delivered {order} {_when(events, row)}"
     )
 
 

@@ -220,7 +220,7 @@ class BroadcastJudge:
         self._require_member(host, "has a gap")
         problem = host.silence.gap(self._now())
         if problem is None and self._row in self._forgotten and self._conduct is not None:
-            problem = host.silence.forgotten(self._now(), self._conduct.forgets_after_s)
+            problem = host.silence.forgetting_problem(self._now(), self._conduct.forgets_after_s)
         if problem is not None:
             raise Violation("gaps", f"{self._when()}: {host.name} has a gap, {problem}\n  {host.last_handoff}")
         self._entitle(host)

@@ -92,7 +92,7 @@ class Silence:
             self._spans.append((self._since, now_ns, self.confirmed_by))
         self._since = None
 
-    def heard_ns(self, now_ns: int) -> int:
+    def last_heard_ns(self, now_ns: int) -> int:
         """The last moment at which it was surely heard."""
         under_way = [] if self._since is None else [(self._since, now_ns, self.confirmed_by)]
         for since_ns, until_ns, station in reversed([*self._spans, *under_way]):
@@ -128,7 +128,7 @@ class Silence:
             return "but this run promises that no host has a gap"
         if self._after_ns == 0:
             return None
-        heard_ns = self.heard_ns(now_ns)
+        heard_ns = self.last_heard_ns(now_ns)
         if now_ns - heard_ns < self._after_ns:
             return (
                 f"although it was silent for at most {(now_ns - heard_ns) / SECOND:.3f} s; "
@@ -138,7 +138,7 @@ class Silence:
             return "although no station gave up on it after the time at which it was certainly heard"
         return None
 
-    def forgotten(self, now_ns: int, after_s: float | None) -> str | None:
+    def forgetting_problem(self, now_ns: int, after_s: float | None) -> str | None:
         """No station knows the host any more: what was given up was forgotten this long after that."""
         if after_s is None:
             return "because no station knew it any more, but stations never forget a host"

@@ -48,7 +48,7 @@ def silent_problem(
     expired = table.column("event").rows("expire")
     if not len(expired):
         return None
-    if (untold := _untold_problem(table)) is not None:
+    if (untold := _missing_gap_problem(table)) is not None:
         return untold
     if conduct.looks_every_ns:
         late = _late_problem(table, expired, conduct.looks_every_ns, round(after_s * SECOND))
@@ -113,7 +113,7 @@ def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, 
         yield end_ns, host, "recover", None, None
 
 
-def _untold_problem(events: Table) -> str | None:
+def _missing_gap_problem(events: Table) -> str | None:
     """The first host that was given up and has no gap by the end of the first handoff that begins after that."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))

@@ -37,10 +37,10 @@ def inputs_problem(
         if line.is_action:
             known.note_line(line)
         elif (wrong := next(known.wrongs(line), None)) is not None:
-            key, is_told, due = wrong
+            key, input_value, due = wrong
             return (
                 f"lines: row {row}: the event {line.object.get('ev')} of {line.node} at {line.at_ns / 1e9:.6f} s states"
-                f" that {key} is {cut(encode(is_told), LONGEST)}, expected {due}"
+                f" that {key} is {cut(encode(input_value), LONGEST)}, expected {due}"
             )
     return known.timers.problem(events, round(manifest["simulated_s"] * 1e9))
 

@@ -36,7 +36,7 @@ from mobilenet.verify.lines.transit import transit_problem
 
 PROGRAM = "program"  # the protocol of scenarios whose nodes are programs
 SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}  # action: event
-TOLD = ("recover", "suspect", "trust")  # of both
+REPORTED_EVENTS = ("recover", "suspect", "trust")  # of both
 MEANWHILE = ("sent", "dropped")  # while the answer takes effect
 What = tuple[str, int, str, str]  # node, time, event, of what
 
@@ -100,13 +100,13 @@ def _row_problem(lines: Table, row: int, expected: str) -> str:
     )
 
 
-def _answers_problem(lines: Table, done: np.ndarray) -> str | None:
+def _answers_problem(lines: Table, is_done: np.ndarray) -> str | None:
     """One answer after the other, each with what it answers before it."""
     is_action = np.array(lines["said"], bool)
     same = np.ones(max(0, len(is_action) - 1), bool)
     for column in (lines.numbers("time_ns"), lines.column("node").codes, lines.numbers("life")):
         same &= column[1:] == column[:-1]
-    ended = np.array([True, *(is_action & done)])  # before each row, and before the end
+    ended = np.array([True, *(is_action & is_done)])  # before each row, and before the end
     wrong = np.where(is_action, ended[:-1] | ~np.array([True, *same])[: len(is_action)], ~ended[:-1])
     if wrong.any():
         return _row_problem(lines, int(wrong.argmax()), "an answer to the preceding event, ending with `done`")
@@ -159,7 +159,7 @@ def _stranger_problem(rows: list[Line], names: set[str]) -> str | None:
 
 def _events_problem(rows: list[Line], events: Table) -> str | None:
     line_counts = Counter(_events_in_lines(rows))
-    chosen = events.column("event").rows(*SAYS.values(), *TOLD, "broadcast", "refused")
+    chosen = events.column("event").rows(*SAYS.values(), *REPORTED_EVENTS, "broadcast", "refused")
     names = ("time_ns", "node", "event", "message", "station", "session", "detail")
     noted = Counter(_events_on_record(zip(*(events.pick(name, chosen) for name in names), strict=True)))
     for key in sorted((line_counts - noted) + (noted - line_counts), key=lambda one: one[1]):
@@ -183,7 +183,7 @@ def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
         elif is_action and kind in SAYS:
             about = _name(node, line["id"]) if "id" in line else f"{line.get('session')} {line.get('station')}"
             yield node, at_ns, SAYS[kind], about
-        elif not is_action and kind in TOLD:
+        elif not is_action and kind in REPORTED_EVENTS:
             yield node, at_ns, kind, f"p{line['process']}" if "process" in line else ""
         elif not is_action and kind == "broadcast":
             offered[node] = node, at_ns, kind, _name(node, line.get("id"))

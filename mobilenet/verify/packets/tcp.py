@@ -107,7 +107,7 @@ class Connections:
 
     def _ack_problem(self, segment: Segment) -> str | None:
         reached = self._reached.get((segment.to, segment.source), ())
-        excess = min((back.offset(segment.acknowledged) - back.arrived_to for back in reached), default=0)
+        excess = min((reverse.offset(segment.acknowledged) - reverse.arrived_to for reverse in reached), default=0)
         return f"acknowledges {excess} more bytes than have arrived" if excess > 0 else None
 
 

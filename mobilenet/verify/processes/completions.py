@@ -21,7 +21,7 @@ import numpy as np
 
 from mobilenet.expected.expectations import ProcessPlan
 from mobilenet.rundir.table import Table
-from mobilenet.verify.processes.events import place_of
+from mobilenet.verify.processes.events import when
 
 
 def completions_problem(events: Table, manifest: dict[str, Any], plan: ProcessPlan) -> str | None:
@@ -42,7 +42,7 @@ def missing_completion(events: Table, manifest: dict[str, Any], plan: ProcessPla
     columns = (events.pick(name, rows) for name in ("node", "message"))
     for row, node, message in zip(rows.tolist(), *columns, strict=True):
         if node not in crashed and message not in complete:
-            return f"{node} broadcasts {message} {place_of(events, row)}, but never learns that it is complete"
+            return f"{node} broadcasts {message} {when(events, row)}, but never learns that it is complete"
     return None
 
 
@@ -59,7 +59,7 @@ def _problems(events: Table, processes: int, plan: ProcessPlan) -> Iterator[str]
             sent_ns.setdefault(message, now_ns)
         elif event == "complete":
             at_ns = json.loads(detail)["at_ns"]
-            does = f"{place_of(events, row)}: {node} learns that {message} is complete"
+            does = f"{when(events, row)}: {node} learns that {message} is complete"
             if broadcasting is not None and not broadcasting.completes:
                 yield f"{does}, but {broadcasting.name} does not report completion"
             if now_ns - at_ns not in (0, plan.hand_over_ns):

@@ -42,7 +42,7 @@ def process_events_problem(events: Table, manifest: dict[str, Any], plan: Proces
     return None if problem is None else f"events: {problem}"
 
 
-def place_of(events: Table, row: int) -> str:
+def when(events: Table, row: int) -> str:
     """Name the time and the row of an event."""
     return f"at {events['time_ns'][row] / 1e9:g} t.u. (event {row})"
 
@@ -52,8 +52,8 @@ def _stranger_problems(events: Table) -> Iterator[str]:
     for row in np.flatnonzero(~event.among(KINDS)).tolist():
         kind = events["event"][row]
         if kind == "recover":
-            yield f"{place_of(events, row)}: {events['node'][row]} recovers, but a crashed process stays down"
-        yield f"{place_of(events, row)}: {events['node'][row]} has the event {kind}, which processes do not have"
+            yield f"{when(events, row)}: {events['node'][row]} recovers, but a crashed process stays down"
+        yield f"{when(events, row)}: {events['node'][row]} has the event {kind}, which processes do not have"
 
 
 def _crash_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterator[str]:
@@ -62,11 +62,11 @@ def _crash_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterator[s
         node, now_ns = events["node"][row], events["time_ns"][row]
         due_ns = plan.crashes_ns.get(node)
         if due_ns is None:
-            yield f"{place_of(events, row)}: {node} crashes, but the scenario does not crash it"
+            yield f"{when(events, row)}: {node} crashes, but the scenario does not crash it"
         elif node in crashed:
-            yield f"{place_of(events, row)}: {node} crashes for the second time"
+            yield f"{when(events, row)}: {node} crashes for the second time"
         elif now_ns != due_ns:
-            yield f"{place_of(events, row)}: {node} crashes, but the scenario crashes it at {_tu(due_ns)}"
+            yield f"{when(events, row)}: {node} crashes, but the scenario crashes it at {_tu(due_ns)}"
         crashed.add(node)
     for node, due_ns in plan.crashes_ns.items():
         if due_ns <= end_ns and node not in crashed:
@@ -79,30 +79,29 @@ def _broadcast_problems(events: Table, plan: ProcessPlan, end_ns: int) -> Iterat
         node: times_ns[: bisect_left(times_ns, plan.crashes_ns[node])] if node in plan.crashes_ns else times_ns
         for node, times_ns in plan.broadcasts_ns.items()
     }
-    done = dict.fromkeys(due_times, 0)
+    counts = dict.fromkeys(due_times, 0)
     rows = events.column("event").rows("broadcast")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "message"))
     for row, now_ns, node, message in zip(rows.tolist(), *columns, strict=True):
-        number = done[node]
-        done[node] += 1
+        number = counts[node]
+        counts[node] += 1
         if number >= len(due_times[node]):
             planned = pluralize(len(due_times[node]), "broadcast")
-            yield (
-                f"{place_of(events, row)}: {node} broadcasts {message}, but the scenario plans only {planned} by {node}"
-            )
+            yield (f"{when(events, row)}: {node} broadcasts {message}, but the scenario plans only {planned} by {node}")
         elif now_ns != due_times[node][number]:
             due_ns = due_times[node][number]
             yield (
-                f"{place_of(events, row)}: {node} broadcasts {message}, but the scenario plans this broadcast"
+                f"{when(events, row)}: {node} broadcasts {message}, but the scenario plans this broadcast"
                 f" at {_tu(due_ns)}"
             )
         elif message != f"{node}:{number}":
-            yield f"{place_of(events, row)}: {node} broadcasts {message}, but its next message is {node}:{number}"
+            yield f"{when(events, row)}: {node} broadcasts {message}, but its next message is {node}:{number}"
     for node, times_ns in due_times.items():
-        if done[node] < len(times_ns) and times_ns[done[node]] <= end_ns:
-            due_ns = times_ns[done[node]]
+        if counts[node] < len(times_ns) and times_ns[counts[node]] <= end_ns:
+            due_ns = times_ns[counts[node]]
             yield (
-                f"{node} does not broadcast {node}:{done[node]}, but the scenario plans this broadcast at {_tu(due_ns)}"
+                f"{node} does not broadcast {node}:{counts[node]}, but the scenario plans this"
+                f" broadcast at {_tu(due_ns)}"
             )
 
 
@@ -126,7 +125,7 @@ def _delay_problems(events: Table, plan: ProcessPlan) -> Iterator[str]:
     for i in np.flatnonzero(took_ns < least_ns).tolist():
         row, least = int(rows[i]), plan.hop_ns * (1 if plan.distances is None else int(links[i]))
         yield (
-            f"{place_of(events, row)}: {events['node'][row]} delivers {events['message'][row]} {_tu(int(took_ns[i]))}"
+            f"{when(events, row)}: {events['node'][row]} delivers {events['message'][row]} {_tu(int(took_ns[i]))}"
             f" after its broadcast, but the network takes at least {_tu(least)}"
         )
 
@@ -150,16 +149,16 @@ class _Suspicions:
                 continue
             does = "suspects" if events["event"][row] == "suspect" else "trusts"
             if detector is None:
-                yield f"{place_of(events, row)}: {node} {does} a process, but the scenario has no failure detector"
+                yield f"{when(events, row)}: {node} {does} a process, but the scenario has no failure detector"
                 return
             other = _process_in(events["detail"][row])
             if other not in self._names or other == node:
                 detail = events["detail"][row]
-                yield f"{place_of(events, row)}: {node} {does} with the detail {detail!r}, expected another process"
+                yield f"{when(events, row)}: {node} {does} with the detail {detail!r}, expected another process"
                 return
             problem = self._problem(detector, node, other, now_ns, does == "suspects")
             if problem is not None:
-                yield f"{place_of(events, row)}: {node} {does} {other}, {problem}"
+                yield f"{when(events, row)}: {node} {does} {other}, {problem}"
             self._suspected.setdefault((node, other), []).append((now_ns, does == "suspects"))
         if detector is not None:
             yield from self._missing(detector, end_ns)

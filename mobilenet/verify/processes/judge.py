@@ -254,7 +254,7 @@ def _drained_verdict(samples: Columns, judge: ProcessJudge, manifest: dict[str, 
             held.setdefault(value, node)
     if manifest["quiescent"]:
         if not left and held:
-            left = _held_problems(held, judge.lost_for_ever())
+            left = _held_problems(held, judge.permanent_losses())
         return Verdict("violated", f"{left[0]} at rest") if left else VALID
     within_s = manifest["promises"]["rest_within_s"]
     if within_s is None or manifest["simulated_s"] < within_s:

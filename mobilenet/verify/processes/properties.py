@@ -117,7 +117,7 @@ class ProcessJudge:
                 return f"{source} broadcast {message}, but never delivered it"
         return None
 
-    def lost_for_ever(self) -> int:
+    def permanent_losses(self) -> int:
         """Count the messages that no correct process delivers, and whose past has another message that none of them
         delivers.
         """

@@ -51,7 +51,7 @@ class ScreenedProcesses(ProcessJudge):
             and self._broadcasts_are_new()
             and self._deliveries_are_in_order()
             and self._completions_are_right()
-            and (not self._quiescent or self._arrived_everywhere())
+            and (not self._quiescent or self._all_have_arrived())
         )
 
     def validity_problem(self) -> str | None:
@@ -111,7 +111,7 @@ class ScreenedProcesses(ProcessJudge):
             return True
         return bool((self._delivered[self._is_correct][:, messages] < rows).all())
 
-    def _arrived_everywhere(self) -> bool:
+    def _all_have_arrived(self) -> bool:
         """Validity and agreement."""
         sent = np.flatnonzero(self._broadcast_row != NEVER)
         owed = self._is_correct[self._source[sent]]

@@ -90,10 +90,10 @@ def entries_of(events: Table, messages: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Host:
-    __slots__ = ("begun_ns", "begun_with", "confirmed_with", "next", "tried", "wished_ns", "wishes")
+    __slots__ = ("begun_ns", "begun_with", "confirmed_with", "next", "requests", "tried", "wished_ns")
 
     def __init__(self, plan: HostPlan) -> None:
-        self.wishes = plan.requests
+        self.requests = plan.requests
         self.next = 0
         self.wished_ns: int | None = None  # the first wish to join since it joined last
         self.begun_ns: int | None = None  # its handoff ...
@@ -103,8 +103,8 @@ class _Host:
 
     def hear(self, now_ns: int) -> None:
         """What has been asked of it so far."""
-        while self.next < len(self.wishes) and self.wishes[self.next][0] <= now_ns:
-            at_ns, wish = self.wishes[self.next]
+        while self.next < len(self.requests) and self.requests[self.next][0] <= now_ns:
+            at_ns, wish = self.requests[self.next]
             self.next += 1
             if wish == "join" and self.wished_ns is None:
                 self.wished_ns = at_ns

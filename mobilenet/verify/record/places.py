@@ -133,7 +133,7 @@ def _times_problem(tracks: dict[str, Track], plans: dict[str, HostPlan], places:
         if len(times) != len(due_times) or times != list(due_times):
             beyond = max(until_ns, last_ns) + 1
             pairs = zip_longest(times, due_times, fillvalue=beyond)
-            odd = next(min(is_told, due) for is_told, due in pairs if is_told != due)
+            odd = next(min(recorded_ns, due) for recorded_ns, due in pairs if recorded_ns != due)
             return (
                 f"positions: {node} is {'recorded' if odd in times else 'not recorded'} at {odd / SECOND:g} s,"
                 f" expected every {places.every_ns / SECOND:g} s"

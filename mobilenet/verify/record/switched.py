@@ -89,7 +89,7 @@ def _wire_problem(events: Columns, expected: Expectations) -> str | None:
         assert other is not None
         beyond = _side(wires.links, other, station)
         for since_ns, until_ns in _spans(expected.switches, "cut", "mend", station, other):
-            if (problem := _crossing(events, beyond, since_ns, until_ns)) is not None:
+            if (problem := _crossing_problem(events, beyond, since_ns, until_ns)) is not None:
                 return f"{problem}, but the link {station}-{other} has been cut since {_s(since_ns)}"
     return None
 
@@ -105,7 +105,7 @@ def _side(links: list[tuple[str, str]], start: str, without: str) -> set[str]:
     return side
 
 
-def _crossing(events: Columns, beyond: set[str], since_ns: int, until_ns: int) -> str | None:
+def _crossing_problem(events: Columns, beyond: set[str], since_ns: int, until_ns: int) -> str | None:
     """A delivery on the other side of a link than the message was broadcast, while it is cut."""
     names, nodes, stations, times = (events[name] for name in ("event", "node", "station", "time_ns"))
     seen: dict[str, tuple[list[int], list[bool]]] = {}  # host -> rows, and whether it was beyond the link then

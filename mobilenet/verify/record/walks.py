@@ -101,15 +101,15 @@ def _coverage_problem(
         count = int(np.diff(times).max(initial=0)) // tick_ns + 1
         between = (-(-since_ns // tick_ns) * tick_ns)[:, None] + np.arange(count) * tick_ns
         ticks = np.union1d(ticks, between[(between > times[0]) & (between < times[-1])])
-    is_said = in_coverage[np.searchsorted(turns_ns, ticks, "right")]
+    was_covered = in_coverage[np.searchsorted(turns_ns, ticks, "right")]
     wrong = np.ones(len(ticks), bool)
     for x, y in ways(ticks):
         if places.by_power:
-            pairs = zip(x.tolist(), y.tolist(), is_said.tolist(), strict=True)
+            pairs = zip(x.tolist(), y.tolist(), was_covered.tolist(), strict=True)
             wrong &= np.array([_serves(places, at_x, at_y) is (not into) for at_x, at_y, into in pairs], bool)
         else:
             beyond_m = nearest_m(x, y, places) - places.range_m
-            wrong &= np.where(is_said, beyond_m > 2 * ROUNDING_M, beyond_m < -2 * ROUNDING_M)
+            wrong &= np.where(was_covered, beyond_m > 2 * ROUNDING_M, beyond_m < -2 * ROUNDING_M)
     if not wrong.any():
         return None
     i = int(wrong.argmax())
@@ -117,7 +117,7 @@ def _coverage_problem(
     return (
         f"positions: {node} passes ({place[0]:.2f}, {place[1]:.2f}) m at {ticks[i] / SECOND:g} s, but"
         " according to the events it is"
-        f" {'in' if is_said[i] else 'out of'} coverage"
+        f" {'in' if was_covered[i] else 'out of'} coverage"
     )
 
 

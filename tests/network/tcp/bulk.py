@@ -103,12 +103,12 @@ class Outcome(NamedTuple):
     timeouts: int
     recoveries: int
 
-    def against_mathis(self, delayed: bool) -> float:
+    def against_mathis(self, has_delayed_acks: bool) -> float:
         """Ours over the formula's, given what was measured on the way."""
-        return self.segments_per_s * self.rtt_s / mathis(self.loss, delayed)
+        return self.segments_per_s * self.rtt_s / mathis(self.loss, has_delayed_acks)
 
-    def against_pftk(self, delayed: bool) -> float:
-        return self.segments_per_s / pftk(self.loss, delayed, self.rtt_s, self.rto_s)
+    def against_pftk(self, has_delayed_acks: bool) -> float:
+        return self.segments_per_s / pftk(self.loss, has_delayed_acks, self.rtt_s, self.rto_s)
 
 
 def transfer(
@@ -126,7 +126,7 @@ def transfer(
     a.connection.estimator = watch  # type: ignore[assignment]
     a.connection.connect()
     a.connection.send(Big())
-    expected = mathis(loss, delayed=tcp.delayed_ack_s > 0)
+    expected = mathis(loss, has_delayed_acks=tcp.delayed_ack_s > 0)
     duration_ns = round(segments / expected * rtt_s * SECOND)
     kernel.run_until(duration_ns // 9)
     begin = a.connection.backlog.una
@@ -145,13 +145,13 @@ def transfer(
     )
 
 
-def mathis(p: float, delayed: bool) -> float:
+def mathis(p: float, has_delayed_acks: bool) -> float:
     """Segments a round trip."""
-    return (0.87 if delayed else 1.22) / sqrt(p)
+    return (0.87 if has_delayed_acks else 1.22) / sqrt(p)
 
 
-def pftk(p: float, delayed: bool, rtt_s: float, rto_s: float) -> float:
+def pftk(p: float, has_delayed_acks: bool, rtt_s: float, rto_s: float) -> float:
     """Segments a second."""
-    b = 2 if delayed else 1
+    b = 2 if has_delayed_acks else 1
     per_segment_s = rtt_s * sqrt(2 * b * p / 3) + rto_s * min(1.0, 3 * sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
     return 1 / per_segment_s

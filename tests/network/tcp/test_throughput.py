@@ -16,7 +16,9 @@ from .bulk import mathis, pftk, transfer
 
 def test_the_formulas() -> None:
     """PFTK for 2 %, 0.1 s, 0.2 s: 0.1 sqrt(0.04/3) = 0.011547; 0.2 * 3 sqrt(0.0075) * 0.02 * 1.0128 = 0.0010525."""
-    assert mathis(0.01, delayed=False) == pytest.approx(12.2) and mathis(0.01, delayed=True) == pytest.approx(8.7)
+    assert mathis(0.01, has_delayed_acks=False) == pytest.approx(12.2) and mathis(
+        0.01, has_delayed_acks=True
+    ) == pytest.approx(8.7)
     assert pftk(0.02, False, 0.1, 0.2) == pytest.approx(1 / (0.0115470 + 0.0010525), rel=1e-4)
 
 
@@ -36,7 +38,10 @@ def test_throughput_is_that_of_the_formulas(loss: float, segments: int, rtt_s: f
 def test_a_delay_longer_than_the_round_trip_costs_more() -> None:
     """The known shortfall: 0.84 of Mathis, 0.92 of PFTK (means over eight seeds)."""
     outcome = transfer(0.02, 60_000, seed=1, rtt_s=0.1, delayed_ack_s=0.2)
-    assert 0.80 < outcome.against_mathis(delayed=True) < 0.88 and 0.88 < outcome.against_pftk(delayed=True) < 0.96
+    assert (
+        0.80 < outcome.against_mathis(has_delayed_acks=True) < 0.88
+        and 0.88 < outcome.against_pftk(has_delayed_acks=True) < 0.96
+    )
 
 
 def test_reno_is_slower_where_losses_come_together() -> None:

@@ -131,7 +131,7 @@ def scenario(seconds: list[float]) -> dict[str, object]:
         "seed": 1, "duration_s": 4,
         "stations": {"layout": {"shape": "points", "points_m": [[0, 0]]}},
         "hosts": {"count": 2, "mobility": {"model": "static"}},
-        "protocol": {"class": f"{planted}:Planted", "settings": {"seconds": seconds}},
+        "protocol": {"class": f"{planted}:PlantedEffect", "settings": {"seconds": seconds}},
         "workload": {"interval_s": 0.5, "payload_bytes": 10},
         "record": {"positions_interval_s": None},
     }  # fmt: skip

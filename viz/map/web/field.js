@@ -184,7 +184,7 @@ Mobilenet.field = (app) => {
     const rows = new Map(),
       own = app.followed(),
       H = 13;
-    const taken = (x, y, w) => {
+    const isTaken = (x, y, w) => {
       for (const r of [-1, 0, 1])
         for (const [a, b, c] of rows.get(Math.floor(y / H) + r) || [])
           if (x < b && a < x + w && Math.abs(y - c) < H) return true;
@@ -215,7 +215,7 @@ Mobilenet.field = (app) => {
         [px[h] - 7 - w, py[h] - 8],
         [px[h] - 7 - w, py[h] + 8],
       ]) {
-        if (taken(x, y, w)) continue;
+        if (isTaken(x, y, w)) continue;
         take(x, y, w);
         app.write(g, words, x, y, "left");
         break;
@@ -303,7 +303,7 @@ Mobilenet.field = (app) => {
       g.strokeRect(px[sender] - 10, py[sender] - 10, 20, 20);
     }
   };
-  const chosen = (g, t) => {
+  const drawChosen = (g, t) => {
     const h = app.followed();
     if (app.isSelected("station")) {
       const p = app.stationPoint(app.selected.id);
@@ -338,7 +338,7 @@ Mobilenet.field = (app) => {
     if (app.layers.names) names(g);
     labels(g);
     if (run.switches.length) drawSwitches(g, t);
-    chosen(g, t);
+    drawChosen(g, t);
     if (app.isSelected("message")) message(g, t);
   };
   const hostNear = (x, y, reach = 12) => {

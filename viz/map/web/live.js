@@ -271,13 +271,13 @@ Mobilenet.live = (app) => {
     if (live.following && live.state) clock.speed = live.state.speed;
   };
   live.toNow = () => clock.seek(run.now_s);
-  const sent = (command) => live.tell({ command });
+  const send = (command) => live.tell({ command });
   clock.play = () => {
-    if (live.following) sent("play");
+    if (live.following) send("play");
     else own.play();
   };
   clock.pause = () => {
-    if (live.following && live.state && live.state.is_playing) sent("pause");
+    if (live.following && live.state && live.state.is_playing) send("pause");
     else own.pause();
   };
   clock.at = (speed) => {
