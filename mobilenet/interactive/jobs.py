@@ -169,11 +169,9 @@ class Jobs:
         if self._is_closing:
             return
         shorter = scenario.with_changes([_ending(scenario, end_s), "interventions=[]", f"warmup_s={one.at_s!r}"])
-        sides = (
-            [each for each in interventions if each is not one],
-            interventions,
-        )  # without it others may have no effect
-        levels = [[plain(other) for other in with_list(shorter, some).interventions] for some in sides]
+        without = [each for each in interventions if each is not one]  # of which some may then have no effect
+        both = (with_list(shorter, some).interventions for some in (without, interventions))
+        levels = [[plain(other) for other in each] for each in both]
         (folder / "world").mkdir()
         write_scenario(folder / "world", shorter)
         study = {

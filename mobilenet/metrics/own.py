@@ -74,13 +74,10 @@ class Record:
     def deliveries(self) -> Iterator[Delivery]:
         """Return the deliveries of messages broadcast within the window, in order of occurrence."""
         events = Table.of(self._events)
-        deliveries = Deliveries(events)
-        places = np.flatnonzero((self.begin_ns <= deliveries.sent_ns) & (deliveries.sent_ns < self.end_ns))
+        all_ = Deliveries(events)
+        places = np.flatnonzero((self.begin_ns <= all_.sent_ns) & (all_.sent_ns < self.end_ns))
         message, node = events.column("message").words, events.column("node").words
-        columns = (
-            column[places].tolist()
-            for column in (deliveries.message, deliveries.node, deliveries.sent_ns, deliveries.time_ns)
-        )
+        columns = (column[places].tolist() for column in (all_.message, all_.node, all_.sent_ns, all_.time_ns))
         for of, at, sent_ns, time_ns in zip(*columns, strict=True):
             yield Delivery(message[of], node[at], sent_ns, time_ns)
 

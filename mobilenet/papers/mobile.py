@@ -139,16 +139,9 @@ def line(
     other = "" if beside is None or not len(beside) else interval_in_words(t_interval(beside))
     remark = "" if verdict == "fits" else remark
     return Line(
-        experiment,
-        quantity,
-        printed,
-        interval_in_words(interval),
-        verdict,
-        precision(interval, values),
-        other,
-        place,
+        experiment, quantity, printed, interval_in_words(interval), verdict, precision(interval, values), other, place,
         remark,
-    )
+    )  # fmt: skip
 
 
 def verdict_against(mean: float, low: float, high: float) -> str:

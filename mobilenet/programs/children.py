@@ -74,12 +74,8 @@ class Children:
         input_end, to = input_ends or os.pipe()
         back, output_end = os.pipe()
         try:
-            request = {
-                "do": "spawn",
-                "node": node,
-                "command": [first, *command[1:]],
-                "cwd": str(self._folder.resolve()),
-            }
+            cwd = str(self._folder.resolve())
+            request = {"do": "spawn", "node": node, "command": [first, *command[1:]], "cwd": cwd}
             answer = self._ask(request, [input_end, output_end])
         except BaseException:
             os.close(to)

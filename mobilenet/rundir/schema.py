@@ -112,11 +112,10 @@ def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -
     them, or not in a usable way.
     """
     buffers = manifest.get("buffers")
-    named = (
-        {"h": buffers.get("hosts"), "s": buffers.get("stations")}
-        if isinstance(buffers, Mapping)
-        else {"h": buffers, "s": buffers}
-    )
+    if isinstance(buffers, Mapping):
+        named = {"h": buffers.get("hosts"), "s": buffers.get("stations")}
+    else:
+        named = dict.fromkeys("hs", buffers)
     return {
         kind: tuple(map(str, names)) if isinstance(names, (list, tuple)) else untold for kind, names in named.items()
     }

@@ -170,10 +170,8 @@ def _shares_db(wireless: WirelessParameters, sender: _Sender, distance_m: float)
         default = PathLossParameters.model_fields[key].default
         again_loss = path_loss.model_copy(update={key: default})
         yield f"{WHOLE}.{key}", mean_loss_db(again_loss, distance_m, sender.stations) - loss_db
-    yield (
-        WHOLE,
-        mean_loss_db(usual.path_loss, distance_m) - loss_db if path_loss.model != usual.path_loss.model else 0.0,
-    )
+    is_usual = path_loss.model == usual.path_loss.model
+    yield WHOLE, 0.0 if is_usual else mean_loss_db(usual.path_loss, distance_m) - loss_db
 
 
 def _far(wireless: WirelessParameters, sender: _Sender, threshold_dbm: float) -> str:

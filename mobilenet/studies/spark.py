@@ -219,12 +219,8 @@ def require_master(master: str) -> None:
 
 def java_home() -> Path:
     """Where a Java is that Spark runs on."""
-    environment_home = os.environ.get("JAVA_HOME")
-    on_path = shutil.which("java")
-    for home in (
-        Path(environment_home) if environment_home else None,
-        Path(on_path).resolve().parents[1] if on_path else None,
-    ):
+    home_set, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    for home in (Path(home_set) if home_set else None, Path(on_path).resolve().parents[1] if on_path else None):
         if home is not None and OLDEST_JAVA <= java_version(home) <= NEWEST_JAVA:
             return home
     return _packaged_java()

@@ -211,13 +211,9 @@ def _weighted_quantiles(values: Floats, weights: Floats, shares: tuple[float, ..
 
 
 def _cells(
-    recorded: RecordedSamples,
-    long: Any,
-    stations_m: NDArray[np.float64],
-    range_m: float,
-    host_s: float,
+    recorded: RecordedSamples, long: Any, stations_m: NDArray[np.float64], range_m: float, host_s: float,
     attached: AttachmentRule,
-) -> Cells:
+) -> Cells:  # fmt: skip
     step_s = max(1.0, float(np.ceil(host_s / MOST_LOOKS)))
     tick, host, xy, lasts_s = _looks(recorded, long, step_s)
     cell, last = (np.full(len(recorded.names), -1, dtype=np.int64) for _ in range(2))

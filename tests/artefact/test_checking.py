@@ -129,12 +129,10 @@ def test_everything_comes_out_the_same_in_another_clone(place: Path, clone: Path
     done = bare(tmp_path, place / "all.zip", clone=clone)
     outcomes = comes_out(done)
     assert done.returncode == 4, done
-    assert all(
-        outcomes[what].startswith("bit-identical") for what in (*OURS, "claims/answers/loss", "claims/answers/one")
-    )
-    assert (
-        outcomes[THEIRS].startswith("not run") and "needs --allow-code, as it runs gossip.py:Gossip" in outcomes[THEIRS]
-    )
+    own = (*OURS, "claims/answers/loss", "claims/answers/one")
+    assert all(outcomes[what].startswith("bit-identical") for what in own)
+    assert outcomes[THEIRS].startswith("not run")
+    assert "needs --allow-code, as it runs gossip.py:Gossip" in outcomes[THEIRS]
     assert done.stdout.splitlines()[-1].endswith("all.zip --allow-code")
     assert clone is None or any(clone.rglob("simulation/__pycache__/*.pyc"))  # it was this code that ran
 

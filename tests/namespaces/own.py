@@ -32,7 +32,7 @@ def is_allowed() -> bool:
     return there and subprocess.run([str(unshare), "-Urn", "true"], capture_output=True).returncode == 0
 
 
-def need(*tools: str) -> None:
+def skip_without(*tools: str) -> None:
     """Skip where namespaces or one of these programs are missing; fail where they are required."""
     missing = [tool for tool in tools if shutil.which(tool, path=SBIN) is None]
     if not is_allowed() or missing:

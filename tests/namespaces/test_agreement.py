@@ -15,7 +15,7 @@ import pytest
 
 from mobilenet.api import Run
 from mobilenet.rundir.pcap import packets_in
-from tests.namespaces.own import APART, need, output_of, play, scenario
+from tests.namespaces.own import APART, output_of, play, scenario, skip_without
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 ICMP, UDP = 1, 17
@@ -36,7 +36,7 @@ def _apart(folder: Path) -> dict[str, object]:
 
 
 def test_round_trips_of_ping(tmp_path: Path) -> None:
-    need("ping")
+    skip_without("ping")
     commands = {"h0": "sleep 0.5; ping -c 20 -i 0.2 h1; true", "h1": ["sleep", "60"]}
     done = play(scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path)))
     measured = {
@@ -66,7 +66,7 @@ def _round_trips_ms(done: Run) -> dict[int, float]:
 
 def test_losses_and_throughput_of_iperf3(tmp_path: Path) -> None:
     """Frames are lost at random and hosts queue more than the radio can carry."""
-    need("iperf3")
+    skip_without("iperf3")
     commands = {"h0": ["iperf3", "-s"], "h1": "sleep 0.5; iperf3 -c h0 -u -b 9M -t 3 -J"}
     path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.3}, **_apart(tmp_path))
     done = play(path)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import pytest
 
 from mobilenet.bench import packets
-from tests.namespaces.own import APART, need
+from tests.namespaces.own import APART, skip_without
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 
 
 def test_rows_have_all_columns_and_none_is_faster_than_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    need("ping", "iperf3")
+    skip_without("ping", "iperf3")
     monkeypatch.setattr(packets, "COMMANDS", {case: packets.COMMANDS[case] for case in ("udp", "ping")})
     monkeypatch.setattr(packets, "HOSTS", 5)
     udp, ping, crowd = packets.measure()

@@ -20,7 +20,7 @@ from mobilenet.realtime import tunnels
 from mobilenet.realtime.applications import Applications, SentDatagram
 from mobilenet.realtime.tunnels import Tunnels
 from mobilenet.verify import verify_run
-from tests.namespaces.own import APART, need, output_of, play, scenario
+from tests.namespaces.own import APART, output_of, play, scenario, skip_without
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 FLOOD = """
@@ -40,7 +40,7 @@ HOSTS = {"h0": FLOODED, "h1": FLOODED, "h2": OTHER, "h3": OTHER, "h4": OTHER, "h
 
 def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -> None:
     """h0 floods its own cell and all cells with broadcasts; h4 and h5 attack the machine."""
-    need("ping")
+    skip_without("ping")
     (tmp_path / "flood.py").write_text(FLOOD)
     rows = [f"{t},{host},{x},{5 + int(host[1])}" for t in (0, 10, 20) for host, (x, _) in HOSTS.items()]
     (tmp_path / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
@@ -81,7 +81,7 @@ def test_a_faulty_emulator_is_found(
     fault: Callable[[Any, str, Packet], object], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Packets with a byte changed, for another host, once more under another number, and once more as they are."""
-    need("ping")
+    skip_without("ping")
     sound = Applications.hand_over
     monkeypatch.setattr(
         Applications, "hand_over", lambda self, name, packet: fault(lambda *what: sound(self, *what), name, packet)
@@ -130,7 +130,7 @@ def test_an_emulator_that_is_faulty_at_the_device_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The captures at both ends agree; but the kernel counts, and makes checksums."""
-    need("ping")
+    skip_without("ping")
     plant(monkeypatch)
     done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"]}, duration_s=1.5))
     verdict = verify_run(done.path)["conservation"]

@@ -17,7 +17,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.realtime.pace import RealTime
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
-from tests.namespaces.own import need, output_of, play, scenario
+from tests.namespaces.own import output_of, play, scenario, skip_without
 
 pytestmark = [pytest.mark.programs, pytest.mark.long]
 SPOOFER = """
@@ -38,7 +38,7 @@ raw.send(b"\\x60" + bytes(50))
 
 def test_forged_packets_go_nowhere(tmp_path: Path) -> None:
     """Root in its namespaces sends under another address, to the outside, and what is no packet."""
-    need()
+    skip_without()
     (tmp_path / "spoof.py").write_text(SPOOFER)
     commands = {"h0": [sys.executable, "spoof.py"], "h1": ["sleep", "60"], "h2": ["sleep", "60"]}
     done = play(scenario(tmp_path, commands, count=3, protocol={"root": True}))
@@ -68,7 +68,7 @@ for number, flags, payload in ((1, 2, b""), (2, 16, b"ab"), (2, 16, b"cd"), (4, 
 
 
 def test_a_program_that_breaks_tcp_itself_does_not_accuse_the_emulator(tmp_path: Path) -> None:
-    need()
+    skip_without()
     (tmp_path / "raw.py").write_text(OTHER_BYTES)
     commands = {"h0": [sys.executable, "raw.py"], "h1": ["sleep", "60"]}
     done = play(scenario(tmp_path, commands, protocol={"root": True}))
@@ -76,7 +76,7 @@ def test_a_program_that_breaks_tcp_itself_does_not_accuse_the_emulator(tmp_path:
 
 
 def test_root_in_a_host_sees_no_hidden_file_either(tmp_path: Path) -> None:
-    need()
+    skip_without()
     secret = Path.home() / f".mobilenet-test-{os.getpid()}"
     secret.write_text("secret")
     try:
@@ -88,7 +88,7 @@ def test_root_in_a_host_sees_no_hidden_file_either(tmp_path: Path) -> None:
 
 
 def test_it_sees_neither_our_processes_nor_the_users_files(tmp_path: Path) -> None:
-    need("ping")
+    skip_without("ping")
     secret = Path.home() / f".mobilenet-test-{os.getpid()}"
     secret.write_text("secret")
     try:
@@ -101,7 +101,7 @@ def test_it_sees_neither_our_processes_nor_the_users_files(tmp_path: Path) -> No
 
 
 def test_no_packet_leaves(tmp_path: Path) -> None:
-    need("ip")
+    skip_without("ip")
     other = Path(f"/tmp/.mobilenet-socket-{os.getpid()}")
     with subprocess.Popen(
         [sys.executable, "-c", f"import socket; s = socket.socket(socket.AF_UNIX); s.bind({str(other)!r}); input()"],
@@ -133,19 +133,19 @@ def test_no_packet_leaves(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_limits_hold(command: object, limits: dict[str, int], expected: str, tmp_path: Path) -> None:
-    need()
+    skip_without()
     with pytest.raises(PluginError, match=expected):
         play(scenario(tmp_path, {"h0": command}, protocol={"limits": limits}))
 
 
 def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
-    need()
+    skip_without()
     with pytest.raises(ScenarioError, match=r"protocol.folders: /nowhere is not a folder of this machine"):
         play(scenario(tmp_path, {}, protocol={"folders": ["/nowhere"]}))
 
 
 def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
-    need()
+    skip_without()
     children = "for i in range(6): os.fork() or (time.sleep(1), os.write(1, b'%d\\n' % len(shared)), os._exit(0))"
     lines = f"import os, time\nshared = bytearray(30 << 20)\n{children}\ntime.sleep(1.5)"
     done = play(scenario(tmp_path, {"h0": [sys.executable, "-c", lines]}, protocol={"limits": {"memory_mb": 100}}))
@@ -153,7 +153,7 @@ def test_memory_that_processes_share_counts_once(tmp_path: Path) -> None:
 
 
 def test_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
-    need("ping")
+    skip_without("ping")
     commands = {"h0": "yes | head -c 100000000; true", "h1": "ping -c 3 -i 0.3 h0; true"}
     done = play(scenario(tmp_path, commands, protocol={"limits": {"output_mb": 1}}))
     assert (done.path / "h0.stdout.txt").stat().st_size == 1 << 20
@@ -163,7 +163,7 @@ def test_output_is_cut_and_the_run_goes_on(tmp_path: Path) -> None:
 
 def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
     """Its last packets may have left its device when it fails, without having entered the network."""
-    need("ping")
+    skip_without("ping")
     with pytest.raises(PluginError, match="ended with exit code 3"):
         play(scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": ["sleep", "60"]}))
     verdicts = verify_run(tmp_path / "run")
@@ -171,7 +171,7 @@ def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
 
 
 def test_a_shell_needs_a_node(tmp_path: Path) -> None:
-    need()
+    skip_without()
     path = scenario(tmp_path, {"h0": ["sleep", "60"]})
     with pytest.raises(ScenarioError, match="--shell s0: expected a host, or a station with a program"):
         run(path, out=tmp_path / "run", allow_code=True, real_time=RealTime(shell=("s0", -1)))

@@ -14,12 +14,12 @@ import pytest
 from mobilenet.api import Run
 from mobilenet.rundir.pcap import FILE_HEADER, RECORD, CapturedPacket, packets_in
 from mobilenet.verify import verify_run
-from tests.namespaces.own import need, play, scenario
+from tests.namespaces.own import play, scenario, skip_without
 
 
 @pytest.fixture(scope="module")
 def download(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    need("curl")
+    skip_without("curl")
     folder = tmp_path_factory.mktemp("download")
     (folder / "file").write_bytes(bytes(range(256)) * 100)
     commands = {"h0": ["python3", "-m", "http.server", "80"], "h1": "sleep 0.7; curl -s http://h0/file | wc -c"}

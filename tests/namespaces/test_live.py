@@ -22,7 +22,7 @@ from mobilenet.rundir.reader import read_events
 from tests.browser import Page, chromium, is_required
 from tests.interactive.conftest import Server
 from tests.interactive.test_window import APP, LIVE, Window
-from tests.namespaces.own import APART, need, play, scenario
+from tests.namespaces.own import APART, play, scenario, skip_without
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 PAGE = b"real software\n" * 9000
@@ -49,7 +49,7 @@ def shark(capture: Path, *fields: str) -> set[str]:
 @pytest.mark.browser
 @pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")
 def test_the_page_shows_packets_and_connections(tmp_path: Path) -> None:
-    need("curl", "ping", "tshark")
+    skip_without("curl", "ping", "tshark")
     (tmp_path / "page").write_bytes(PAGE)
     served = Server(tmp_path, str(scenario(tmp_path, COMMANDS, duration_s=90)), "--allow-code")
     card = "document.querySelector('.mn-right-side').textContent"
@@ -91,7 +91,7 @@ def test_the_page_shows_packets_and_connections(tmp_path: Path) -> None:
 
 
 def test_a_device_knows_of_its_connections_what_the_record_has(tmp_path: Path) -> None:
-    need("curl", "ping")
+    skip_without("curl", "ping")
     (tmp_path / "page").write_bytes(PAGE)
     done = play(
         scenario(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.namespaces.own import APART, need, scenario
+from tests.namespaces.own import APART, scenario, skip_without
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 MARK = "MOBILENET_TEST_MARK"
@@ -50,7 +50,7 @@ def serving(folder: Path, commands: dict[str, object], mark: str, *options: str)
 
 @pytest.mark.parametrize("way", ["Ctrl-C", "kill -9", "a crash of a program"])
 def test_nothing_is_left(way: str, tmp_path: Path) -> None:
-    need()
+    skip_without()
     mark = f"{os.getpid()}-{way}"
     last = "sleep 1; kill -SEGV $$" if way == "a crash of a program" else STUBBORN
     with serving(tmp_path, {"h0": STUBBORN, "h1": last}, mark) as emulator:
@@ -67,7 +67,7 @@ def test_nothing_is_left(way: str, tmp_path: Path) -> None:
 
 
 def test_a_run_in_progress_can_be_entered(tmp_path: Path) -> None:
-    need("ip")
+    skip_without("ip")
     with serving(tmp_path, {"h0": STUBBORN, "h1": STUBBORN}, str(os.getpid())) as emulator:
         run = str(tmp_path / "run")
         join = [sys.executable, "-m", "mobilenet", "serve", "--join", run]
@@ -86,7 +86,7 @@ def test_a_run_in_progress_can_be_entered(tmp_path: Path) -> None:
 
 
 def test_a_shell_ends_its_run(tmp_path: Path) -> None:
-    need("ping")
+    skip_without("ping")
     path = scenario(tmp_path, {"h1": ["sleep", "60"]}, duration_s=60.0)
     command = [sys.executable, "-m", "mobilenet", "serve", str(path), "--allow-code", "--out", str(tmp_path / "run")]
     done = subprocess.run([*command, "--shell", "h0"], input="sleep 0.5; ping -c 2 -i 0.3 h1\nexit\n", text=True,

@@ -18,7 +18,7 @@ from mobilenet.viz.style import Look
 from mobilenet.api import Run
 from mobilenet.viz import style
 from tests.browser import Page, chromium, is_required
-from tests.namespaces.own import APART, need, play, scenario
+from tests.namespaces.own import APART, play, scenario, skip_without
 from tests.viz.overlap import legends_on_curves, overlapping
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
@@ -28,7 +28,7 @@ CARD = "document.querySelector('.mn-right-side').textContent"
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """h0 is carried to the other cell while it downloads; for half a second before that, it hears nothing."""
-    need("curl")
+    skip_without("curl")
     folder = tmp_path_factory.mktemp("handoff")
     (folder / "page").write_bytes(bytes(300_000))
     yield play(

@@ -21,7 +21,7 @@ import pytest
 from mobilenet.parameters import ScenarioError
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
-from tests.namespaces.own import APART, need, play, scenario
+from tests.namespaces.own import APART, play, scenario, skip_without
 from tests.namespaces.test_nothing_is_left import MARK, processes_with
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
@@ -132,7 +132,7 @@ def problems_of(seed: int, folder: Path) -> tuple[str, list[str]]:
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 215])  # 215: a host leaves during a handoff
 def test_a_random_run(seed: int, tmp_path: Path) -> None:
-    need(*TOOLS)
+    skip_without(*TOOLS)
     assert problems_of(seed, tmp_path)[1] == []
 
 

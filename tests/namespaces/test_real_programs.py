@@ -15,14 +15,14 @@ import pytest
 
 from mobilenet.api import Run
 from mobilenet.rundir.pcap import packets_in
-from tests.namespaces.own import APART, need, output_of, play, scenario
+from tests.namespaces.own import APART, output_of, play, scenario, skip_without
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 ANSWER = b"real software\n" * 2000
 
 
 def test_ping_and_a_web_server(tmp_path: Path) -> None:
-    need("ping", "curl")
+    skip_without("ping", "curl")
     (tmp_path / "page").write_bytes(ANSWER)
     commands = {
         "h0": "id -u; ping -c 5 -i 0.3 h1",
@@ -41,7 +41,7 @@ def test_ping_and_a_web_server(tmp_path: Path) -> None:
 
 def test_servers_of_four_kinds(tmp_path: Path) -> None:
     """MQTT behind a station, Redis, DNS, and TCP and UDP at full speed, all at once."""
-    need("mosquitto", "mosquitto_pub", "mosquitto_sub", "redis-server", "redis-cli", "dnsmasq", "dig", "iperf3")
+    skip_without("mosquitto", "mosquitto_pub", "mosquitto_sub", "redis-server", "redis-cli", "dnsmasq", "dig", "iperf3")
     (tmp_path / "broker.conf").write_text("listener 1883\nallow_anonymous true\n")
     dns = "--no-resolv --no-hosts --conf-file=/dev/null --pid-file= --address=/host.example/192.0.2.7"
     commands = {
@@ -68,7 +68,7 @@ def test_servers_of_four_kinds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("reach", "others"), [("cell", 1), ("all", 2)])
 def test_multicast_and_broadcast(reach: str, others: int, tmp_path: Path) -> None:
     """h1 is in the sender's cell, h2 in another one. Each is asked several times, since no frame is acknowledged."""
-    need("socat")
+    skip_without("socat")
     listen = (
         "timeout 3 socat -u UDP4-RECV:5555,ip-add-membership=239.1.1.1:mob0 - & "
         "timeout 3 socat -u UDP4-RECV:5556,broadcast - & wait; true"
@@ -92,7 +92,7 @@ def test_multicast_and_broadcast(reach: str, others: int, tmp_path: Path) -> Non
 
 
 def test_a_download_through_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> None:
-    need("curl")
+    skip_without("curl")
     content = bytes(range(256)) * 4000
     (tmp_path / "file").write_bytes(content)
     rows = [f"{t},walker,{10 * t},5" for t in range(0, 43, 2)] + [f"{t},idle,235,5" for t in range(0, 43, 2)]
@@ -123,7 +123,7 @@ def test_a_download_through_handoffs_a_crash_and_a_cut_wire(tmp_path: Path) -> N
 
 def test_captures_are_what_was_sent(tmp_path: Path) -> None:
     """tshark reads them, and they have a packet for each event of the record."""
-    need("ping", "tshark")
+    skip_without("ping", "tshark")
     done = play(scenario(tmp_path, {"h0": ["ping", "-c", "4", "-i", "0.3", "h1"]}))
     capture = done.path / "packets" / "h0.pcap"
     read = subprocess.run(["tshark", "-r", str(capture)], capture_output=True, text=True, check=True).stdout

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.namespaces.own import APART, need
+from tests.namespaces.own import APART, skip_without
 from tests.test_docs import REAL_SOFTWARE, Reader
 
 pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
 
 
 def test_its_commands(tmp_path: Path) -> None:
-    need("curl")
+    skip_without("curl")
     tmp_path.chmod(0o755)  # if the tests run as root, the programs do not
     reader = Reader(tmp_path)
     reader.follow(REAL_SOFTWARE)

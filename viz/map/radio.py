@@ -116,12 +116,8 @@ def _links(run: Record, frames_in: Path) -> dict[str, Any] | None:
         last[:-1] = (host[rows][1:] != host[rows][:-1]) | (place[1:] != place[:-1])
         rows_to_draw = rows[last]
     senders = run.host_of | {name: len(run.hosts) + i for name, i in run.station_of.items()}
-    tenths = [
-        np.nan_to_num(np.rint(10 * links[name].combine_chunks().to_numpy(zero_copy_only=False)[rows_to_draw])).astype(
-            np.int64
-        )
-        for name in ("power_dbm", "sinr_db")
-    ]
+    powers = (links[name].combine_chunks().to_numpy(zero_copy_only=False) for name in ("power_dbm", "sinr_db"))
+    tenths = [np.nan_to_num(np.rint(10 * each[rows_to_draw])).astype(np.int64) for each in powers]
     return {
         "every_s": every_ms / 1000 if every_ms > 1 else 0.0,
         "count": narrow(np.bincount(host[rows_to_draw], minlength=len(run.hosts))),

@@ -110,10 +110,7 @@ def perform(
     results: list[Result] = []
     with spark_context(master) as context:
         for number, (radio, study) in enumerate(zip(plan.radios, plan.studies, strict=True)):
-            before = (
-                sum(result.done for result in results),
-                sum(len(result.failed) for result in results),
-            )
+            before = sum(each.done for each in results), sum(len(each.failed) for each in results)
             tell = partial(_tell, progress, before, plan.runs * (len(plan.radios) - number - 1))
             results.append(run_study(study, out / radio.name, master, tell, say, allow_code, context))
             say(f"{radio.name}: {pluralize(results[-1].done, 'run')} done, {len(results[-1].failed)} failed")

@@ -198,10 +198,8 @@ def _wrong_order(
 ) -> Iterator[tuple[_HandoffMessage, str]]:
     at_ns = arrivals.of(message.sender, np.array([codes.get(name, -1) for name in names], np.int64))
     if len(at_ns) and (at_ns[0] < since_ns or at_ns[-1] > message.send_ns or (np.diff(at_ns) < 0).any()):
-        yield (
-            message,
-            f"it lists {_words(names)}, but these messages had not all reached its sender in this order by then",
-        )
+        what = "these messages had not all reached its sender in this order by then"
+        yield message, f"it lists {_words(names)}, but {what}"
 
 
 def _answer_problems(group: ByKind) -> Iterator[tuple[_HandoffMessage, str]]:

@@ -60,14 +60,9 @@ def tcp_segments_problem(hops: Hops, nodes: Nodes, expected: Expectations, queue
 
 class _Segments:
     def __init__(
-        self,
-        hops: Hops,
-        nodes: Nodes,
-        rows: np.ndarray,
-        fields: dict[int, Any],
-        expected: Expectations,
+        self, hops: Hops, nodes: Nodes, rows: np.ndarray, fields: dict[int, Any], expected: Expectations,
         queue_drops: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         assert expected.air is not None and expected.air.segmenting is not None
         self._hops, self._rows = hops, rows
         codes = hops.table.column("detail").codes[rows].tolist()

@@ -202,12 +202,9 @@ def _deliveries(events: Table) -> Deliveries:
 
 
 def _kinds_problems(
-    messages: dict[str, Any],
-    broadcasting: Broadcasting,
-    manifest: dict[str, Any],
-    events: Table,
+    messages: dict[str, Any], broadcasting: Broadcasting, manifest: dict[str, Any], events: Table,
     deliveries: Deliveries,
-) -> Iterator[str]:
+) -> Iterator[str]:  # fmt: skip
     kinds = messages.get("by_kind")
     if kinds is None:
         low, high = (bytes_ * messages["sent"] for bytes_ in broadcasting.kinds["packet"])

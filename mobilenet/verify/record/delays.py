@@ -72,14 +72,11 @@ def entries_of(events: Table, messages: int) -> tuple[np.ndarray, np.ndarray]:
     """By message: the station that its sender is connected to when it broadcasts, -2 if there is none; until when."""
     rows = events.column("event").rows("broadcast", *OF_SESSIONS)
     names = (events.pick(name, rows) for name in ("event", "node", "time_ns"))
-    stations, message_codes = (
-        events.column("station").codes[rows].tolist(),
-        events.column("message").codes[rows].tolist(),
-    )
+    stations, messages_of = (events.column(name).codes[rows].tolist() for name in ("station", "message"))
     entered, until_ns = np.full(messages, -2), np.full(messages, NEVER)
     at: dict[str, int] = {}  # host -> its station
     open_of: dict[str, list[int]] = {}  # host -> what it broadcast there
-    for event, node, now_ns, station, message in zip(*names, stations, message_codes, strict=True):
+    for event, node, now_ns, station, message in zip(*names, stations, messages_of, strict=True):
         if event == "broadcast":
             entered[message] = at.get(node, -2)
             open_of.setdefault(node, []).append(message)

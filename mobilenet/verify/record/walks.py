@@ -88,10 +88,8 @@ def _coverage_problem(
     ways: Callable[[np.ndarray], list[Ways]],
 ) -> str | None:  # fmt: skip
     """The first tick on which the host is in coverage, or out of it, and events have it otherwise."""
-    turns_ns, in_coverage = (
-        np.array([at_ns for at_ns, _ in turns], np.int64),
-        np.array([False, *(into for _, into in turns)]),
-    )
+    turns_ns = np.array([at_ns for at_ns, _ in turns], np.int64)
+    in_coverage = np.array([False, *(into for _, into in turns)])
     times, tick_ns = known[0], places.tick_ns
     ticks = turns_ns[(turns_ns % tick_ns == 0) & (turns_ns > times[0]) & (turns_ns < times[-1])]
     if not places.by_power:

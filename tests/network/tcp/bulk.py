@@ -24,7 +24,7 @@ from mobilenet.network.wired.link import Link
 IP_BYTES = 20
 
 
-class Big(NamedTuple):
+class BigMessage(NamedTuple):
     """More than is ever sent in one test."""
 
     size_bytes: int = 10**12
@@ -125,7 +125,7 @@ def transfer(
     watch = Watch(a.connection.estimator)
     a.connection.estimator = watch  # type: ignore[assignment]
     a.connection.connect()
-    a.connection.send(Big())
+    a.connection.send(BigMessage())
     expected = mathis(loss, has_delayed_acks=tcp.delayed_ack_s > 0)
     duration_ns = round(segments / expected * rtt_s * SECOND)
     kernel.run_until(duration_ns // 9)

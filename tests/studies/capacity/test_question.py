@@ -47,11 +47,8 @@ def test_a_key_without_a_value_and_settings_of_plug_ins() -> None:
 
 def test_it_becomes_a_study() -> None:
     question_plan = plan_of("wireless.loss", 0, 0.6, set=("duration_s=8",), seed=7)
-    assert (question_plan.study.factors.keys(), question_plan.study.set, question_plan.study.seed) == (
-        {"wireless.loss"},
-        {"duration_s": 8},
-        7,
-    )
+    study = question_plan.study
+    assert (study.factors.keys(), study.set, study.seed) == ({"wireless.loss"}, {"duration_s": 8}, 7)
     assert default_directory(question_plan.question) == Path("studies/first-capacity-loss")
 
 
