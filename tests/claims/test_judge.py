@@ -98,7 +98,7 @@ def test_a_difference_and_a_ratio_are_of_pairs() -> None:
     assert judgement.bounds[0].mean == pytest.approx(2) and judgement.bounds[0].low == pytest.approx(2, rel=0.02)
 
 
-@pytest.mark.parametrize(("value", "other", "complaint"), [(0, 0, "0"), (5, 0, "0"), (-2, -1, "-1"), (0, -1, "-1")])
+@pytest.mark.parametrize(("value", "other", "denominator"), [(0, 0, "0"), (5, 0, "0"), (-2, -1, "-1"), (0, -1, "-1")])
 def test_a_ratio_needs_a_denominator_above_zero(value: float, other: float, denominator: str) -> None:
     """It is undecided at every look, and more runs may still change that; of deterministic runs they cannot."""
     for at_most_ in (True, False):

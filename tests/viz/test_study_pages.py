@@ -216,7 +216,8 @@ def test_what_is_no_directory(command: str, kind: str, tmp_path: Path) -> None:
         place.write_text("x")
     result = invoke(command, place, *(["--csv"] if command == "export" else []))
     assert result.exit_code == 2
-    assert "no such run directory" in result.stderr.replace("\n", " ")
+    what = "is a file" if kind == "a file" and command != "export" else "no such run directory"
+    assert what in result.stderr.replace("\n", " ")
 
 
 @pytest.mark.long

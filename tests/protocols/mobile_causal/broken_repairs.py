@@ -202,7 +202,9 @@ REPAIRS: dict[str, Rule] = {
         "R9",
         "every host gets its own first copy, however many they are",
         station("if not lacking or len(lacking) > self._p.few_hosts or self._resender.is_sending:", "if not lacking:"),
-        station("lacking = self._lacking(number, self._p.few_hosts + 1)", "lacking = self._lacking(number, 100)"),
+        station(
+            "lacking = self._hosts_lacking(number, self._p.few_hosts + 1)", "lacking = self._hosts_lacking(number, 100)"
+        ),
     ),
     "first_copies_one_by_one_without_loss": rule(
         "R9",
@@ -299,8 +301,8 @@ REPAIRS: dict[str, Rule] = {
         "R8",
         "a message that several hosts lack is always sent to the whole cell",
         station(
-            "if self._copies.get(number, 0) >= self._p.cell_copies or len(self._lacking(number, 2)) < 2:",
-            "if len(self._lacking(number, 2)) < 2:",
+            "if self._copies.get(number, 0) >= self._p.cell_copies or len(self._hosts_lacking(number, 2)) < 2:",
+            "if len(self._hosts_lacking(number, 2)) < 2:",
         ),
     ),
 }
