@@ -148,6 +148,14 @@ def test_functions_are_named_by_verbs_or_nouns() -> None:
     assert participles == []
 
 
+def test_functions_of_pages_are_named_by_verbs_or_nouns() -> None:
+    defined = re.compile(r"\b([a-z]+) = (?:async )?(?:\([^)]*\)|\w+) =>|\bfunction ([a-z]+)\(")
+    files = [path for path in CODE if path.suffix == ".js"]
+    names = {f"{path.name}:{a or b}" for path in files for a, b in defined.findall(path.read_text(encoding="utf-8"))}
+    assert len(names) > 200
+    assert sorted(name for name in names if PARTICIPLE.fullmatch(name.partition(":")[2])) == []
+
+
 def is_a_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """A property or a fixture: it is read, and not called."""
     decorators = " ".join(map(ast.unparse, node.decorator_list))

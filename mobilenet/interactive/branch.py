@@ -50,7 +50,7 @@ class Branch:
     def interventions_until(
         self, scenario_interventions: Sequence[AnyIntervention], to_ns: int | None
     ) -> list[AnyIntervention]:
-        """Return `own_interventions`, the scenario's, and those by hand until then, in order; None: all of them."""
+        """Return `scenario_interventions` and those by hand until then, in order; None: all of them."""
         earlier = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
         return in_order([*scenario_interventions, *(one for one in earlier if one not in scenario_interventions)])
 

@@ -115,7 +115,7 @@ class Declaration:
 
     @staticmethod
     def looks_every_ns(p: Any) -> int | None:
-        """At the multiples of that stations give silent hosts up; None: not known."""
+        """Return the time at whose multiples stations give up silent hosts; None: it is not known."""
         return None
 
     @staticmethod

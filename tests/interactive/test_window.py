@@ -403,7 +403,7 @@ def test_the_answer_and_its_progress_are_in_sight(served: Server) -> None:
         page.until(f"{LIVE}.interventions.length === 1")
         for state, words in (("running", "begun"), ("done", "The number of deliveries is lower. " * 8)):
             job = {"number": 0, "kind": "effect", "about": "crash of h3 at 3 s", "state": state, "text": words}
-            page.evaluate(f"{LIVE}.jobs = [{json.dumps(job)}]; {APP}.changed()")
+            page.evaluate(f"{LIVE}.jobs = [{json.dumps(job)}]; {APP}.redraw()")
             page.until(f"(document.querySelector('.mn-job') || document.body).textContent.includes({words[:9]!r})")
             page.until(seen)
 

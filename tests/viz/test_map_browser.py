@@ -336,7 +336,7 @@ def test_a_narrow_window_keeps_the_field_and_every_button(page: Path) -> None:
                 "((p) => [document.querySelector('.mn-left').getBoundingClientRect().bottom,"
                 " Mobilenet.app.view.point(p.x, p.y).y,"
                 " document.querySelector('.mn-right-side').getBoundingClientRect().top])"
-                "(Mobilenet.app.run.place(Mobilenet.app.followed(),"
+                "(Mobilenet.app.run.place(Mobilenet.app.followedHost(),"
                 " Mobilenet.app.clock.t))"
             )
             assert top < own < card
@@ -417,7 +417,7 @@ def test_with_nothing_but_broadcasts_it_opens_at_the_first(browser: Page, tmp_pa
     text = browser.evaluate(f"{CARD}.innerText")
     assert "no handoff, crash or gap in this run" in text and "nothing yet" not in text and "of 4" in text
     opened = browser.screenshot()
-    browser.evaluate("Mobilenet.app.layers.broadcasts = false; Mobilenet.app.changed()")
+    browser.evaluate("Mobilenet.app.layers.broadcasts = false; Mobilenet.app.redraw()")
     browser.until(DRAWN)
     assert browser.screenshot() != opened, "the ring of the broadcast is there"
 
@@ -435,7 +435,7 @@ def test_interventions_are_marked_while_they_last(browser: Page, tmp_path: Path)
     for moment_s, is_impaired in ((4.5, False), (7.5, True), (12.5, False)):
         browser.evaluate(f"Mobilenet.app.clock.seek({moment_s})")
         browser.until(f"{CARD}.innerText.includes('{words}') === {str(is_impaired).lower()}")
-        browser.evaluate("Mobilenet.app.layers.broadcasts = false; Mobilenet.app.changed()")
+        browser.evaluate("Mobilenet.app.layers.broadcasts = false; Mobilenet.app.redraw()")
         browser.until(DRAWN)
         assert "impaired" not in browser.evaluate("Mobilenet.app.run.sayState(1, Mobilenet.app.clock.t)")
         assert browser.evaluate("Mobilenet.app.run.offAt(Mobilenet.app.clock.t).has('s0')") is is_impaired

@@ -1,6 +1,7 @@
 """Arrays inside a page: columns of small numbers as base64, and text that cannot end its element.
 
-Shapes    a packed column is {"type": "i16", "data": base64 of its little-endian bytes}; `unpacked` is its inverse
+Shapes    a packed column is {"type": "i16", "data": base64 of its little-endian bytes};
+          `Mobilenet.decode` in data.js is its inverse
 Errors    none
 Source    ours: docs/guide/maps.md
 """

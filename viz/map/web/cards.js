@@ -224,7 +224,7 @@ Mobilenet.cards = (app) => {
     const fill = some(served, 60, (h) => hostLink(h), "none");
     const update = (t) => {
       renew();
-      const now = run.served(s, t),
+      const now = run.servedHosts(s, t),
         key = now.join();
       if (key !== before) {
         before = key;

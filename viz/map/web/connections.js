@@ -90,7 +90,7 @@ Mobilenet.connections = (app) => {
     };
     const more = link("and " + (own.length - MOST) + " more", () => {
       all = true;
-      app.changed();
+      app.redraw();
     });
     box.append(all ? "" : more, note(LEGEND));
     if (given.left_out) box.append(note(pluralize(given.left_out, "smaller connection") + " not shown."));

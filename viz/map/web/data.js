@@ -18,11 +18,11 @@ Mobilenet.column = (packed) => {
 };
 
 // Every {type, data} in a tree becomes an array.
-Mobilenet.decoded = (value) => {
+Mobilenet.decode = (value) => {
   if (Array.isArray(value) || value === null || typeof value !== "object") return value;
   if (typeof value.type === "string" && typeof value.data === "string" && value.type in Mobilenet.TYPES)
     return Mobilenet.column(value);
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, Mobilenet.decoded(inner)]));
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, Mobilenet.decode(inner)]));
 };
 
 Mobilenet.seconds = (column) => Float64Array.from(column, (ns) => (ns < 0 ? NaN : ns / 1e9));
@@ -38,7 +38,7 @@ Mobilenet.upTo = (sorted, value, low = 0, high = sorted.length) => {
 };
 
 Mobilenet.read = (text) => {
-  const run = Mobilenet.decoded(JSON.parse(text));
+  const run = Mobilenet.decode(JSON.parse(text));
   const { upTo, seconds } = Mobilenet;
   for (const kind of Object.values(run.buffers))
     kind.series = kind.names.map((name, k) => ({ name, sizes: Mobilenet.column(kind.sizes[k]) }));

@@ -182,7 +182,7 @@ Mobilenet.field = (app) => {
   // Next to each host where there is room, on one side or another; else the tooltip shows it.
   const names = (g) => {
     const rows = new Map(),
-      own = app.followed(),
+      own = app.followedHost(),
       H = 13;
     const isTaken = (x, y, w) => {
       for (const r of [-1, 0, 1])
@@ -228,7 +228,7 @@ Mobilenet.field = (app) => {
     for (let s = 0; s < run.stationCount; s++) {
       const p = app.stationPoint(s),
         name = (app.layers.names || run.stationCount <= 30) && run.stationName(s);
-      Mobilenet.haloed(g, run.stationLabel(s), p.x, p.y + 0.5, "center", "600 10px");
+      Mobilenet.drawWithHalo(g, run.stationLabel(s), p.x, p.y + 0.5, "center", "600 10px");
       if (name) app.write(g, name, p.x, p.y + 20, "center");
     }
   };
@@ -249,7 +249,7 @@ Mobilenet.field = (app) => {
     for (const one of run.impairedAt(t).values()) {
       if (one.host) {
         const h = run.hosts.number.indexOf(Number(one.host.slice(1)));
-        if (here[h]) Mobilenet.haloed(g, Mobilenet.sayImpairment(one), px[h], py[h] + 22, "center", "600 11px");
+        if (here[h]) Mobilenet.drawWithHalo(g, Mobilenet.sayImpairment(one), px[h], py[h] + 22, "center", "600 11px");
         continue;
       }
       const [a, b] = one.link.map((name) => Number(name.slice(1)));
@@ -258,7 +258,7 @@ Mobilenet.field = (app) => {
         to = app.stationPoint(b);
       const words = Mobilenet.sayImpairment(one),
         middle = [(from.x + to.x) / 2, (from.y + to.y) / 2 + 18];
-      Mobilenet.haloed(g, words, ...middle, "center", "600 11px");
+      Mobilenet.drawWithHalo(g, words, ...middle, "center", "600 11px");
     }
     for (const one of run.offAt(t).values()) {
       const [a, b] = (one.link || [one.station, one.station]).map((name) => Number(name.slice(1)));
@@ -304,7 +304,7 @@ Mobilenet.field = (app) => {
     }
   };
   const drawChosen = (g, t) => {
-    const h = app.followed();
+    const h = app.followedHost();
     if (app.isSelected("station")) {
       const p = app.stationPoint(app.selected.id);
       g.lineWidth = 2.5;

@@ -16,7 +16,7 @@ Mobilenet.heat = (app) => {
       release(radio);
       legend();
       box.scrollIntoView({ block: "nearest" });
-      app.changed(true);
+      app.redraw(true);
     });
     return el("label.mn-layer", radio, el("span", words));
   });

@@ -10,7 +10,7 @@ Mobilenet.layers = (app) => {
     box.addEventListener("change", () => {
       app.layers[name] = box.checked;
       release(box);
-      app.changed(true);
+      app.redraw(true);
     });
     return el("label.mn-layer", box, symbol(paint), el("span", words));
   };

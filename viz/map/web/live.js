@@ -49,7 +49,7 @@ Mobilenet.live = (app) => {
       run.takeBroadcast(state.broadcasts.time_ns[k] / 1e9, state.broadcasts.message[k]);
     // From here on only the watched host's deliveries are sure to come; up to here all did.
     if (!live.isPartial && !state.deliveries.is_whole && state.card && state.card.node === nameOf(app.selected))
-      live.wholeHost = app.followed();
+      live.wholeHost = app.followedHost();
     takeNews(state.events, state.deliveries);
     if (state.curves) live.curves.take(state.curves);
     run.now_s = t;
@@ -89,7 +89,7 @@ Mobilenet.live = (app) => {
       if (!Number.isNaN(endsKnown)) select(chosen); // its card shows how it went
     }
     // While time goes on the next picture shows it; interventions, and a beginning or an end, are shown at once.
-    if (!clock.playing || !wasPlaying || state.interventions) app.changed();
+    if (!clock.playing || !wasPlaying || state.interventions) app.redraw();
     const number = state.stepped ? state.stepped.number : 0;
     if (number > (stepsSaid ?? number)) sayStep(state.stepped);
     stepsSaid = number;
@@ -115,7 +115,7 @@ Mobilenet.live = (app) => {
     if (known.at_s >= run.now_s) return true;
     if (known.isAsked) return known.isThere;
     if (since <= AGAIN_MS) {
-      if (!known.isWaiting) setTimeout(() => ((known.isWaiting = false), app.changed()), AGAIN_MS - since);
+      if (!known.isWaiting) setTimeout(() => ((known.isWaiting = false), app.redraw()), AGAIN_MS - since);
       known.isWaiting = true;
     } else {
       known.asked = performance.now();
@@ -127,7 +127,7 @@ Mobilenet.live = (app) => {
         reply.host.forEach((h, i) => run.messages.deliveredAt(m).set(h, reply.time_ns[i] / 1e9));
         known.at_s = at_s;
         known.isThere = true;
-        app.changed();
+        app.redraw();
       });
     }
     return known.isThere;
@@ -231,7 +231,7 @@ Mobilenet.live = (app) => {
       else if (message.type === "again") again("The run has gone back in time.");
       else if (message.type === "busy") {
         live.busy = message;
-        app.changed();
+        app.redraw();
       } else if (waitingFor.has(message.id)) {
         waitingFor.get(message.id)(message);
         waitingFor.delete(message.id);
@@ -242,7 +242,7 @@ Mobilenet.live = (app) => {
       for (const resolve of waitingFor.values()) resolve(BROKEN);
       waitingFor.clear();
       clock.playing = false;
-      app.changed();
+      app.redraw();
     };
   };
 
@@ -292,12 +292,12 @@ Mobilenet.live = (app) => {
     live.card = null;
     live.wholeHost = -1;
     live.ask({ command: "watch", node, deliveries: live.isPartial }).then(({ delivered }) => {
-      const host = app.followed();
+      const host = app.followedHost();
       if (!delivered || app.selected !== what || host < 0) return;
       run.learnDeliveries(host, delivered);
       live.wholeHost = host;
       if (what.kind === "handoff") select(what); // its card can show more
-      app.changed();
+      app.redraw();
     });
     select(what);
   };

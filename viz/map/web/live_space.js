@@ -34,11 +34,11 @@ Mobilenet.liveSpace = (app) => {
     const isFolded = box.classList.toggle("mn-folded-space");
     fold.textContent = isFolded ? "▴" : "▾";
     app.refit();
-    app.changed();
+    app.redraw();
   });
   box.addEventListener("click", () => {
     span = (span + 1) % SPANS_S.length;
-    app.changed();
+    app.redraw();
   });
   const labelOf = (node) => {
     const i = Number(node.slice(1)),
@@ -213,7 +213,7 @@ Mobilenet.liveDrag = (app) => {
     const [x, y] = pixel(event);
     if (at || Math.hypot(x - start[0], y - start[1]) > 6) {
       at = [x, y];
-      app.changed();
+      app.redraw();
     }
   });
   window.addEventListener("pointerup", () => {
@@ -225,7 +225,7 @@ Mobilenet.liveDrag = (app) => {
     }
     dragged = -1;
     at = null;
-    app.changed();
+    app.redraw();
   });
   const draw = (g) => {
     if (dragged < 0 || !at) return;

@@ -85,7 +85,7 @@ Mobilenet.messageCard = (app, m) => {
   const ask = (h) => {
     asked = h;
     if (h >= 0) app.stories.ask(m, h);
-    app.changed();
+    app.redraw();
   };
   if (asked >= 0) ask(asked);
   const showStory = () => {

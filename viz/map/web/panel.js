@@ -89,7 +89,7 @@ Mobilenet.panels = (app) => {
       // the card must not lie over what it describes
       const isStation = s.kind === "station",
         { x_m, y_m } = run.stations,
-        at = isStation ? { x: x_m[s.id], y: y_m[s.id] } : run.lastPlace(app.followed(), clock.t);
+        at = isStation ? { x: x_m[s.id], y: y_m[s.id] } : run.lastPlace(app.followedHost(), clock.t);
       if (at) app.intoView({ x: at.x, y: at.y });
     }
     if (keyboard() && !(document.activeElement && document.activeElement.closest(".mn-bar")))

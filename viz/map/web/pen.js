@@ -31,7 +31,7 @@ Mobilenet.text = (g, words, x, y, align = "left", colour = Mobilenet.QUIET, font
   g.fillText(words, x, y);
 };
 // Readable on whatever is below it.
-Mobilenet.haloed = (g, words, x, y, align, font) => {
+Mobilenet.drawWithHalo = (g, words, x, y, align, font) => {
   g.font = font + " system-ui, sans-serif";
   g.textAlign = align;
   g.textBaseline = "middle";

@@ -19,17 +19,17 @@ Mobilenet.clock = (app) => {
   clock.play = () => {
     if (clock.t >= run.now_s) clock.t = 0;
     clock.playing = true;
-    app.changed();
+    app.redraw();
   };
   clock.pause = () => {
     clock.playing = false;
-    app.changed();
+    app.redraw();
   };
   clock.toggle = () => (clock.playing ? clock.pause() : clock.play());
   clock.seek = (t) => {
     clock.t = Math.max(0, Math.min(run.now_s, t));
     before = null;
-    app.changed();
+    app.redraw();
   };
   clock.speeds = Mobilenet.SPEEDS;
   clock.faster = (step) => {
@@ -42,7 +42,7 @@ Mobilenet.clock = (app) => {
   };
   clock.at = (speed) => {
     clock.speed = speed;
-    app.changed();
+    app.redraw();
   };
   return clock;
 };

@@ -56,7 +56,7 @@ Mobilenet.start = (map, L) => {
   };
   app.write = (g, words, x, y, align, strong) => {
     const short = words.length > 24 ? words.slice(0, 23) + "…" : words;
-    Mobilenet.haloed(g, short, x, y, align, strong ? "600 12px" : "11px");
+    Mobilenet.drawWithHalo(g, short, x, y, align, strong ? "600 12px" : "11px");
   };
   // What charts show: all of a recorded run, of one that goes on what there is and a little more.
   app.span = () => (run.live ? Math.min(run.end_s, Math.max(20, Math.ceil((1.3 * run.now_s) / 10) * 10)) : run.end_s);
@@ -126,7 +126,7 @@ Mobilenet.start = (map, L) => {
       requestAnimationFrame(loop);
     }
   };
-  app.changed = (all) => {
+  app.redraw = (all) => {
     dirty = true;
     if (all) groundDirty = true;
     app.wake();
@@ -146,10 +146,10 @@ Mobilenet.start = (map, L) => {
 
   app.select = (what) => {
     app.selected = what;
-    if (app.followed() < 0) app.following = false;
+    if (app.followedHost() < 0) app.following = false;
     panels.open();
     address.renew();
-    app.changed();
+    app.redraw();
   };
   app.live = run.live ? Mobilenet.live(app) : null;
   app.connections = Mobilenet.connections(app);
@@ -172,9 +172,9 @@ Mobilenet.start = (map, L) => {
     ground.fit(width, height);
     live.fit(width, height);
     bar.layout();
-    app.changed(true);
+    app.redraw(true);
   };
-  map.on("move zoom viewreset resize", () => app.changed(true));
+  map.on("move zoom viewreset resize", () => app.redraw(true));
   map.on("dragstart", () => {
     app.following = false;
   });

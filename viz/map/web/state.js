@@ -68,7 +68,7 @@ Mobilenet.addStates = (run) => {
   run.states = (h) => ({ times: times[h], stations: stations[h], flags: flags[h] });
   run.eventsOf = (h) => own[h];
   run.handoffsOf = (h) => ownHandoffs[h];
-  run.served = (s, t) => {
+  run.servedHosts = (s, t) => {
     const members = [];
     for (let h = 0; h < n; h++) if (run.stationAt(h, t) === s && run.flagsAt(h, t) & MEMBER) members.push(h);
     return members;
@@ -114,7 +114,7 @@ Mobilenet.addStates = (run) => {
     return "served by " + run.stationLabel(s);
   };
   // Whether the host owes message m by time t: a member since before it was broadcast, without a gap or a leave since.
-  run.entitled = (h, m, t) => members[h].some(([from, to]) => from <= run.messages.time[m] && t < to);
+  run.isEntitled = (h, m, t) => members[h].some(([from, to]) => from <= run.messages.time[m] && t < to);
 
   const msg = run.messages;
   msg.label = (m) => run.hostLabel(msg.host[m]) + ":" + msg.number[m];
@@ -173,12 +173,12 @@ Mobilenet.addStates = (run) => {
     for (const [h, when] of at) if (when <= t) have.push(h);
     for (let h = 0; h < n; h++) {
       if (at.has(h) && at.get(h) <= t) continue;
-      if (!run.entitled(h, m, t) && !(at.has(h) && t >= msg.time[m])) continue;
+      if (!run.isEntitled(h, m, t) && !(at.has(h) && t >= msg.time[m])) continue;
       lack.push({
         host: h,
         waits: predecessors.filter((p) => {
           const when = msg.deliveredAt(p).get(h);
-          return (when === undefined || when > t) && run.entitled(h, p, t);
+          return (when === undefined || when > t) && run.isEntitled(h, p, t);
         }),
       });
     }

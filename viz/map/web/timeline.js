@@ -150,7 +150,7 @@ Mobilenet.bar = (app) => {
   new ResizeObserver(() => {
     if (Math.abs(box.clientWidth - width) > 0.5) {
       layout();
-      app.changed();
+      app.redraw();
     }
   }).observe(box);
   const momentOf = (event) => ((event.clientX - box.getBoundingClientRect().left) / width) * run.end_s;

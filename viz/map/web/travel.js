@@ -3,11 +3,11 @@ Mobilenet.travel = (app, panels) => {
   const { run, map, view } = app,
     host = map.getContainer(),
     frame = { left: 0, right: 0 }; // what the panels cover
-  app.followed = () =>
+  app.followedHost = () =>
     app.isSelected("host") ? app.selected.id : app.isSelected("handoff") ? run.handoffs.host[app.selected.id] : -1;
   app.follow = (on) => {
-    app.following = on && app.followed() >= 0;
-    app.changed();
+    app.following = on && app.followedHost() >= 0;
+    app.redraw();
     panels.update(0, true);
   };
   app.closer = (h, t) => {
@@ -106,7 +106,7 @@ Mobilenet.travel = (app, panels) => {
   };
   // A followed host stays in the middle.
   app.goAlong = (t) => {
-    const h = app.following ? app.followed() : -1,
+    const h = app.following ? app.followedHost() : -1,
       place = h >= 0 ? run.place(h, t) : null;
     if (!place) return;
     view.renew();
