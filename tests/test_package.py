@@ -53,7 +53,7 @@ def empty(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
 
 
-def ran(installed: Path, folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+def run_command(installed: Path, folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     """In an empty home, and without a compiler."""
     path = os.pathsep.join([str(folder), str(installed)])
     env = {**os.environ, "PYTHONPATH": path, "HOME": str(folder), "PATH": str(Path(sys.executable).parent), **more}
@@ -63,7 +63,7 @@ def ran(installed: Path, folder: Path, *words: str, **more: str) -> subprocess.C
 
 
 def output_of(installed: Path, folder: Path, *words: str, **more: str) -> str:
-    done = ran(installed, folder, *words, **more)
+    done = run_command(installed, folder, *words, **more)
     assert done.returncode == 0, done
     return done.stdout
 
@@ -116,7 +116,7 @@ def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty
     search = ("capacity", "e/scenarios/first.yaml", *asked, "--quiet")
     claims = ("claims", "e/scenarios/claims/loss.yaml")
     for words in (("study", study), ("robust", study), ("reproduce", "mobile"), search, claims):
-        done = ran(installed, empty, *words)
+        done = run_command(installed, empty, *words)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
         assert "pip install 'mobilenet[studies]'" in done.stderr
     assert not (empty / "studies").exists()

@@ -128,7 +128,7 @@ def test_signatures_are_short_or_have_a_reason() -> None:
 
 PARTICIPLE = re.compile(
     r"_?([a-z]+(?<!e)ed|found|told|shown|made|kept|said|begun|drawn|given|known|written|sent|heard|held|left|lost|met"
-    r"|taken|torn|built|chosen|caught|broken|hidden|grown|understood)"
+    r"|taken|torn|built|chosen|caught|broken|hidden|grown|understood|ran|done|seen|gone|forgotten|fallen|stood)"
 )
 OF_THE_PORT = {"expired", "joined", "left", "settled"}  # protocols of users call or define them: docs/guide/port.md
 VAGUE = {"found", "told", "shown", "said", "kind_of"}
@@ -168,7 +168,7 @@ def test_names_say_what_they_hold() -> None:
         for path, tree in sources(*EVERYWHERE)
         for node in ast.walk(tree)
         for name in bound_names(node)
-        if name.lstrip("_") in VAGUE
+        if name.strip("_").lower() in VAGUE
     }
     assert vague == {A_COLUMN}
 
@@ -178,7 +178,10 @@ def bound_names(node: ast.AST) -> list[str]:
         return [node.id if isinstance(node, ast.Name) else node.attr]
     if isinstance(node, ast.arg):
         return [node.arg]
-    return [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else []
+    if isinstance(node, ast.alias):
+        return [node.asname or ""]
+    has_name = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs
+    return [node.name or ""] if isinstance(node, has_name) else []
 
 
 def sources(*places: str) -> Iterator[tuple[str, ast.Module]]:

@@ -74,7 +74,7 @@ def _decide(
     open_ = open_._replace(bounds=tuple(None if side is None else _interval(side) for side in sides))
     if question.metric != BACKLOG:
         if any(grows(own, of_backlog / len(slopes)) for own in slopes):
-            return _runaway_sides(question, open_.n, open_.bounds)
+            return _unbounded_judgement(question, open_.n, open_.bounds)
         if any(map(may_run_away, slopes)):
             return open_._replace(why="the backlog may grow without bound")
     if (why := _without_ratio(sides)) is not None:
@@ -124,7 +124,7 @@ def _of_zero(failing: Sequence[Side]) -> str:
     return "the mean that should be the larger one is 0" if is_zero else ""
 
 
-def _runaway_sides(question: Question, n: int, bounds: tuple[Bounds | None, ...]) -> Judgement:
+def _unbounded_judgement(question: Question, n: int, bounds: tuple[Bounds | None, ...]) -> Judgement:
     why = "the backlog grows without bound, so no mean exists"
     has_upper_bound = all(test.other is None for test in question.tests) and any(t.at_most for t in question.tests)
     return Judgement(Answer.FAILS if has_upper_bound else Answer.UNDECIDED, n, bounds, why)

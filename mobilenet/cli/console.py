@@ -45,7 +45,8 @@ SELDOM = (100_000, 20, 20)  # for the garbage collector: modules that are import
 WORDINGS = {  # of typer's messages
     "Value error, ": "",
     "Invalid value for '([^']+)'": r"\1",
-    "'([^']*)' is not one of ": r"unknown value \1; expected one of ",
+    r"(['\"])(.*?)\1 is not one of ": r"unknown value \2; expected one of ",
+    r"\. Choose from: ": "; expected one of ",
 }
 REPEATED = "The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same."
 
@@ -98,7 +99,7 @@ class Group(TyperGroup):
             known = [f"mobilenet {word}" for word in words if word in self.commands] or ["mobilenet"]
             command = known[0] if context is None else context.command_path
             what = _usage_problem(error)
-            _print_error(f"{command}: {what}{' See' if what.endswith('?') else '; see'} {command} --help")
+            _print_error(f"{command}: {what}{' See' if 'Did you mean' in what else '; see'} {command} --help")
             code = Exit.BAD_INPUT
         if not standalone:
             return code
@@ -106,12 +107,12 @@ class Group(TyperGroup):
 
 
 def _usage_problem(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line, in the words that scenarios have for it."""
+    """Return what is wrong with a command line; for the value of an option, in the words that scenarios have for it."""
     from pydantic import ValidationError
 
     from mobilenet.scenario.error_messages import option_problem
 
-    what = error.format_message().rstrip(".")
+    what = " ".join(error.format_message().split()).rstrip(".")
     for theirs, ours in WORDINGS.items():
         what = re.sub(theirs, ours, what)
     better = option_problem(error.__cause__) if isinstance(error.__cause__, ValidationError) else None

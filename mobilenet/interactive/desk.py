@@ -43,7 +43,7 @@ class Desk:
         self.busy: dict[str, Any] | None = None
         self._holders: set[Listener] = set()
         self._out = out
-        self._sent_s = 0.0
+        self._last_sent_s = 0.0
 
     def _tell(self, at_once: bool) -> bool:
         self.busy = None  # the way back, if there was one, is done
@@ -176,8 +176,8 @@ class Desk:
         if self.player.is_ending:
             raise ScenarioError("stopped while going back")
         self.busy = {"at_s": at_s, "to_s": to_s}
-        if time.monotonic() - self._sent_s > BUSY_S:
-            self._sent_s = time.monotonic()
+        if time.monotonic() - self._last_sent_s > BUSY_S:
+            self._last_sent_s = time.monotonic()
             self.tell_all(True)
 
     def _save(self, name: str | None) -> dict[str, Any]:

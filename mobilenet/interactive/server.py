@@ -117,7 +117,7 @@ class Server:
         state_texts: dict[Place, tuple[str, Place]] = {}
         all_informed = True
         for listener in list(self.listeners):
-            has_waited = now_s >= listener.sent_until_s + listener.pause_s - EARLY_S
+            has_waited = now_s >= listener.last_sent_s + listener.pause_s - EARLY_S
             if listener.place is None or not (at_once or listener.is_owed or is_playing and has_waited):
                 continue
             listener.is_owed = not listener.can_take
@@ -128,7 +128,7 @@ class Server:
                 state, place = self._desk.state(listener.place)
                 state_texts[listener.place] = json.dumps(state, separators=(",", ":")), place
             text, listener.place = state_texts[listener.place]
-            listener.sent_until_s = now_s
+            listener.last_sent_s = now_s
             listener.tell(text)
             if self._desk.stream.has_more(listener.place):
                 listener.is_owed, all_informed = True, False

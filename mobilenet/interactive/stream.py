@@ -53,7 +53,7 @@ class Listener:
     def __init__(self) -> None:
         self.place: Place | None = None
         self.pause_s = 0.0
-        self.sent_until_s = -math.inf  # of the wall's clock
+        self.last_sent_s = -math.inf  # of the wall's clock
         self.is_owed = False  # a state that it could not take
 
 

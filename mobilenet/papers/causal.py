@@ -139,13 +139,13 @@ def _rows(results: Runs, run_sizes: list[int]) -> Iterator[dict[str, Any]]:
     yield from _text(results, run_sizes, printed)
 
 
-def _count_dependent(run_sizes: list[int]) -> int:
+def _size_for_dependencies(run_sizes: list[int]) -> int:
     return max((n for n in run_sizes if n <= DEPENDING), default=min(run_sizes))
 
 
 def _statements(results: Runs, run_sizes: list[int]) -> Iterator[tuple[int, str, str, Any]]:
     """The text's statements on Figures 6, 9 and 10."""
-    n, depending = max(run_sizes), _count_dependent(run_sizes)
+    n, depending = max(run_sizes), _size_for_dependencies(run_sizes)
     for figure, quantity, values in stated_values(results[AGGREGATED, depending], dependencies, DEPENDENCIES):
         yield depending, figure, quantity, values
     for mode, suffix in ((PLAIN, "_plain"), (AGGREGATED, "")):
@@ -157,7 +157,7 @@ def _statements(results: Runs, run_sizes: list[int]) -> Iterator[tuple[int, str,
 
 
 def _spread(results: Runs, run_sizes: list[int]) -> Iterator[dict[str, Any]]:
-    n, depending = max(run_sizes), _count_dependent(run_sizes)
+    n, depending = max(run_sizes), _size_for_dependencies(run_sizes)
     yield from spread(results[AGGREGATED, depending], dependencies, "6", depending, AGGREGATED)
     for mode in (PLAIN, AGGREGATED):
         yield from spread(results[mode, n], pending, "9", n, mode)

@@ -27,6 +27,8 @@ KINDS = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number",
+    "string_unicode": "text",
     "float_type": "a number",
     "float_parsing": "a number",
     "bool_type": "true or false",
@@ -123,7 +125,9 @@ def option_problem(error: ValidationError) -> str | None:
     problem: Any = error.errors(include_url=False)[0]
     if problem["type"] not in KINDS and problem["type"] not in BOUNDS:
         return None
-    return f"{_requirement(problem)}, got {str(problem['input'])[:60]}"
+    value = str(problem["input"])
+    is_plain = value.isprintable() and value.strip() and len(value) <= 60
+    return f"{_requirement(problem)}, got {value if is_plain else _short(Node(value, ''))}"
 
 
 def _requirement(problem: Any) -> str:

@@ -3,7 +3,7 @@
 Model     reach: how far a preamble is detected where the path loss is all. Each key by itself is put back to its
           default. At fault is the first that fixes the reach (below 3 km, or no longer narrow): the power, the
           preamble's keys, the path-loss parameters, its model; if none does, the one that changes the link there
-          the most. Nothing is computed beyond 3 km, so the reach there comes from the formula, up to FARTHEST_SHOWN_M.
+          the most. Nothing is computed beyond 3 km, so the reach there comes from the formula, up to FARTHEST_QUOTED_M.
           Of a radio that reaches too near, a value is advised if it by itself carries preambles as far as USUAL_M
 Units     metres, dB, dBm
 Source    ours: docs/models/sinr.md

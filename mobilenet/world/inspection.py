@@ -97,14 +97,14 @@ class Inspection:
         first = self.recorded.first
         return float((self.recorded.t_s[first[1:] - 1] - self.recorded.t_s[first[:-1]]).max())
 
-    def window_s(self, longest_s: float) -> tuple[float, float] | None:
-        """The earliest time at which a run of at most most_s has a host for more than LEAST_S; None: never."""
+    def window_s(self, limit_s: float) -> tuple[float, float] | None:
+        """The earliest time at which a run of at most limit_s has a host for more than LEAST_S; None: never."""
         t_s, first = self.recorded.t_s, self.recorded.first
         begins_s, ends_s = t_s[first[:-1]], t_s[first[1:] - 1]
         since_s, until_s = float(begins_s.min()), float(ends_s.max())
         if self.recorded.waypoints:  # a host at the last one stays there
-            return since_s, until_s if until_s - since_s > LEAST_S else since_s + longest_s
-        if (np.minimum(ends_s, since_s + longest_s) - begins_s > LEAST_S).any():
+            return since_s, until_s if until_s - since_s > LEAST_S else since_s + limit_s
+        if (np.minimum(ends_s, since_s + limit_s) - begins_s > LEAST_S).any():
             return since_s, until_s
         long = ends_s - begins_s > LEAST_S
         return (float(begins_s[long].min()), until_s) if long.any() else None
@@ -155,8 +155,8 @@ def inspect(
     )  # fmt: skip
 
 
-def no_run(inspection: Inspection, longest_s: float) -> tuple[str, str] | None:
-    """Why no run of at most most_s can be made of these tracks, and what would help."""
+def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
+    """Why no run of at most limit_s can be made of these tracks, and what would help."""
     gap = max(inspection.gaps, key=lambda gap: gap.value, default=None)
     if gap is not None and gap.value + 1 > LONGEST_GAP_S:
         return (
@@ -166,7 +166,7 @@ def no_run(inspection: Inspection, longest_s: float) -> tuple[str, str] | None:
             ),
             "split the file there",
         )
-    if inspection.window_s(longest_s) is not None:
+    if inspection.window_s(limit_s) is not None:
         return None
     why = f"no host is present for more than {LEAST_S:g} s"
     if len(inspection.recorded.t_s) == len(inspection.recorded.names):

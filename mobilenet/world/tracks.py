@@ -200,7 +200,7 @@ def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
 
 
 def extend_to(track: Track, until_s: float) -> Track:
-    """Standing at its end until then."""
+    """Extend a track: the host stays at its end until then."""
     if track.t_s[-1] >= until_s:
         return track
     return Track(

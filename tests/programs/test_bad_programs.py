@@ -97,7 +97,7 @@ BAD = {
 }
 
 
-def ran(folder: Path, code: str, **more: float) -> Run:
+def run_hosts(folder: Path, code: str, **more: float) -> Run:
     """A run in which hosts answer so."""
     return run(answering(folder, code, **more), out=folder / "run", allow_code=True)
 
@@ -108,7 +108,7 @@ def test_it_is_one_line(what: str, tmp_path: Path) -> None:
     code, complaint = BAD[what]
     began = time.monotonic()
     with pytest.raises(PluginError, match=complaint) as caught:
-        ran(tmp_path, code)
+        run_hosts(tmp_path, code)
     assert str(caught.value).startswith("h0: ") and "\n" not in str(caught.value) and len(str(caught.value)) < 1200
     assert caught.value.is_input
     assert time.monotonic() - began < 20
@@ -118,7 +118,7 @@ def test_it_is_one_line(what: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", ["time.sleep(60)", "sys.stdout.write('{\"do\"'); sys.stdout.flush(); time.sleep(60)"])
 def test_who_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"h0: no answer within 0.5 s \(protocol.answer_within_s\)") as caught:
-        ran(tmp_path, code, answer_within_s=0.5)
+        run_hosts(tmp_path, code, answer_within_s=0.5)
     assert not caught.value.is_input  # exit code 3
     assert nobody_left(tmp_path)
 
@@ -147,7 +147,7 @@ def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
     finally:
         children.close()
     with pytest.raises(PluginError, match="h0: no answer within 1 s"):
-        ran(tmp_path, IN_PIECES, answer_within_s=1.0)
+        run_hosts(tmp_path, IN_PIECES, answer_within_s=1.0)
 
 
 NOT_THERE = (
@@ -187,14 +187,14 @@ def test_who_begins_anew_at_once_for_ever_ends_the_run(
     monkeypatch.setattr(party, "MOST_AT_ONCE", 2000)
     pattern = rf'h0: more than 2,000 events at the same moment, .* the last: {{"ev":"{event}",.*; expected'
     with pytest.raises(PluginError, match=pattern):
-        ran(tmp_path, AT_ONCE[event])
+        run_hosts(tmp_path, AT_ONCE[event])
     assert nobody_left(tmp_path)
 
 
 def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
     code = "sys.exit(3) if e['ev'] == 'broadcast' else 0"
     with pytest.raises(PluginError, match=r"exit code 3.*marked as ended early"):
-        ran(tmp_path, code)
+        run_hosts(tmp_path, code)
     assert Run(tmp_path / "run").manifest["ended_by_error"].startswith("h")
 
 
@@ -248,7 +248,7 @@ def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
 
 def test_a_run_that_is_never_at_rest_is_no_violation_and_says_so(tmp_path: Path) -> None:
     code = """print('{"do":"settled","value":false}') if e['ev'] == 'start' else 0"""
-    drained = ran(tmp_path, code).verdicts["drained"]
+    drained = run_hosts(tmp_path, code).verdicts["drained"]
     assert drained.answer == "unknown"
     assert drained.explanation.endswith(
         "(no violation, since a program has no deadline for coming to rest; a longer drain_s may settle this)"
@@ -266,7 +266,7 @@ def test_what_was_never_broadcast_is_a_verdict(tmp_path: Path) -> None:
     code = (
         """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
     )
-    done = ran(tmp_path, code)
+    done = run_hosts(tmp_path, code)
     assert done.verdict == "violated" and done.verdicts["creation"].answer == "violated"
 
 
@@ -283,7 +283,7 @@ if e['ev'] == 'start' and os.fork() == 0:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
 def test_nobody_escapes(tmp_path: Path) -> None:
-    ran(tmp_path, ESCAPES)
+    run_hosts(tmp_path, ESCAPES)
     assert nobody_left(tmp_path)
 
 
@@ -306,7 +306,7 @@ def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
 
 def test_a_flood_on_standard_error_is_cut(tmp_path: Path) -> None:
     code = "sys.stderr.write('x' * 1_000_000 if e['ev'] == 'broadcast' else '')"
-    done = ran(tmp_path, code)
+    done = run_hosts(tmp_path, code)
     kept = list(done.path.glob("*.stderr.txt"))
     assert kept and all(path.stat().st_size == 65_536 for path in kept)
     assert set(done.manifest["files"]) >= {path.name for path in kept}

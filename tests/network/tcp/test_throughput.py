@@ -16,9 +16,8 @@ from .bulk import mathis, pftk, transfer
 
 def test_the_formulas() -> None:
     """PFTK for 2 %, 0.1 s, 0.2 s: 0.1 sqrt(0.04/3) = 0.011547; 0.2 * 3 sqrt(0.0075) * 0.02 * 1.0128 = 0.0010525."""
-    assert mathis(0.01, has_delayed_acks=False) == pytest.approx(12.2) and mathis(
-        0.01, has_delayed_acks=True
-    ) == pytest.approx(8.7)
+    assert mathis(0.01, has_delayed_acks=False) == pytest.approx(12.2)
+    assert mathis(0.01, has_delayed_acks=True) == pytest.approx(8.7)
     assert pftk(0.02, False, 0.1, 0.2) == pytest.approx(1 / (0.0115470 + 0.0010525), rel=1e-4)
 
 
