@@ -205,7 +205,7 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
     of_handoffs = {
         name for name in metrics_of["mobile_causal"] if name.startswith(("handoff", "recover", "m_d", "skip"))
     }
-    assert len(of_handoffs) == 26 and metrics_of["mobile_causal"]["handoffs"] == 0
+    assert len(of_handoffs) == 27 and metrics_of["mobile_causal"]["handoffs"] == 0
     assert {name for name in metrics_of["tcp_flooding"] if name in of_handoffs} == {
         "handoffs", "handoffs_superseded", "recoveries", "handoff_duration_mean_s", "handoff_duration_max_s",
         "handoff_interruption_mean_s", "handoff_interruption_excess_mean_s",

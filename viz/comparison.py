@@ -27,8 +27,10 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.stamp import normal_command
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
+from mobilenet.studies.compare import judged_row
+from mobilenet.studies.sentences import WHY_NOT
 
-from .study_tables import StudyTables, study_tables
+from .study_tables import RATIOS, StudyTables, study_tables
 from .style import (
     COLOURS,
     LETTERS_PER_IN,
@@ -98,10 +100,12 @@ def method(tables: StudyTables) -> str:
         else ""
     )
     baseline = tables.levels.name(comparison["factor"], comparison["baseline"])
+    is_common = any(finding.get("common_deliveries") is not None for finding in comparison["findings"])
+    common = "; of a delay, over the deliveries that both levels made" if is_common else ""
     return (
         f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to"
         f" {baseline}, paired over the same worlds, with the {sure} t interval of its"
-        f" logarithm.{band}{tables.unstable_note()}"
+        f" logarithm{common}.{band}{tables.unstable_note()}"
     )
 
 
@@ -213,12 +217,13 @@ def _ratios(axes: Any, findings: list[Any], layout: Layout) -> None:
         axes.axhspan(1 - margin, 1 + margin, color="#7A7A7A", alpha=0.2, linewidth=0)
     axes.axhline(1, color="#7A7A7A", linewidth=0.8)
     drawn = False
-    for finding in findings:
+    for row in findings:
+        finding = judged_row(row)
         number = layout.levels.index(str(finding["level"]))
         x = layout.x(finding, finding["level"])
         if finding["verdict"] == "unstable":
             unstable_mark(axes, x, COLOURS[number % len(COLOURS)])
-        if any(finding.get(name) is None for name in ("ratio", "ratio_low", "ratio_high")):
+        if any(finding.get(name) is None for name in RATIOS):
             continue
         spread = [[finding["ratio"] - finding["ratio_low"]], [finding["ratio_high"] - finding["ratio"]]]
         _marks(axes, [x], [finding["ratio"]], spread, number)
@@ -267,6 +272,8 @@ def _three_numbers(axes: Any) -> None:
 
 
 def _why_none(findings: list[Any]) -> str:
+    if any(finding["verdict"] in WHY_NOT and finding.get("common_deliveries") is not None for finding in findings):
+        return "No ratio: the levels delivered different messages."
     if all(finding["verdict"] == "no data" for finding in findings):
         return "No ratio: fewer than two pairs of runs."
     if all(finding["verdict"] == "unstable" for finding in findings):

@@ -48,7 +48,8 @@ def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim],
             f"Effects relative to {baseline} with {confidence * 100:g} % t intervals, paired over the same worlds"
             f" ({many} pairs). Filled: significant after Holm's correction over all marks of this picture;"
             " hollow: not. On the right:"
-            f" whether the finding with {claims[0].effects[0].radio} survives.",
+            f" whether the finding with {claims[0].effects[0].radio} survives. Where two levels delivered different"
+            " shares of what they owed, delays are those of the deliveries that both made.",
         )
         save(figure, target)
 
@@ -86,8 +87,8 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, Claim]], as_ratio: bool)
                 markerfacecolor=colour if effect.direction else "white",
             )  # fmt: skip
         axes.text(
-            1.02, place, plain(textwrap.fill(claim.verdict, 22)), transform=axes.get_yaxis_transform(), fontsize=8,
-            va="center", fontweight="bold" if claim.flips_under else "normal",
+            1.02, place, plain(textwrap.fill(claim.verdict_in_full, 22)), transform=axes.get_yaxis_transform(),
+            fontsize=8, va="center", fontweight="bold" if claim.flips_under else "normal",
         )  # fmt: skip
         if place:
             axes.axhline(place - 0.5, color="#DDDDDD", linewidth=0.6)

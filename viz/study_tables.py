@@ -16,8 +16,10 @@ from typing import Any
 from mobilenet.rundir.reader import no_directory
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
-from mobilenet.studies.caveats import doubts
+from mobilenet.studies.caveats import deliveries, doubts
+from mobilenet.studies.compare import COMMON, OF_COMMON
 from mobilenet.studies.csv_tables import AGAIN, Rows, number, table_rows
+from mobilenet.studies.delivered import as_shares
 from mobilenet.studies.level_names import LevelNames, short_level
 
 from .words import NO_MEAN
@@ -34,9 +36,9 @@ NUMBERS = (
     "p_adjusted",
     "pairs",
     "more_replications",
+    "common_deliveries",
+    *OF_COMMON,
 )
-# What each finding has; what else one has are levels of the other factors.
-OF_FINDINGS = {*NUMBERS, "level", "baseline", "metric", "equivalence_p_adjusted", "verdict"}
 RATIOS = ("ratio", "ratio_low", "ratio_high")
 WITH = {"ratio": ("ratio_low", "ratio_high", "pairs"), "mean": ("baseline_mean",)}  # where one is, the others are too
 
@@ -65,8 +67,9 @@ class StudyTables:
         return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
 
     def doubts(self) -> list[str]:
-        """A sentence for each configuration that may be unstable; many are counted."""
-        return [f"{line[:1].upper()}{line[1:]}." for line in doubts(self.summary, self.levels, most=2)]
+        """What was delivered, unless it was all; and a sentence for each configuration that may be unstable."""
+        lines = deliveries(self.summary, self.levels) + doubts(self.summary, self.levels, most=2)
+        return [f"{line[:1].upper()}{line[1:]}." for line in lines]
 
     def are_numbers(self, factor: str) -> bool:
         """Whether all levels of a factor are numbers, and none has a label."""
@@ -180,21 +183,8 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
     others_of = [factor for factor in factors if factor != value["factor"]]
     places = {_place(row, others_of) for row in summary}
     for finding in value["findings"]:
-        more = () if finding.get("verdict") in ("no data", "unstable") else ("pairs",)
-        for key in ("level", "metric", "verdict", *more, *others_of):
-            if key not in finding:
-                raise damage_error(f"a finding without {key}")
-        if not all(isinstance(finding[key], str) for key in ("metric", "verdict")):
-            raise damage_error("the metric or verdict of a finding is not a string")
-        wrong = [key for key in NUMBERS if finding.get(key) is not None and not _is_number(finding[key])]
-        if wrong:
-            raise damage_error(f"{wrong[0]} is {str(finding[wrong[0]])[:60]!r}")
-        if any(finding.get(key) is not None and finding[key] <= 0 for key in RATIOS):
-            raise damage_error("a ratio is not above 0")
-        for first, others in WITH.items():
-            lost = [key for key in others if finding.get(first) is not None and finding.get(key) is None]
-            if lost:
-                raise damage_error(f"a finding with {first} and without {lost[0]}")
+        if (wrong := _wrong_finding(finding, others_of)) is not None:
+            raise damage_error(wrong)
         if finding["metric"] not in metrics or str(finding["level"]) not in levels:
             raise damage_error(
                 f"{finding['metric']} of level {finding['level']} is not in {Path('tables') / 'summary.csv'}"
@@ -203,6 +193,31 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
         if own not in places:
             raise damage_error(f"a finding of {', '.join(own)}, which is not in {Path('tables') / 'summary.csv'}")
     return value
+
+
+def _wrong_finding(finding: dict[str, Any], others_of: list[str]) -> str | None:
+    """Return what is wrong with the values of a finding by themselves."""
+    more = () if finding.get("verdict") in ("no data", "unstable") else ("pairs",)
+    for key in ("level", "metric", "verdict", *more, *others_of):
+        if key not in finding:
+            return f"a finding without {key}"
+    if not all(isinstance(finding[key], str) for key in ("metric", "verdict")):
+        return "the metric or verdict of a finding is not a string"
+    wrong = [key for key in NUMBERS if finding.get(key) is not None and not _is_number(finding[key])]
+    if wrong:
+        return f"{wrong[0]} is {str(finding[wrong[0]])[:60]!r}"
+    if any(finding.get(key) is not None and finding[key] <= 0 for key in (*RATIOS, *(COMMON + key for key in RATIOS))):
+        return "a ratio is not above 0"
+    for first, others in WITH.items():
+        for prefix in ("", COMMON):
+            lost = [prefix + key for key in others if finding.get(prefix + key) is None]
+            if finding.get(prefix + first) is not None and lost:
+                return f"a finding with {prefix}{first} and without {lost[0]}"
+    try:
+        as_shares(finding.get("shares", ()))
+    except (KeyError, TypeError, ValueError):
+        return "the shares of a finding are not numbers"
+    return None
 
 
 def _place(row: dict[str, Any], factors: list[str]) -> tuple[str, ...]:

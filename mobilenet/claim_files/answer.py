@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.claim_files.declaration import Answer, Below, Difference, Falls, Grows, NoViolation, Published, Ratio
-from mobilenet.claim_files.judge import Judgement
+from mobilenet.claim_files.judge import Delivery, Judgement
 from mobilenet.claim_files.questions import Question
 from mobilenet.metrics.registry import unit_of
 from mobilenet.quoting import quote
@@ -41,6 +41,7 @@ class AnsweredClaim:
     is_left: bool = False  # --quick has left it
     assumes: bool = False  # the answer neglects rare outcomes
     had: int | None = None  # replications that have the metric; None: not known
+    delivery: Delivery | None = None
 
     @property
     def is_expected(self) -> bool:
@@ -89,6 +90,9 @@ class Outcome:
                 "unit": one.unit,
                 "required": one.required,
                 "replications": one.replications,
+                "delivery_ratio": getattr(one.delivery, "value", None),
+                "other_delivery_ratio": getattr(one.delivery, "other", None),
+                "over_common_deliveries": getattr(one.delivery, "is_common", False),
                 "within_margin": not one.is_clear,
                 "left": one.is_left,
                 "why": one.why,
@@ -130,6 +134,7 @@ def answer_to(question: Question, judged: Judgement, command: str, is_left: bool
     return AnsweredClaim(
         question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
         judged.why, judged.is_clear, is_left, judged.assumes, judged.had[place] if judged.had else None,
+        judged.deliveries[place] if judged.deliveries else None,
     )  # fmt: skip
 
 

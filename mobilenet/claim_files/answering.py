@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,15 +26,18 @@ from mobilenet.claim_files.published import PaperTables
 from mobilenet.claim_files.questions import Cell, Plan, Question
 from mobilenet.claim_files.schedules import SECONDS_EACH, command, play
 from mobilenet.claim_files.words import markdown
+from mobilenet.metrics.declaration import OfDelays
 from mobilenet.quoting import as_file_name, pluralize, quote, unknown
 from mobilenet.rundir.provenance import inputs_of_claims
+from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.stamp import PLACE, in_document, in_text, new_provenance, stamping
 from mobilenet.rundir.writer import write_json
 from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.batch import Progress, Standing, run_all
 from mobilenet.studies.capacity.feasibility import Row
 from mobilenet.studies.commands import require_programs
-from mobilenet.studies.configurations import highest_replications
+from mobilenet.studies.common_deliveries import common_deliveries
+from mobilenet.studies.configurations import PlannedRun, highest_replications
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.parts import metrics_by_configuration
 from mobilenet.studies.rows import write_rows
@@ -98,6 +101,28 @@ class UpTo:
         return None
 
 
+class CommonDelays:
+    """Compute delays over the deliveries that the runs of two places have in common, each once."""
+
+    def __init__(self, stores: Mapping[str, Store]) -> None:
+        self._stores = stores
+        self._known: dict[tuple[Cell, Cell, int, OfDelays], tuple[float, float] | None] = {}
+
+    def __call__(self, own: Cell, other: Cell, replication: int, metric: OfDelays) -> tuple[float, float] | None:
+        """Raises NotPaired; StudyError for a run that cannot be read."""
+        key = own, other, replication, metric
+        if key not in self._known:
+            runs = [
+                self._stores[cell.experiment].runs / PlannedRun(cell.configuration, replication, 0).id
+                for cell in (own, other)
+            ]
+            try:
+                self._known[key] = common_deliveries(*runs).compare(metric)
+            except RunError as error:
+                raise StudyError(f"{error}; run the same command again") from None
+        return self._known[key]
+
+
 def default_directory(file: Path) -> Path:
     """studies/FILE-claims."""
     name = as_file_name(file.stem)
@@ -150,7 +175,9 @@ class _Work:
 
     def __init__(self, plan: Plan, means: Means, stores: dict[str, Store]) -> None:
         self._plan, self._means, self._stores = plan, means, stores
-        self._looks = Looks(plan.questions, plan.error, plan.claims.replications, plan.claims.rare)
+        self._looks = Looks(
+            plan.questions, plan.error, plan.claims.replications, plan.claims.rare, CommonDelays(stores)
+        )
         self._targets = {name: [0] * len(store.configurations) for name, store in stores.items()}
         self._rows: dict[Cell, list[Row]] = {}
         self._others: dict[str, AnsweredClaim] = {}  # claims about schedules and papers

@@ -16,22 +16,37 @@ Source    Jennison, Turnbull (1989), Hall (1992) for the bounds, Fieller (1954) 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.claim_files.questions import EXACTLY, Cell, Inequality, Question
-from mobilenet.metrics.registry import limits
+from mobilenet.metrics.declaration import OfDelays
+from mobilenet.metrics.registry import limits, of_delays
 from mobilenet.quoting import format_number
 from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, NEVER, OF_BACKLOG, Row, may_run_away
+from mobilenet.studies.common_deliveries import NotPaired
+from mobilenet.studies.delivered import DELIVERED, OWED
 from mobilenet.studies.rare import OF_RARE, RARE, Error, Unseen, clip, is_rare, lower, unseen, upper
 from mobilenet.studies.statistics import Bounds, Values, grows, share_of_look
 
 BACKLOG = "backlog_slope"
 Runs = Mapping[Cell, Sequence[Row]]
+# computes a delay of two places in a replication over the deliveries that both made; None: there are none
+Common = Callable[[Cell, Cell, int, OfDelays], tuple[float, float] | None]
 STEPS = 200  # of the search for an end of a ratio's interval, at most
+
+
+class Delivery(NamedTuple):
+    """The mean delivery ratios of both places of a test. `is_common`: its values are delays of the deliveries that both
+    made.
+    """
+
+    value: float | None
+    other: float | None
+    is_common: bool
 
 
 class Judgement(NamedTuple):
@@ -45,26 +60,79 @@ class Judgement(NamedTuple):
     is_clear: bool = False  # decided without the help of the margin
     assumes: bool = False  # the answer neglects rare outcomes
     had: tuple[int, ...] = ()  # for each test, in how many replications its configurations have the metric
+    deliveries: tuple[Delivery, ...] = ()  # for each test
 
 
-def judge(question: Question, runs: Runs, number: int, error: float, rare: float = RARE) -> Judgement:
+def judge(
+    question: Question, runs: Runs, number: int, error: float, rare: float = RARE, common: Common | None = None
+) -> Judgement:
     """Look at the runs of a question, which are those of look `number`; `error`: of this question at all looks; `rare`:
-    the share of the runs below which outcomes may be missed.
+    the share of the runs below which outcomes may be missed; `common`: for delays of places that did not deliver the
+    same.
     """
     n = min(len(runs.get(cell, ())) for cell in question.cells)
     rows = {cell: runs[cell][:n] for cell in question.cells}
-    had = tuple(len(_with_metric(question.metric, rows, test)) for test in question.tests)
+    try:
+        of_tests = [_comparable(question, rows, test, common) for test in question.tests]
+    except NotPaired:
+        why = "the places delivered different shares, and their hosts planned different broadcasts"
+        deliveries = tuple(_delivery(rows, rows, test) for test in question.tests)
+        return Judgement(Answer.UNDECIDED, n, why=why, deliveries=deliveries)
+    pairs = list(zip(question.tests, of_tests, strict=True))
+    known = {
+        "had": tuple(len(_with_metric(question.metric, own, test)) for test, own in pairs),
+        "deliveries": tuple(_delivery(rows, own, test) for test, own in pairs),
+    }
+    return _judgement(question, rows, pairs, number, error, rare, known["had"])._replace(**known)
+
+
+def _comparable(question: Question, rows: Runs, test: Inequality, common: Common | None) -> Runs:
+    """Return the rows for a test. A delay of two places is that of the deliveries that both made, unless both delivered
+    all that they owed, and owed the same or are not paired. Raises NotPaired.
+    """
+    metric = of_delays(question.metric, question.of_processes)
+    if common is None or metric is None or test.other is None:
+        return rows
+    own, other = rows[test.value], rows[test.other]
+    is_complete = all(row.get(DELIVERED, 1.0) == 1.0 for row in (*own, *other))
+    if is_complete and all(a.get(OWED) == b.get(OWED) for a, b in zip(own, other, strict=True)):
+        return rows
+    compared: tuple[list[Row], list[Row]] = [], []
+    for replication, places in enumerate(zip(own, other, strict=True), 1):
+        try:
+            both = common(test.value, test.other, replication, metric)
+        except NotPaired:
+            if is_complete:
+                return rows
+            raise
+        for place, row in enumerate(places):
+            rest = {name: value for name, value in row.items() if name != question.metric}
+            compared[place].append(rest if both is None else rest | {question.metric: both[place]})
+    return {**rows, test.value: compared[0], test.other: compared[1]}
+
+
+def _delivery(rows: Runs, compared: Runs, test: Inequality) -> Delivery:
+    places = [[row[DELIVERED] for row in rows[cell] if DELIVERED in row] for cell in (test.value, test.other) if cell]
+    ratios = [sum(own) / len(own) if own else None for own in places]
+    return Delivery(ratios[0], ratios[1] if len(ratios) > 1 else None, compared is not rows)
+
+
+def _judgement(
+    question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Runs]], number: int, error: float, rare: float,
+    had: Sequence[int],
+) -> Judgement:  # fmt: skip
+    n = min(map(len, rows.values()))
     if question.is_exact:
-        return _exact(question, rows, n)._replace(had=had)
+        return _exact(question, rows, pairs, n)
     share, tests = share_of_look(number) * error, len(question.tests)
     slopes = [np.array([row.get(BACKLOG, 0.0) for row in own]) for own in rows.values()]
     each = Error((1 - OF_BACKLOG - OF_RARE) * share / tests, OF_RARE * error / tests, rare)
-    sides = [_side(question.metric, rows, test, each) for test in question.tests]
+    sides = [_side(question.metric, own, test, each) for test, own in pairs]
     outcome = _decide(question, sides, Judgement(Answer.UNDECIDED, n, is_final=False), slopes, OF_BACKLOG * share)
     if outcome.answer is Answer.UNDECIDED and not outcome.is_final and any(is_rare(n, count, each) for count in had):
         why = f"fewer than {rare * 100:g} % of the runs have a finite {question.metric}"
         outcome = outcome._replace(is_final=True, why=why)
-    return outcome._replace(had=had)
+    return outcome
 
 
 def _decide(
@@ -95,14 +163,14 @@ def _decide(
     return open_
 
 
-def _exact(question: Question, rows: Runs, n: int) -> Judgement:
+def _exact(question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Runs]], n: int) -> Judgement:
     """All replications are the same, so one number is the mean; more than one shows that they are."""
     values = [[row.get(question.metric) for row in own] for own in rows.values()]
     if any(len(set(own)) > 1 for own in values):
         return Judgement(Answer.UNDECIDED, n, (), "its runs differ, so its experiment is not deterministic")
     if any(None in own for own in values):
         return Judgement(Answer.UNDECIDED, n, (), f"its runs have no {question.metric}")
-    sides = [_side(question.metric, rows, test, None) for test in question.tests]
+    sides = [_side(question.metric, own, test, None) for test, own in pairs]
     bounds = tuple(None if side is None else _interval(side) for side in sides)
     if (why := _without_ratio(sides)) is not None:
         return Judgement(Answer.UNDECIDED, n, bounds, why)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mobilenet.claim_files.declaration import Answer
-from mobilenet.claim_files.judge import Judgement, Runs, judge
+from mobilenet.claim_files.judge import Common, Judgement, Runs, judge
 from mobilenet.claim_files.questions import Cell, Question
 from mobilenet.studies.rare import RARE
 from mobilenet.studies.statistics import look
@@ -23,7 +23,10 @@ EXACT_RUNS = 2  # of a deterministic experiment: the second one shows that it is
 class Looks:
     """The questions of a file that runs answer, and how far each of them is."""
 
-    def __init__(self, questions: Iterable[Question], error: float, most: int, rare: float = RARE) -> None:
+    def __init__(
+        self, questions: Iterable[Question], error: float, most: int, rare: float = RARE, common: Common | None = None
+    ) -> None:
+        self._common = common
         self.questions = {question.name: question for question in questions if question.tests}
         self._error, self._most, self._rare = error, most, rare
         self._number = dict.fromkeys(self.questions, 0)
@@ -58,7 +61,7 @@ class Looks:
             if min(len(runs.get(cell, ())) for cell in question.cells) < n:
                 return
             own = {cell: runs[cell][:n] for cell in question.cells}
-            outcome = judge(question, own, self._number[question.name], self._error, self._rare)
+            outcome = judge(question, own, self._number[question.name], self._error, self._rare, self._common)
             self._number[question.name] += 1
             if not outcome.is_final and self._runs(question) > self._most:
                 outcome = outcome._replace(

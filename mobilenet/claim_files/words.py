@@ -14,6 +14,7 @@ from mobilenet.claim_files.declaration import Answer
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.rundir.stamp import PLACE
+from mobilenet.studies.delivered import DELIVERED, percentage
 from mobilenet.studies.rare import assumption
 
 HEAD = ("claim", "answer", "value", "interval", "required", "runs")
@@ -49,11 +50,22 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
     """Return the answer of a claim with what supports it, in one line. `out`: the directory, for its command."""
     value, interval = _numbers(one)
     says = f" {one.question.claim.says}" if one.question.claim.says else ""
+    begin = _delivered(one)
     numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
     runs = f" {_replications(one)};" if one.replications and one.question.tests else ""
     why = f" {one.why};" if one.why else ""
     command = one.command if out is None else command_in(one.command, out)
-    return f"{one.question.name}: {decision(one)}.{says}{numbers}{runs}{why} {command}"
+    return f"{one.question.name}: {decision(one)}.{says}{begin}{numbers}{runs}{why} {command}"
+
+
+def _delivered(one: AnsweredClaim) -> str:
+    """The delivery ratio comes first, unless all that was owed was delivered."""
+    ratios = [] if one.delivery is None else [r for r in (one.delivery.value, one.delivery.other) if r is not None]
+    if one.delivery is None or min(ratios, default=1.0) == 1 or one.question.metric == DELIVERED:
+        return ""
+    shares = " and ".join(map(percentage, ratios))
+    common = " over the deliveries that both made:" if one.delivery.is_common else ""
+    return f" Delivered of what was owed to members: {shares};{common}"
 
 
 def _replications(one: AnsweredClaim) -> str:

@@ -109,11 +109,16 @@ def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | 
 
 def _print_claims(plan: Any, claims: list[Any]) -> None:
     from mobilenet.studies.robust.verdicts import ratios_of
-    from mobilenet.studies.robust.words import cells, name_of
+    from mobilenet.studies.robust.words import cells, deliveries, name_of
 
+    for line in deliveries(claims, plan):
+        say(line)
     as_ratios = ratios_of(claims)
     head = ("metric", "comparison", *(radio.name for radio in plan.radios), "verdict")
     print_table(
         head,
-        [(c.metric, name_of(c, plan), *cells(c, c.metric in as_ratios, intervals=False), c.verdict) for c in claims],
+        [
+            (c.metric, name_of(c, plan), *cells(c, c.metric in as_ratios, intervals=False), c.verdict_in_full)
+            for c in claims
+        ],
     )

@@ -78,7 +78,10 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
     from mobilenet.metrics.registry import axis_name
     from mobilenet.scenario import ProcessScenario
     from mobilenet.studies.csv_tables import table_rows
-    from mobilenet.studies.effects import SCREENING
+    from mobilenet.studies.effects import SCREENING, study_effects
+    from mobilenet.studies.level_names import LevelNames
+    from mobilenet.studies.sensitivity import sensitivity as screening
+    from mobilenet.studies.sentences import conclusions
 
     for line in result.doubts:
         say(line)
@@ -91,10 +94,13 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
         document = [{name: kinds.get(name, float)(text) for name, text in row.items()} for row in rows]
         say(json.dumps(document, indent=1), always=True)
     of_processes = isinstance(study.base(), ProcessScenario)
+    effects = study_effects(place, [screening.POINT], metrics, study.confidence)
+    in_words = conclusions(place, effects, [screening.POINT], LevelNames({}), study.confidence, of_processes)
     head = ("key", "size", f"{study.confidence * 100:g} % interval", "signed", "spread", "p (Holm)")
     for metric in metrics:
         say(f"Average change of {axis_name(metric, of_processes)} over the range of each key, largest first:")
         print_table(head, [_line(row) for row in rows if row["metric"] == metric], right=[1, 2, 3, 4, 5])
+        say(in_words[metric])
     say(f"{quote(place / 'sensitivity.csv')} contains all numbers")
     if result.violated:
         say(f"Next: mobilenet verify {quote(result.store.runs / result.violated[0])}")

@@ -123,8 +123,9 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
 def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> None:
     from mobilenet.metrics.registry import axis_name
     from mobilenet.studies.effects import by_metric
-    from mobilenet.studies.sentences import effects_conclusion
+    from mobilenet.studies.sentences import conclusions
 
+    in_words = conclusions(tables.path, effects, tables.factors, tables.levels, tables.confidence, tables.of_processes)
     for metric, own in by_metric(effects).items():
         words = axis_name(metric, tables.of_processes)
         if own[0].is_size:
@@ -135,7 +136,7 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
         print_table(head, [_effect_row(effect, tables) for effect in own[:MOST_EFFECTS]], right=[1, 2, 3])
         if len(own) > MOST_EFFECTS:
             say(f"... and {pluralize(len(own) - MOST_EFFECTS, 'smaller effect')}")
-        say(effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes))
+        say(in_words[metric])
         say("")
     if effects:
         say(f"All effects are in {quote(file)}.\n")

@@ -18,6 +18,13 @@ Row = dict[str, float | int | None]
 T = TypeVar("T", contravariant=True)
 
 
+class OfDelays(NamedTuple):
+    """A statistic of delays in seconds, shape (deliveries,). `at_sender`: whether the sender's own deliveries count."""
+
+    statistic: Callable[[Any], float | None]
+    at_sender: bool = True
+
+
 class Metric(NamedTuple, Generic[T]):
     name: str
     words: str
@@ -27,6 +34,7 @@ class Metric(NamedTuple, Generic[T]):
     signed: bool = False  # all others cannot be below 0
     symbol: str = ""  # a short name for axes and tables; empty: the words
     better: str = ""  # "lower" or "higher", where one of them is better whatever the study asks
+    of_delays: OfDelays | None = None  # how to compute it from any set of delays
 
 
 Declared = Metric[Never]  # whatever it is computed from
@@ -48,3 +56,8 @@ def ratio(a: float | None, b: float | None) -> float | None:
 
 def mean(values: Any) -> float | None:
     return float(np.mean(values)) if len(values) else None
+
+
+def percentile(share: int, values: Any) -> float | None:
+    """Return the percentile `share` (0 to 100); None without values."""
+    return float(np.percentile(values, share)) if len(values) else None

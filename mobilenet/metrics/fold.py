@@ -174,6 +174,20 @@ class EventFold:
         """The numbers, in order of broadcast, of those that the node never delivered."""
         return first + np.flatnonzero(~self.deliveries.got(node)[self.deliveries.broadcast_message[first:last]])
 
+    def cell_changes(self) -> tuple[int, int]:
+        """Changes of station that began in the window, were not superseded and did not end with a leave; and those of
+        them after which the host delivered a message, or was owed none at the end.
+        """
+        begun = [(one.node, one.begin_ns) for one in self.handoffs if one.cause == "cell"]
+        begun += [
+            (node, began) for node, (began, _, cause) in self._under_way.items()
+            if cause == "cell" and self._is_inside(began)
+        ]  # fmt: skip
+        waiting = {one.node for one in self.missing_deliveries()} if begun else set()
+        times = self.deliveries.time_ns
+        last = {node: max(times[self.deliveries.places_of(node)], default=-1) for node in waiting}
+        return len(begun), sum(node not in last or last[node] > began for node, began in begun)
+
     def memberships(self) -> dict[str, list[tuple[int, int]]]:
         """For each host, the times of its membership; a host that never left stays until the end of the window."""
         spans = {node: list(known) for node, known in self._spans.items()}

@@ -13,7 +13,9 @@ Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from mobilenet.clock import SECOND
 from mobilenet.metrics.buffers import buffers, lists
 from mobilenet.metrics.connections import CONNECTIONS, Connections
 from mobilenet.metrics.datagrams import DATAGRAMS, Datagrams
-from mobilenet.metrics.declaration import Metric, Row, mean, only, ratio, values
+from mobilenet.metrics.declaration import Metric, OfDelays, Row, mean, only, percentile, ratio, values
 from mobilenet.metrics.fold import EventFold, Handoff
 from mobilenet.metrics.network import NETWORK, Network
 from mobilenet.packets.connections import connections_of
@@ -69,13 +71,17 @@ class Messages:
         self.owed, self.done = fold.obligations()
         self.delays_s = fold.delays_ns.astype(np.float64) / SECOND
 
-    def below_s(self, share: int) -> float | None:
-        return float(np.percentile(self.delays_s, share)) if len(self.delays_s) else None
-
     def mean_at_others_s(self) -> float | None:
         delays_ns, own_ns = self.fold.delays_ns, self.fold.own_delays_ns
         others = len(delays_ns) - len(own_ns)
         return (int(delays_ns.sum()) - int(own_ns.sum())) / others / SECOND if others else None
+
+
+def _delay(name: str, words: str, symbol: str, statistic: Callable[[Any], float | None]) -> Metric[Messages]:
+    """Declare a statistic of the delays of all deliveries."""
+    return Metric(
+        name, words, lambda m: statistic(m.delays_s), "s", symbol=symbol, better="lower", of_delays=OfDelays(statistic)
+    )
 
 
 MESSAGES: tuple[Metric[Messages], ...] = (
@@ -131,13 +137,11 @@ MESSAGES: tuple[Metric[Messages], ...] = (
         lambda m: m.fold.deliveries_inside,
         symbol="deliveries",
     ),
-    Metric(
+    _delay(
         "delivery_delay_mean_s",
         "mean delay from broadcast to delivery, including the sender's own delivery",
-        lambda m: mean(m.delays_s),
-        "s",
-        symbol="mean delay",
-        better="lower",
+        "mean delay",
+        mean,
     ),
     Metric(
         "delivery_delay_others_mean_s",
@@ -146,34 +150,22 @@ MESSAGES: tuple[Metric[Messages], ...] = (
         "s",
         symbol="mean delay to others",
         better="lower",
+        of_delays=OfDelays(mean, at_sender=False),
     ),
-    Metric(
-        "delivery_delay_p50_s",
-        "median delay from broadcast to delivery",
-        lambda m: m.below_s(50),
-        "s",
-        symbol="median delay",
-        better="lower",
-    ),
-    Metric(
+    _delay("delivery_delay_p50_s", "median delay from broadcast to delivery", "median delay", partial(percentile, 50)),
+    _delay(
         "delivery_delay_p95_s",
         "95th percentile of the delay from broadcast to delivery",
-        lambda m: m.below_s(95),
-        "s",
-        symbol="95 % delay",
-        better="lower",
+        "95 % delay",
+        partial(percentile, 95),
     ),
-    Metric(
+    _delay(
         "delivery_delay_p99_s",
         "99th percentile of the delay from broadcast to delivery",
-        lambda m: m.below_s(99),
-        "s",
-        symbol="99 % delay",
-        better="lower",
+        "99 % delay",
+        partial(percentile, 99),
     ),
-    Metric(
-        "delivery_delay_max_s", "longest delay", lambda m: m.below_s(100), "s", symbol="longest delay", better="lower"
-    ),
+    _delay("delivery_delay_max_s", "longest delay", "longest delay", partial(percentile, 100)),
     Metric(
         "gaps",
         "gaps (notifications to a host that it has missed messages)",
@@ -248,6 +240,7 @@ class Handoffs:
 
     def __init__(self, fold: EventFold) -> None:
         self.rows = [row for row in interruptions(fold) if row.handoff.cause == "cell"]
+        self.began, self.returned = fold.cell_changes()
         self.confirmed = [row.handoff for row in self.rows]
         self.recoveries, self.superseded = len(fold.handoffs) - len(self.confirmed), fold.superseded
         self.durations = [(handoff.end_ns - handoff.begin_ns) / SECOND for handoff in self.confirmed]
@@ -273,6 +266,13 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
         "confirmed changes of station that began during the measurement period",
         lambda h: len(h.confirmed),
         symbol="handoffs",
+    ),
+    Metric(
+        "handoff_return_ratio",
+        "share of changes of station after which the host delivered a message again, or was owed none",
+        lambda h: ratio(h.returned, h.began),
+        symbol="return ratio",
+        better="higher",
     ),
     Metric(
         "handoffs_superseded",

@@ -12,12 +12,13 @@ Source    the papers on VCube; ours: docs/protocols/vcube.md
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.metrics.declaration import Metric, Row, ratio, values
+from mobilenet.metrics.declaration import Metric, OfDelays, Row, mean, percentile, ratio, values
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.rundir.table import Columns, Table
 
@@ -132,6 +133,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
         "t.u.",
         symbol="mean delay",
         better="lower",
+        of_delays=OfDelays(mean, at_sender=False),
     ),
     Metric(
         "delivery_latency_mean",
@@ -140,6 +142,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
         "t.u.",
         symbol="mean delay",
         better="lower",
+        of_delays=OfDelays(mean, at_sender=False),
     ),
     Metric(
         "delivery_latency_max",
@@ -148,6 +151,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
         "t.u.",
         symbol="longest delay",
         better="lower",
+        of_delays=OfDelays(partial(percentile, 100), at_sender=False),
     ),
     Metric("crashes", "crashes", lambda p: len(p.crashed), symbol="crashes"),
     Metric(

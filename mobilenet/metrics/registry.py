@@ -17,7 +17,7 @@ from typing import Any
 from mobilenet.metrics.buffers import BUFFER_SIZES, LENGTHS_OF_LISTS, sizes
 from mobilenet.metrics.connections import CONNECTIONS
 from mobilenet.metrics.datagrams import DATAGRAMS
-from mobilenet.metrics.declaration import Declared, Metric
+from mobilenet.metrics.declaration import Declared, Metric, OfDelays
 from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.mobile import HANDOFFS, MESSAGES, QUEUES
 from mobilenet.metrics.network import NETWORK
@@ -108,6 +108,12 @@ def better(metric: str, of_processes: bool = False) -> str:
     """Which direction is better: "lower", "higher", or "" where that depends on what is asked."""
     known = _find(metric, of_processes)
     return known.better if known is not None else ""
+
+
+def of_delays(metric: str, of_processes: bool = False) -> OfDelays | None:
+    """How it follows from the delays of deliveries; None for any other metric."""
+    known = _find(metric, of_processes)
+    return None if known is None else known.of_delays
 
 
 def limits(metric: str) -> tuple[float, float]:

@@ -18,8 +18,8 @@ from mobilenet.metrics.registry import axis_name
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize, spell_out
 from mobilenet.studies import frames
-from mobilenet.studies.effects import by_metric, study_effects
-from mobilenet.studies.sentences import effects_conclusion, sentence
+from mobilenet.studies.effects import study_effects
+from mobilenet.studies.sentences import conclusions, sentence
 
 MOST_ROWS = 20  # configurations that a notebook shows at once
 
@@ -60,11 +60,10 @@ class StudyFrames(frames.StudyFrames):
             words = sentence(finding, comparison, tables.levels, tables.of_processes)
             lines.append(f"{where}: {what}: {words}" if where else f"{what}: {words}")
         effects = study_effects(self.path, tables.factors, metrics_of_interest(tables), tables.confidence)
-        conclusions = [
-            effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes)
-            for own in by_metric(effects).values()
-        ]
-        return [*lines, *conclusions, *tables.doubts()]
+        in_words = conclusions(
+            self.path, effects, tables.factors, tables.levels, tables.confidence, tables.of_processes
+        )
+        return [*lines, *in_words.values(), *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:
         """Return the means as a table for LaTeX, which needs the booktabs package; `metrics` as for plot."""

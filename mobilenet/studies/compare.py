@@ -7,6 +7,9 @@ Model     pairs of runs with the same replication number, so the same world. Wit
               inconclusive  neither; `more` estimates how many replications would settle it
               unstable      one of the two has no mean: its backlog grows
               no data       fewer than two pairs
+              not paired    a delay of levels that delivered different shares and whose hosts planned other broadcasts
+              runs not readable  the same, where the runs that would show the deliveries in common are gone
+          A delay is judged over the deliveries that both made, unless both made all that they owed (delivered.py)
 Units     those of the metrics
 Errors    none; what cannot be computed is null
 Source    ours: docs/guide/studies.md
@@ -14,17 +17,28 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mobilenet.metrics.registry import of_delays
 from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.declaration import Compare
+from mobilenet.studies.delivered import DELIVERED, NOTHING, Delivered, Share, shares_for
 from mobilenet.studies.level_names import format_level, table_level
 from mobilenet.studies.statistics import Comparison, compare_pairs, holm, replications_needed
 
 Replicated = dict[int, float]  # replication -> the value of a metric
+COMMON = "common_"  # before the names of numbers over the deliveries that both levels made
+OF_COMMON = tuple(
+    f"{COMMON}{name}"
+    for name in (
+        "pairs", "mean", "baseline_mean", "difference", "difference_low", "difference_high", "ratio", "ratio_low",
+        "ratio_high",
+    )
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -36,10 +50,18 @@ class Finding:
     baseline: Any
     metric: str
     verdict: str
-    result: Comparison | None = None
+    result: Comparison | None = None  # over what each level has delivered
     p_adjusted: float | None = None
     equivalence_p_adjusted: float | None = None
     more: int | None = None  # replications
+    shares: tuple[Share, ...] = ()
+    common: Comparison | None = None  # over the deliveries that both made, where the verdict is about these
+    common_deliveries: int | None = None
+
+    @property
+    def judged(self) -> Comparison | None:
+        """What the verdict is about."""
+        return self.result if self.common_deliveries is None else self.common
 
     @property
     def where(self) -> str:
@@ -48,15 +70,34 @@ class Finding:
 
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
-        r = self.result
         row = compared_row(self.others, self.level, self.baseline, self.metric)
-        if r is not None:
-            row |= {
-                "pairs": r.pairs, "mean": r.mean, "baseline_mean": r.baseline_mean, "difference": r.difference.mean,
-                "difference_low": r.difference.low, "difference_high": r.difference.high,
-            } | {key: value for key, value in r._asdict().items() if key.startswith("ratio")}  # fmt: skip
+        row |= _columns(self.result) if self.result is not None else {}
         row |= {"p_adjusted": self.p_adjusted, "equivalence_p_adjusted": self.equivalence_p_adjusted}
-        return row | {"verdict": self.verdict, "more_replications": self.more}
+        row |= {"verdict": self.verdict, "more_replications": self.more}
+        for share in self.shares:
+            if share.name == DELIVERED:
+                ends = {"delivery_ratio_difference_low": share.low, "delivery_ratio_difference_high": share.high}
+                row |= {"delivery_ratio": share.own, "baseline_delivery_ratio": share.baseline} | ends
+        row["common_deliveries"] = self.common_deliveries
+        return row | ({COMMON + name: value for name, value in _columns(self.common).items()} if self.common else {})
+
+    def document(self) -> dict[str, Any]:
+        """Return what comparison.json has of it: the row, and all shares."""
+        return self.row() | {"shares": [share._asdict() for share in self.shares]}
+
+
+def _columns(r: Comparison) -> dict[str, Any]:
+    return {
+        "pairs": r.pairs, "mean": r.mean, "baseline_mean": r.baseline_mean, "difference": r.difference.mean,
+        "difference_low": r.difference.low, "difference_high": r.difference.high,
+    } | {key: value for key, value in r._asdict().items() if key.startswith("ratio")}  # fmt: skip
+
+
+def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the row of a finding with the numbers that its verdict is about, as far as there are any."""
+    if row.get("common_deliveries") is None:
+        return row
+    return row | {name.removeprefix(COMMON): row.get(name) for name in OF_COMMON}
 
 
 def compared_row(others: dict[str, Any], level: Any, baseline: Any, metric: str) -> dict[str, Any]:
@@ -71,9 +112,12 @@ def findings(
     values: dict[tuple[int, str], Replicated],
     unstable: set[int],
     confidence: float,
+    delivered: Delivered = NOTHING,
+    of_processes: bool = False,
 ) -> list[Finding]:
     """`values` holds each metric of each configuration; `unstable` names configurations without a mean."""
     all_findings: list[Finding] = []
+    delays = {name: one for name in comparison.metrics if (one := of_delays(name, of_processes)) is not None}
     for base in configurations:
         if base.levels[comparison.factor] != comparison.baseline:
             continue
@@ -82,23 +126,35 @@ def findings(
         for other in configurations:
             if other is base or {f: v for f, v in other.levels.items() if f != comparison.factor} != others:
                 continue
+            shares = delivered.shares(other.number, base.number, confidence)
+            over_common = delivered.delays(other.number, base.number, delays)
             for metric in comparison.metrics:
                 a, b = values.get((other.number, metric), {}), values.get((base.number, metric), {})
                 both = sorted(a.keys() & b.keys())
                 finding = Finding(others, other.levels[comparison.factor], comparison.baseline, metric, "no data")
+                finding.shares = tuple(shares_for(metric, shares))
                 all_findings.append(finding)
                 if {other.number, base.number} & unstable:
                     finding.verdict = "unstable"
-                elif len(both) >= 2:
-                    x, y = np.array([a[r] for r in both]), np.array([b[r] for r in both])
-                    finding.result = compare_pairs(x, y, confidence, comparison.equivalence_margin)
-                    family.append((finding, x, y))
+                    continue
+                if len(both) < 2:
+                    continue
+                x, y = np.array([a[r] for r in both]), np.array([b[r] for r in both])
+                finding.result = compare_pairs(x, y, confidence, comparison.equivalence_margin)
+                if (common := over_common.get(metric)) is not None:
+                    finding.verdict, finding.common_deliveries = common.lack or "no data", common.deliveries
+                    if len(common.values) < 2:
+                        continue
+                    pairs = common.values
+                    x, y = (np.array([pairs[r][which] for r in sorted(pairs)]) for which in (0, 1))
+                    finding.common = compare_pairs(x, y, confidence, comparison.equivalence_margin)
+                family.append((finding, x, y))
         _judge(family, 1 - confidence, comparison.equivalence_margin)
     return all_findings
 
 
 def _judge(family: list[tuple[Finding, Any, Any]], alpha: float, margin: float | None) -> None:
-    results = [finding.result for finding, _, _ in family if finding.result is not None]
+    results = [finding.judged for finding, _, _ in family if finding.judged is not None]
     adjusted = holm([r.p for r in results])
     tested = [r.equivalence_p for r in results if r.equivalence_p is not None]
     equivalent = iter(holm(tested))

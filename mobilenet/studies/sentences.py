@@ -4,37 +4,53 @@ Model     a change is given as a ratio where there is one, since that is what fi
           much, as a factor beyond. The ratio is the geometric mean over the pairs; where the means point the other way,
           the difference is given instead. The test is on the difference; where it and the interval of the ratio seem
           to disagree, the sentence gives the difference as well. `better` and `worse` stand where the metric has a
-          direction (metrics/declaration.py)
+          direction (metrics/declaration.py), for the setting that is not behind in what it delivered (delivered.py)
 Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from mobilenet.metrics.registry import SIGNED, axis_name, better, unit_of
 from mobilenet.quoting import format_number, pluralize
-from mobilenet.studies.effects import Effect
+from mobilenet.studies.compare import judged_row
+from mobilenet.studies.delivered import DELIVERED, NOT_PAIRED, NOT_READABLE, Share, as_shares, objection, opening
+from mobilenet.studies.effects import Effect, by_metric, study_effects
 from mobilenet.studies.level_names import LevelNames
 
 Row = Mapping[str, Any]  # of comparison.json: Finding.row()
 TIMES = 2.0  # from here on a ratio is a factor
+WHY_NOT = {
+    NOT_PAIRED: "because their hosts planned different broadcasts",
+    NOT_READABLE: "because runs that would show the deliveries in common cannot be read",
+    "no data": "because fewer than two pairs of runs have deliveries in common",
+}
 
 
 def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = False) -> str:
     """`tcp_flooding: 0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 52 to 58 % lower: better`."""
     factor, metric, verdict = comparison["factor"], row["metric"], row["verdict"]
     level, base = names.in_words(factor, row["level"]), names.in_words(factor, comparison["baseline"])
+    shares = as_shares(row.get("shares", ()))
+    begin = f"{level}: {opening(shares, base)}"
     if verdict == "unstable":
-        return f"{level}: cannot be compared with {base}, because an unstable level has no mean"
+        return f"{begin}cannot be compared with {base}, because an unstable level has no mean"
     if row.get("mean") is None:
-        return f"{level}: cannot be compared with {base}, because there are fewer than two pairs of runs"
-    unit = unit_of(metric, of_processes)
-    own, other = (f"{format_number(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
+        return f"{begin}cannot be compared with {base}, because there are fewer than two pairs of runs"
+    common, unit = row.get("common_deliveries"), unit_of(metric, of_processes)
+    if common is not None and row.get("common_mean") is None:
+        own, other = _with_unit(row, unit)
+        return f"{begin}{own}, and {other} for {base}, each over its own deliveries; not judged, {WHY_NOT[verdict]}"
+    if common is not None:
+        begin += f"over the {pluralize(common, 'delivery')} that both made: "
+        row = judged_row(row)
+    own, other = _with_unit(row, unit)
     sure = f"{comparison['confidence'] * 100:g} % interval"
     if row["difference_low"] == row["difference_high"] == 0:
-        return f"{level}: {own}, the same as for {base} in every pair"
+        return f"{begin}{own}, the same as for {base} in every pair"
     if row.get("ratio") is not None and (row["ratio"] - 1) * row["difference"] >= 0:
         interval = _interval(row["ratio_low"], row["ratio_high"])
         change = f"{_change(row['ratio'])} for {base} ({other}); {sure} {interval}"
@@ -44,7 +60,13 @@ def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = 
             f"{format_number(abs(row['difference']))} {side} than for {base} ({other}); {sure} {_of_difference(row)}"
         )
     change += f", {pluralize(row['pairs'], 'pair')}"
-    return f"{level}: {own}, {change}: {_verdict(row, comparison, better(metric, of_processes))}"
+    return f"{begin}{own}, {change}: {_verdict(row, comparison, better(metric, of_processes), shares, (level, base))}"
+
+
+def _with_unit(row: Row, unit: str) -> tuple[str, str]:
+    """Return the means of the level and of the baseline."""
+    own, other = (f"{format_number(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
+    return own, other
 
 
 def _change(ratio: float) -> str:
@@ -75,10 +97,10 @@ def _of_difference(row: Row) -> str:
     return f"{row['difference_low']:.3g} to {row['difference_high']:.3g}"
 
 
-def _verdict(row: Row, comparison: Row, direction: str) -> str:
+def _verdict(row: Row, comparison: Row, direction: str, shares: Sequence[Share], names: tuple[str, str]) -> str:
     verdict: str = row["verdict"]
     if verdict == "different" and row["metric"] not in SIGNED and direction:
-        verdict = "better" if (row["difference"] < 0) == (direction == "lower") else "worse"
+        verdict = _judgement(row["difference"], direction, shares, names)
     if verdict == "equivalent":
         return f"equivalent within ±{comparison['equivalence_margin'] * 100:g} %"
     if row["verdict"] == "inconclusive":
@@ -93,6 +115,14 @@ def _verdict(row: Row, comparison: Row, direction: str) -> str:
             p = f"p = {row['p_adjusted']:.2g} after Holm's correction"
             verdict += f" (the test applies to the difference, {_of_difference(row)}; {p})"
     return verdict
+
+
+def _judgement(difference: float, direction: str, shares: Sequence[Share], names: tuple[str, str]) -> str:
+    """Return `better` or `worse`, or why the favoured setting is not called better; the delivery ratio comes first."""
+    is_favoured = (difference < 0) == (direction == "lower")
+    word = "better" if is_favoured else "worse"
+    why = objection(shares, not is_favoured, names)
+    return f"{'lower' if difference < 0 else 'higher'}, but not called {word}, because {why}" if why else word
 
 
 def effect_name(effect: Effect, names: LevelNames) -> str:
@@ -110,6 +140,34 @@ def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
     if effect.is_size:
         return format_number(i.mean), format_number(max(0.0, i.low)), format_number(i.high)
     return with_sign(i.mean), with_sign(i.low), with_sign(i.high)
+
+
+def conclusions(
+    path: Path, all_effects: Sequence[Effect], factors: Sequence[str], names: LevelNames, confidence: float,
+    of_processes: bool,
+) -> dict[str, str]:  # fmt: skip
+    """Return for each metric what the effects on it come to. If the effect is one on a delay, and changes the delivery
+    ratio too, the sentence opens with that. Raises StudyError for damaged tables.
+    """
+    on_delivery = study_effects(path, factors, [DELIVERED], confidence) if all_effects else []
+    sentences = {}
+    for metric, own in by_metric(all_effects).items():
+        begin = _delivery_first(own[0], on_delivery, names, confidence) if better(metric, of_processes) else ""
+        sentences[metric] = begin + effects_conclusion(own, names, confidence, of_processes)
+    return sentences
+
+
+def _delivery_first(effect: Effect, on_delivery: Sequence[Effect], names: LevelNames, confidence: float) -> str:
+    own = next((one for one in on_delivery if one.levels == effect.levels and one.metric != effect.metric), None)
+    if own is None or (own.interval.mean == 0 and own.interval.half_width == 0):
+        return ""
+    mean, low, high = effect_in_numbers(own)
+    change = "on average, in either direction" if own.is_size else "on average"
+    return (
+        f"{effect_name(effect, names)} changes the delivery ratio by {mean} {change} ({confidence * 100:g} % interval"
+        f" {low} to {high}), so the next sentence compares different messages and does not judge which setting is"
+        " better. "
+    )
 
 
 def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,18 +22,19 @@ from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.registry import MOBILE
 from mobilenet.quoting import as_file_name, unknown
 from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.stamp import in_document
+from mobilenet.rundir.stamp import in_document, normal_command
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import OwnProtocol, ProcessScenario
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import PROBABLY, UNSTABLE
 from mobilenet.studies.batch import Progress, run_all
-from mobilenet.studies.caveats import doubts
+from mobilenet.studies.caveats import deliveries, doubts
 from mobilenet.studies.commands import require_programs
 from mobilenet.studies.compare import Finding, findings
 from mobilenet.studies.configurations import Configuration, configurations, seed_of
 from mobilenet.studies.csv_tables import read_rows, table_rows, values_of_runs
 from mobilenet.studies.declaration import Study
+from mobilenet.studies.delivered import Delivered
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.parts import Part, index
 from mobilenet.studies.rows import write_rows
@@ -56,7 +57,7 @@ class Result:
     failed: list[str]  # run: why
     violated: list[str]  # runs
     unstable: list[Configuration]
-    doubts: list[str] = field(default_factory=list)  # sentences about means that do not exist, or may not exist
+    doubts: list[str] = field(default_factory=list)  # what a reader of the means must know: caveats.py
 
 
 def default_directory(study: Study, file: Path) -> Path:
@@ -101,13 +102,14 @@ def run_study(
         if study.compare is not None:
             compare_study(store.path)
     table = read_rows(store.tables / "runs.csv")
+    summary, names = table_rows(store.path, "tables/summary.csv"), LevelNames(study.factors)
     return Result(
         store,
         sum(row["state"] == "done" for row in rows),
         [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
         [row["run"] for row in table if row["verdict"] == "violated"],
         [store.configurations[number] for number in sorted(unstable)],
-        doubts(table_rows(store.path, "tables/summary.csv"), LevelNames(study.factors), (UNSTABLE, PROBABLY)),
+        [*deliveries(summary, names), *doubts(summary, names, (UNSTABLE, PROBABLY))],
     )
 
 
@@ -141,9 +143,9 @@ def known_metrics() -> list[str]:
     )
 
 
-def compare_study(path: Path) -> list[Finding] | None:
+def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | None:
     """comparison.json, comparison.csv and comparison.parquet from the tables of a finished study; None for a study
-    that names nothing to compare.
+    that names nothing to compare. `metrics`: further ones than the study names.
     """
     store = open_store(path)
     comparison = store.study.compare
@@ -151,15 +153,21 @@ def compare_study(path: Path) -> list[Finding] | None:
         raise StudyError(f"{path}: the study is not finished; run `mobilenet study` again")
     if comparison is None:
         return None
+    further = tuple(metric for metric in dict.fromkeys(metrics) if metric not in comparison.metrics)
+    comparison = comparison.model_copy(update={"metrics": (*comparison.metrics, *further)})
     for metric in comparison.metrics:
         require_metric(store.study, metric)
-    values, unstable = values_of_runs(path, comparison.metrics), _unstable(path)
-    all_findings = findings(comparison, store.configurations, values, unstable, store.study.confidence)
+    of_processes = isinstance(store.study.base(), ProcessScenario)
+    all_findings = findings(
+        comparison, store.configurations, values_of_runs(path, comparison.metrics), _unstable(path),
+        store.study.confidence, Delivered.of_study(path), of_processes,
+    )  # fmt: skip
     document = {
         "factor": comparison.factor, "baseline": comparison.baseline, "confidence": store.study.confidence,
-        "equivalence_margin": comparison.equivalence_margin, "findings": [finding.row() for finding in all_findings],
+        "equivalence_margin": comparison.equivalence_margin,
+        "findings": [finding.document() for finding in all_findings],
     }  # fmt: skip
-    with stamping_of(path, "mobilenet compare STUDY"):
+    with stamping_of(path, normal_command("compare", "STUDY", metric=further)):
         write_rows(path, "comparison", [finding.row() for finding in all_findings])
         write_json(path / "comparison.json", in_document(document))
     return all_findings

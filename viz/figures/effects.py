@@ -67,7 +67,7 @@ def _note(tables: StudyTables, most: int, count: int, largest: Effect) -> str:
             f"{first}: average changes, without their signs, over the range of each key (mu* of Morris), with"
             f" {percent(tables.confidence)} bootstrap intervals over {pluralize(largest.interval.n, 'trajectory')};"
             f" n = {tables.replications} replications at each point. Grey: the effect may be 0 (adjusted p ≥"
-            f" {1 - tables.confidence:.2g})."
+            f" {1 - tables.confidence:.2g}).{tables.unstable_note()}"
         )
     return (
         f"{first} relative to the first level of each factor, with {percent(tables.confidence)} t intervals over"

@@ -17,9 +17,10 @@ from mobilenet.quoting import format_number, pluralize, quote
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
-from mobilenet.studies.caveats import SAME_MOVEMENT, doubts, has_one_movement
-from mobilenet.studies.effects import Effect, by_metric, study_effects
-from mobilenet.studies.sentences import effect_in_numbers, effect_name, effects_conclusion, sentence
+from mobilenet.studies.caveats import SAME_MOVEMENT, has_one_movement
+from mobilenet.studies.compare import judged_row
+from mobilenet.studies.effects import Effect, study_effects
+from mobilenet.studies.sentences import conclusions, effect_in_numbers, effect_name, sentence
 
 from ..figures import study_figures
 from ..figures.frames import by_power
@@ -198,7 +199,7 @@ def _answer(
         + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
         + "."
     )
-    judged += "".join(f" {line[:1].upper()}{line[1:]}." for line in doubts(tables.summary, tables.levels))
+    judged += "".join(f" {line}" for line in tables.doubts())
     judged += f" Failed, and left out of the numbers: {pluralize(failed, 'run')}." if failed else ""
     if of_search is not None:
         return of_search + paragraph(text(judged))
@@ -240,10 +241,8 @@ def _sentences(findings: list[dict[str, Any]], tables: StudyTables) -> str:
 
 
 def _conclusions(effects: list[Effect], tables: StudyTables) -> list[str]:
-    return [
-        effects_conclusion(own, tables.levels, tables.confidence, tables.of_processes)
-        for own in by_metric(effects).values()
-    ]
+    own = conclusions(tables.path, effects, tables.factors, tables.levels, tables.confidence, tables.of_processes)
+    return list(own.values())
 
 
 def _effects(effects: list[Effect], tables: StudyTables) -> str:
@@ -270,9 +269,12 @@ def _findings(tables: StudyTables) -> str:
     comparison = tables.comparison
     if comparison is None or not comparison["findings"]:
         return ""
-    head = ("level", "quantity", "verdict", "mean", "baseline", "difference", "from", "to", "p, adjusted", "pairs")
+    head = (
+        "level", "quantity", "verdict", "delivery ratio", "of the baseline", "mean", "baseline", "difference", "from",
+        "to", "p, adjusted", "pairs",
+    )  # fmt: skip
     lines = []
-    for f in comparison["findings"]:
+    for f in map(judged_row, comparison["findings"]):
         others = [tables.levels.in_words(name, f[name]) for name in tables.factors if name != comparison["factor"]]
         level = ", ".join([tables.levels.in_words(comparison["factor"], f["level"]), *others])
         difference = with_interval(SIGNED[0], f.get("difference"), f.get("difference_low"), f.get("difference_high"))
@@ -281,6 +283,7 @@ def _findings(tables: StudyTables) -> str:
                 level,
                 meaning(f["metric"], tables.of_processes),
                 f["verdict"],
+                *(format_number(f.get(name)) for name in ("delivery_ratio", "baseline_delivery_ratio")),
                 format_number(f.get("mean")),
                 format_number(f.get("baseline_mean")),
                 *difference,
@@ -293,6 +296,10 @@ def _findings(tables: StudyTables) -> str:
         f"Differences and their {comparison['confidence'] * 100:g} % t intervals are paired over the same worlds; p"
         " values are adjusted by Holm's method."
     )
+    if any(f.get("common_deliveries") is not None for f in comparison["findings"]):
+        explanation += (
+            " Where two levels delivered different shares, delays are those of the deliveries that both made."
+        )
     explanation += (
         f" Equivalent: two one-sided tests put the ratio within ±{margin * 100:g} %." if margin is not None else ""
     )

@@ -7,6 +7,8 @@ Model     the effect of a level against the baseline in a metric, paired by repl
               flips           significant in the other direction on some; `flips_under` names them
               inconclusive    not significant on some, or without a mean there; `inconclusive_under` names them
               no claim        no significant effect on the first radio
+          A significant effect in the better direction does not make a setting better if it delivered less:
+          `not_better_under` names the radios on which it is, or may be, behind (studies/delivered.py)
 Units     those of the metrics; ratios have none
 Errors    none
 Source    ours: docs/guide/robust.md
@@ -17,10 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from mobilenet.metrics.registry import better
 from mobilenet.studies.compare import Finding, compared_row
+from mobilenet.studies.delivered import DELIVERED, Share, objection
 from mobilenet.studies.statistics import Comparison, holm
 
-NO_MEAN = ("unstable", "no data")
+RATIO_COLUMNS = {"delivery_ratio": "own", "baseline_delivery_ratio": "baseline"}
 
 
 @dataclass(slots=True)
@@ -32,6 +36,7 @@ class Effect:
     lack: str = ""
     p_adjusted: float | None = None
     direction: int = 0
+    shares: tuple[Share, ...] = ()
 
 
 @dataclass(slots=True)
@@ -57,12 +62,26 @@ class Claim:
         return [e.radio for e in self.effects if self.is_one and e.direction == 0]
 
     @property
+    def not_better_under(self) -> list[str]:
+        """The radios on which the effect favours a setting that delivered less, or may have done so."""
+        if not (way := better(self.metric)):
+            return []
+        sign = 1 if way == "higher" else -1
+        return [e.radio for e in self.effects if e.direction and objection(e.shares, e.direction != sign, ("", ""))]
+
+    @property
     def verdict(self) -> str:
         """Return the verdict in words."""
         if not self.is_one:
             return "no claim"
         parts = (("flips", self.flips_under), ("inconclusive", self.inconclusive_under))
         return "; ".join(f"{word} under {', '.join(names)}" for word, names in parts if names) or "survives"
+
+    @property
+    def verdict_in_full(self) -> str:
+        """Return the verdict, and where the favoured setting is not better."""
+        radios = self.not_better_under
+        return f"{self.verdict}; favours less delivery under {', '.join(radios)}" if radios else self.verdict
 
     def rows(self) -> list[dict[str, Any]]:
         """One for each radio, flat, for tables."""
@@ -71,6 +90,7 @@ class Claim:
     def _row(self, effect: Effect) -> dict[str, Any]:
         names = ("pairs", "mean", "baseline_mean", "ratio", "ratio_low", "ratio_high")
         difference = getattr(effect.result, "difference", None)
+        delivered = next((share for share in effect.shares if share.name == DELIVERED), None)
         return compared_row(self.others, self.level, self.baseline, self.metric) | {
             "radio": effect.radio,
             **{name: getattr(effect.result, name, None) for name in names},
@@ -78,8 +98,10 @@ class Claim:
             "difference_low": getattr(difference, "low", None),
             "difference_high": getattr(difference, "high", None),
             "p_adjusted": effect.p_adjusted,
+            **{name: getattr(delivered, field, None) for name, field in RATIO_COLUMNS.items()},
             "direction": effect.lack or {1: "more", -1: "less", 0: "not significant"}[effect.direction],
             "verdict": self.verdict,
+            "not_better_under": ", ".join(self.not_better_under),
         }
 
 
@@ -89,7 +111,7 @@ def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]
     for own in zip(*findings.values(), strict=True):
         first = own[0]
         effects = [
-            Effect(radio, finding.result, finding.verdict if finding.verdict in NO_MEAN else "")
+            Effect(radio, finding.judged, finding.verdict if finding.judged is None else "", shares=finding.shares)
             for radio, finding in zip(findings, own, strict=True)
         ]
         all_claims.append(Claim(first.others, first.level, first.baseline, first.metric, effects))

@@ -12,6 +12,7 @@ from collections import Counter
 from mobilenet.metrics.registry import meaning
 from mobilenet.network.radio.links import cell_m, half_heard_m
 from mobilenet.quoting import pluralize
+from mobilenet.studies.delivered import opening
 from mobilenet.studies.robust.radios import Radio
 from mobilenet.studies.robust.robust import Plan
 from mobilenet.studies.robust.verdicts import Claim, Effect, EffectInterval, effect_in_figures, ratios_of
@@ -62,6 +63,17 @@ def _cell(effect: Effect, estimate: EffectInterval | None, as_ratio: bool, inter
     return text if effect.direction else f"{text} ?"
 
 
+def deliveries(claims: list[Claim], plan: Plan) -> list[str]:
+    """Return a line for each comparison and radio whose levels delivered different shares, and who is behind."""
+    lines: dict[str, None] = {}
+    for claim in claims:
+        baseline = plan.names.name(plan.factor, claim.baseline)
+        for effect in claim.effects:
+            if shares := opening(effect.shares, baseline):
+                lines[f"{name_of(claim, plan)} under {effect.radio}: {shares.removesuffix('; ')}"] = None
+    return list(lines)
+
+
 def totals(claims: list[Claim]) -> str:
     """How many of each verdict."""
     counts = Counter(c.verdict.partition(" ")[0] for c in claims)
@@ -85,16 +97,20 @@ def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:
     sure = f"{plan.study.confidence * 100:g} %"
     head = ("quantity", "comparison", *(radio.name for radio in plan.radios), "verdict")
     lines = [
-        (meaning(c.metric, False), name_of(c, plan), *cells(c, c.metric in as_ratios, True), c.verdict) for c in claims
+        (meaning(c.metric, False), name_of(c, plan), *cells(c, c.metric in as_ratios, True), c.verdict_in_full)
+        for c in claims
     ]
+    delivered = "\n".join(f"- {line}" for line in deliveries(claims, plan))
     mac = mac_sentence(plan)
     parts = [
         "# Would the result be the same on another radio?",
         f"{totals(claims)}. A claim is a significant effect on {first}. It survives if it is significant in the same"
         " direction on all radios. It flips if it is significant in the opposite direction.",
+        *([f"What was delivered:\n\n{delivered}"] if delivered else []),
         _table(head, lines),
         f"Ratios (×) or differences from the baseline with {sure} t intervals, paired over the same worlds (at least"
-        f" {plan.study.replications.min}). A question mark means that an effect is not significant. P-values are"
+        f" {plan.study.replications.min}). Where two levels delivered different shares, delays are those of the"
+        " deliveries that both made. A question mark means that an effect is not significant. P-values are"
         " adjusted by Holm's method over the whole table.",
         *(["Unstable: the backlog at stations and hosts keeps growing, so the mean is undefined:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),

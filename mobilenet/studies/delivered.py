@@ -1,0 +1,181 @@
+"""The delivery ratio comes first: which of two settings may be called better.
+
+Model     a setting that loses what is slow has short delays. So two settings are first compared by shares, pair by pair
+          of their runs; all of them count what ought to have happened:
+              delivery_ratio        of the deliveries that it owed, by its own memberships
+              broadcast_ratio       of the messages that its applications wanted to broadcast, those not refused
+              handoff_return_ratio  of handoffs, those after which the host delivered again; for metrics of handoffs
+              valid_ratio           of its runs, those that ended and whose verdict is valid
+          A setting is behind if the interval of the difference lies below 0. It is called better only if it is not
+          behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. Delays are compared over
+          the deliveries that both made (common_deliveries.py) wherever one of the two did not make all
+Units     shares from 0 to 1; percent in words
+Errors    StudyError for damaged tables
+Source    ours: docs/guide/studies.md, with the source of the rule
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from mobilenet.metrics.declaration import OfDelays
+from mobilenet.quoting import format_number
+from mobilenet.rundir.reader import RunError
+from mobilenet.studies.common_deliveries import NotPaired, common_deliveries
+from mobilenet.studies.configurations import RUN, PlannedRun
+from mobilenet.studies.csv_tables import read_rows, table_rows, values_of_runs
+from mobilenet.studies.statistics import t_interval
+
+Replicated = Mapping[int, float]  # replication -> value
+Shares = Mapping[str, Mapping[int, Replicated]]  # name of a share -> configuration
+
+DELIVERED, ACCEPTED, RETURNED, VALID = "delivery_ratio", "broadcast_ratio", "handoff_return_ratio", "valid_ratio"
+OWED = "deliveries_owed"
+NOT_PAIRED, NOT_READABLE = "not paired", "runs not readable"  # verdicts on a delay
+LOSS_MARGIN = 0.01  # of a share: what a setting may lose and still be called better
+WORDS = {
+    DELIVERED: "delivered {} of what it owed to members",
+    ACCEPTED: "broadcast {} of what its applications offered",
+    RETURNED: "delivered again after {} of its handoffs",
+    VALID: "has a valid run in {} of the pairs",
+}
+
+
+class CommonDelays(NamedTuple):
+    """A metric over the deliveries that both settings made."""
+
+    values: Mapping[int, tuple[float, float]]  # replication -> own, baseline
+    deliveries: int  # in all pairs
+    lack: str = ""  # why there are none
+
+
+class Share(NamedTuple):
+    """A share of two settings: the means over pairs of runs, and the interval of their difference, own - baseline."""
+
+    name: str
+    own: float
+    baseline: float
+    low: float
+    high: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether it differs in any pair."""
+        return not self.low == self.high == 0
+
+
+class Delivered:
+    """What the configurations of a study delivered; from its tables and, where delays have to be matched, its runs."""
+
+    def __init__(self, shares: Shares, owed: Mapping[int, Replicated], steady_from_s: Mapping[int, Replicated],
+                 runs: Path) -> None:  # fmt: skip
+        """`owed`: deliveries owed in each run, by configuration; `steady_from_s`: where its warm-up was cut."""
+        self._shares, self._owed, self._steady_from_s, self._runs = shares, owed, steady_from_s, runs
+
+    @classmethod
+    def of_study(cls, path: Path) -> Self:
+        """Read the tables of a study. Raises StudyError."""
+        values: dict[str, dict[int, dict[int, float]]] = {}
+        names = (DELIVERED, RETURNED, OWED, "broadcasts", "broadcasts_offered", "warmup_cut_s")
+        for (configuration, metric), own in values_of_runs(path, names).items():
+            values.setdefault(metric, {})[configuration] = own
+        accepted = {
+            configuration: {r: values["broadcasts"][configuration][r] / count for r, count in offered.items() if count}
+            for configuration, offered in values.get("broadcasts_offered", {}).items()
+        }
+        valid: dict[int, dict[int, float]] = {}
+        for row in table_rows(path, "tables/runs.csv"):
+            valid.setdefault(int(row["configuration"]), {})[int(row["replication"])] = float(row["verdict"] == "valid")
+        for row in read_rows(path / "runs.csv"):
+            if row["state"] == "failed" and (numbers := RUN.fullmatch(row["run"])):
+                valid.setdefault(int(numbers[1]), {})[int(numbers[2])] = 0.0
+        delivered, returned = values.get(DELIVERED, {}), values.get(RETURNED, {})
+        shares = {DELIVERED: delivered, ACCEPTED: accepted, RETURNED: returned, VALID: valid}
+        return cls(shares, values.get(OWED, {}), values.get("warmup_cut_s", {}), path / "runs")
+
+    def shares(self, own: int, baseline: int, confidence: float) -> tuple[Share, ...]:
+        """Compare two configurations, pair by pair; a share that fewer than two pairs have is left out."""
+        compared = []
+        for name, known in self._shares.items():
+            pairs = sorted(known.get(own, {}).keys() & known.get(baseline, {}).keys())
+            if len(pairs) >= 2:
+                x, y = (np.array([known[number][r] for r in pairs]) for number in (own, baseline))
+                interval = t_interval(x - y, confidence)
+                compared.append(Share(name, float(x.mean()), float(y.mean()), interval.low, interval.high))
+        return tuple(compared)
+
+    def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> dict[str, CommonDelays]:
+        """Compute metrics over the deliveries that both settings made; empty where each has to be judged over its own,
+        because both delivered all that they owed, and owed the same or are not paired.
+        """
+        delivered = self._shares.get(DELIVERED, {})
+        owed = [self._owed.get(number, {}) for number in (own, baseline)]
+        pairs = sorted(owed[0].keys() & owed[1].keys())
+        is_complete = all(value == 1 for number in (own, baseline) for value in delivered.get(number, {}).values())
+        if not metrics or (is_complete and all(owed[0][r] == owed[1][r] for r in pairs)):
+            return {}
+        values: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in metrics}
+        deliveries = dict.fromkeys(metrics, 0)
+        for replication in pairs:
+            runs = (self._runs / PlannedRun(number, replication, 0).id for number in (own, baseline))
+            cuts = (self._steady_from_s.get(number, {}).get(replication, 0.0) for number in (own, baseline))
+            try:
+                common = common_deliveries(*runs, max(cuts))
+            except RunError:
+                return dict.fromkeys(metrics, CommonDelays({}, 0, NOT_READABLE))
+            except NotPaired:
+                return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, NOT_PAIRED))
+            for name, metric in metrics.items():
+                if (both := common.compare(metric)) is not None:
+                    values[name][replication] = both
+                    deliveries[name] += common.count(metric)
+        return {name: CommonDelays(values[name], deliveries[name]) for name in metrics}
+
+
+NOTHING = Delivered({}, {}, {}, Path())  # known of what was delivered
+
+
+def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
+    """Return those that a comparison by this metric depends on."""
+    return [one for one in shares if one.name != metric and (one.name != RETURNED or metric.startswith("handoff_"))]
+
+
+def opening(shares: Iterable[Share], baseline: str) -> str:
+    """Return what a sentence about a setting opens with: the shares that differ, and which setting is behind."""
+    return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.differs)
+
+
+def _share_in_words(one: Share, baseline: str) -> str:
+    ends = " to ".join(f"{100 * end:+.2g}" for end in (one.low, one.high))
+    standing = (
+        "behind" if one.high < 0 else f"{baseline} is behind" if one.low > 0 else "which is behind is not settled"
+    )
+    what = WORDS[one.name].format(percentage(one.own))
+    return f"{what} ({baseline}: {percentage(one.baseline)}; difference {ends} percentage points; {standing})"
+
+
+def percentage(share: float) -> str:
+    """`88.4 %`; a share below 1 is never rounded up to 100 %."""
+    text = f"{100 * share:.3g}"
+    return f"{text if text != '100' or share == 1 else 'just under 100'} %"
+
+
+def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]) -> str:
+    """Return why a setting must not be called better; empty: it may be. `names`: of the setting and the baseline."""
+    own = names[1] if of_baseline else names[0]
+    for one in shares:
+        low, high = (-one.high, -one.low) if of_baseline else (one.low, one.high)
+        if high < 0:
+            return f"{own} is behind"
+        if low < -LOSS_MARGIN:
+            return f"{own} may have lost more than {format_number(100 * LOSS_MARGIN)} percentage point"
+    return ""
+
+
+def as_shares(rows: Any) -> list[Share]:
+    """Read what comparison.json holds of them. Raises TypeError, ValueError."""
+    return [Share(str(row["name"]), *(float(row[key]) for key in Share._fields[1:])) for row in rows]
