@@ -29,6 +29,12 @@ def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def percentage(share: float) -> str:
+    """Write a share in percent: `88.4 %`. A share below 1 is never rounded up to 100 %."""
+    text = f"{100 * share:.3g}"
+    return f"{text if text != '100' or share == 1 else 'just under 100'} %"
+
+
 def pluralize(number: int, what: str) -> str:
     """`1 run`, `2 runs`, `1,000 crashes`, `3 deliveries`; `what` in the singular."""
     if number == 1:

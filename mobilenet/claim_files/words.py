@@ -12,9 +12,9 @@ from pathlib import Path
 from mobilenet.claim_files.answer import AnsweredClaim, Outcome, command_in
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.papers.jobs import markdown as table
-from mobilenet.quoting import format_number, pluralize
+from mobilenet.quoting import format_number, percentage, pluralize
 from mobilenet.rundir.stamp import PLACE
-from mobilenet.studies.delivered import DELIVERED, percentage
+from mobilenet.studies.delivered import DELIVERED
 from mobilenet.studies.rare import assumption
 
 HEAD = ("claim", "answer", "value", "interval", "required", "runs")

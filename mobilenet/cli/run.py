@@ -25,7 +25,7 @@ from mobilenet.cli.options import (
     Seed,
 )
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
+from mobilenet.quoting import cut, format_number, percentage, pluralize, quote, spell_out
 
 MOST_PARTITIONS = 10  # in a summary
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
@@ -265,8 +265,16 @@ def _summary(result: Any) -> str:
         f"{manifest['simulated_s']:g} s simulated in {_wall(manifest)} ({speed:.0f} times real time"
         f"{outdated})\n{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, mean delay"
         f" {format_number(m['delivery_delay_mean_s'])} s,{handoffs} {pluralize(m['crashes'], 'crash')},"
-        f" collision ratio {format_number(m['collision_ratio'])}\nverdict: {result.verdict}"
+        f" collision ratio {format_number(m['collision_ratio'])}\n{verdict_line(result)}"
     )
+
+
+def verdict_line(result: Any) -> str:
+    """The verdict, and the delivery ratio unless the verdict covers it: a valid run need not deliver everything."""
+    share = result.metrics.get("delivery_ratio")
+    if share is None or (share == 1 and result.verdicts.keys() & {"delivery", "validity", "agreement"}):
+        return f"verdict: {result.verdict}"
+    return f"verdict: {result.verdict}; delivered {percentage(share)} of what was owed"
 
 
 def _wall(manifest: Any) -> str:
@@ -286,7 +294,7 @@ def _process_summary(result: Any) -> str:
             f" {format_number(m['latency'])} t.u., {pluralize(m['messages'], 'message')}{of_them},"
             f" {pluralize(m['crashes'], 'crash')}",
             *([] if lost is None else _partitions(result.path)),
-            f"verdict: {result.verdict}",
+            verdict_line(result),
         ]
     )
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from mobilenet.quoting import pluralize
+from mobilenet.quoting import percentage, pluralize
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.studies.aggregation import PROBABLY, UNSTABLE
 from mobilenet.studies.csv_tables import Rows
-from mobilenet.studies.delivered import DELIVERED, percentage
+from mobilenet.studies.delivered import DELIVERED
 from mobilenet.studies.level_names import LevelNames
 
 SAME_MOVEMENT = (

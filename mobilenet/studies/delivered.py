@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from mobilenet.metrics.declaration import OfDelays
-from mobilenet.quoting import format_number
+from mobilenet.quoting import format_number, percentage
 from mobilenet.rundir.reader import RunError
 from mobilenet.studies.common_deliveries import NotPaired, common_deliveries
 from mobilenet.studies.configurations import RUN, PlannedRun
@@ -156,12 +156,6 @@ def _share_in_words(one: Share, baseline: str) -> str:
     )
     what = WORDS[one.name].format(percentage(one.own))
     return f"{what} ({baseline}: {percentage(one.baseline)}; difference {ends} percentage points; {standing})"
-
-
-def percentage(share: float) -> str:
-    """`88.4 %`; a share below 1 is never rounded up to 100 %."""
-    text = f"{100 * share:.3g}"
-    return f"{text if text != '100' or share == 1 else 'just under 100'} %"
 
 
 def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]) -> str:

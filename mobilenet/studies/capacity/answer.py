@@ -89,6 +89,7 @@ class SearchResult:
                 "state": judged.of(estimate)[0].value,
                 "all_requirements": judged.state.value,
                 "backlog": "runs away" if judged.runs_away else "",
+                "delivery_ratio": judged.delivery_ratio,
             }
             for value, judged in self.points.items()
             for estimate in judged.estimates

@@ -27,6 +27,7 @@ import numpy as np
 
 from mobilenet.metrics.registry import limits
 from mobilenet.studies.capacity.requirements import Requirement
+from mobilenet.studies.delivered import DELIVERED
 from mobilenet.studies.rare import OF_RARE, RARE, Error, clip, is_rare, lower, unseen, upper
 from mobilenet.studies.statistics import Bounds, Values, grows, look, may_grow, share_of_look
 
@@ -69,6 +70,7 @@ class ValueJudgement(NamedTuple):
     is_clear: bool = False  # decided without the help of the tolerance
     is_far: bool = False  # the interval is beyond the tolerance
     may_run_away: bool = False  # all requirements hold, but the backlog may still grow without bound
+    delivery_ratio: float | None = None  # mean of the runs
 
     @property
     def assumes(self) -> bool:
@@ -108,6 +110,8 @@ class Judge:
             if n > len(rows):
                 return judgement
             judgement = self._look(rows[:n], share_of_look(number), look(number + 1))
+            ratios = [row[DELIVERED] for row in rows[:n] if DELIVERED in row]
+            judgement = judgement._replace(delivery_ratio=sum(ratios) / len(ratios) if ratios else None)
             if judgement.state is not State.OPEN:
                 return judgement
         raise AssertionError("unreachable")

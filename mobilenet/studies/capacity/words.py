@@ -12,19 +12,39 @@ import math
 from typing import Any
 
 from mobilenet.metrics.registry import unit_of
-from mobilenet.quoting import format_number, pluralize
+from mobilenet.quoting import format_number, percentage, pluralize
 from mobilenet.studies.capacity.answer import Number, SearchQuestion, SearchResult, format_value
 from mobilenet.studies.capacity.feasibility import Estimate, State, ValueJudgement
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict, first_values
+from mobilenet.studies.delivered import DELIVERED
 from mobilenet.studies.rare import assumption
 
 HEAD = ("requirement", "runs", "mean", "interval", "decision")
 TOGETHER = "all requirements"
+MOST_RATIOS = 4  # in a sentence
 
 
 def answer(result: SearchResult) -> str:
-    """Return the answer as one sentence."""
+    """Return the answer as one sentence, which opens with what was delivered unless it was all."""
+    return _delivered(result) + _answer(result)
+
+
+def _delivered(result: SearchResult) -> str:
+    """Return the delivery ratios at the values that the answer rests on. A requirement on it makes them known anyway."""
+    known = {value: one.delivery_ratio for value, one in result.points.items() if one.delivery_ratio is not None}
+    ends = [value for value in (result.holds_at, result.fails_at) if value in known] or list(known)
+    if not ends or min(known[value] for value in ends) == 1 or _requires_delivery(result):
+        return ""
+    shares = ", ".join(f"{percentage(known[value])} at {format_value(value)}" for value in ends[:MOST_RATIOS])
+    return f"delivered of what was owed to members: {shares}; "
+
+
+def _requires_delivery(result: SearchResult) -> bool:
+    return any(one.metric == DELIVERED for one in result.question.requirements)
+
+
+def _answer(result: SearchResult) -> str:
     key, over = result.question.key, span(result.question)
     if result.verdict is Verdict.EVERYWHERE:
         return (
@@ -52,7 +72,11 @@ def headline(result: SearchResult) -> str:
     """Return the answer for the title of a figure."""
     if result.value is None:
         return answer(result)
-    return answer(result).partition(":")[0] + (" (decided within the tolerance)" if _within(result) else "")
+    return (
+        _delivered(result)
+        + _answer(result).partition(":")[0]
+        + (" (decided within the tolerance)" if _within(result) else "")
+    )
 
 
 def _within(result: SearchResult) -> str:
@@ -142,6 +166,11 @@ def assumptions(result: SearchResult) -> list[str]:
     """What the answer takes for granted."""
     question, last = result.question, len(result.question.values) - 1
     lines = []
+    if _delivered(result):
+        lines.append(
+            "the requirements do not cover messages that were not delivered; a requirement such as"
+            f" '{DELIVERED} >= 0.99', or one on a delivery_delay_survival metric, does"
+        )
     if any(judged.assumes for judged in result.points.values()):
         lines.append(assumption(question.rare))
     if result.verdict not in (Verdict.NOT_MONOTONE, Verdict.UNDECIDED):
