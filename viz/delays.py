@@ -68,7 +68,8 @@ def _bars(bars: Sequence[Bar], target: Path) -> None:
         else:
             in_words(axes, "No message broadcast during the measurement period was delivered.")
         entitle(figure, "Parts of the delay")
-        caption(figure, "From left to right: uplink, backbone, cell and receiver; on the right, the mean delay.")
+        own = " Each bar covers its run's own deliveries." if len(bars) > 1 else ""
+        caption(figure, f"From left to right: uplink, backbone, cell and receiver; on the right, the mean delay.{own}")
         save(figure, target)
 
 

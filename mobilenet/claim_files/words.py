@@ -89,6 +89,13 @@ def summary(outcome: Outcome) -> str:
     )
 
 
+def summary_with_names(outcome: Outcome) -> str:
+    """`12 claims: fast holds, small does not hold, ...`; the answers in one line."""
+    return f"{pluralize(len(outcome.answers), 'claim')}: " + ", ".join(
+        f"{one.question.name} {decision(one)}" for one in outcome.answers
+    )
+
+
 def closing_lines(outcome: Outcome) -> list[str]:
     """Return the summary, and what the answers assume."""
     assumes = sum(one.assumes for one in outcome.answers)

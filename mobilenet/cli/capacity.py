@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.console import Exit, conclude, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, ScenarioFile, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
@@ -65,7 +65,7 @@ def capacity(
     If the command was stopped, run it again to resume.
     """
     refuse_both(master, workers)
-    with reporting(quiet or as_json):
+    with reporting(quiet, as_json=as_json):
         from mobilenet.studies.capacity.question import Question
 
         question = Question(
@@ -120,6 +120,7 @@ def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool) ->
     print_table(head(answer.question), point_rows(answer))
     for line in sentences(answer):
         say(line)
+    conclude(sentences(answer)[0])
     if outcome.failed:
         fail(f"{pluralize(len(outcome.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     if outcome.violated:

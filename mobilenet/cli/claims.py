@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.console import Exit, conclude, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, AsJson, Master, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
@@ -42,7 +42,7 @@ def claims(
     run it again to resume.
     """
     refuse_both(master, workers)
-    with reporting((quiet or as_json) and not dry_run):
+    with reporting(quiet and not dry_run, as_json=as_json and not dry_run):
         from mobilenet.claim_files.answering import QUICK_S, Means, answer, default_directory
         from mobilenet.claim_files.declaration import Claims
         from mobilenet.claim_files.questions import plan
@@ -68,7 +68,7 @@ def _announce(planned: Any, place: Path) -> None:
 
 def _end(outcome: Any, again: str, as_json: bool) -> None:
     """Print the answers; exit with 0 if all of them are there and as expected."""
-    from mobilenet.claim_files.words import HEAD, cells, closing_lines, sentence
+    from mobilenet.claim_files.words import HEAD, cells, closing_lines, sentence, summary_with_names
 
     for line in [f"failed: {line}" for line in outcome.failed[:10]]:
         say(line, always=not as_json)
@@ -79,6 +79,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
     print_table(HEAD, [cells(one) for one in outcome.answers])
     for one in outcome.answers:
         say(sentence(one, outcome.path))
+    conclude(summary_with_names(outcome))
     for line in closing_lines(outcome):
         say(line)
     if outcome.failed:

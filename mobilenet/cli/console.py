@@ -65,6 +65,7 @@ class Stopped(BaseException):
 
 _stop_signals: list[str] = []  # the signal that asked us to stop; what it raises may get lost, e.g. within a finalizer
 _hush: list[bool] = []  # whether the command that runs was asked to be quiet
+_brief: list[bool] = []  # whether it was, and not because it prints JSON
 
 
 class Group(TyperGroup):
@@ -120,15 +121,17 @@ def _usage_problem(error: typer.TyperException) -> str:
 
 
 @contextmanager
-def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]:
-    """Turn every failure into one line and an exit code; `quiet`: print only what is wrong.
-    `reads`: directories that the command was given; damage in one of them is not our error.
+def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = False) -> Iterator[None]:
+    """Turn every failure into one line and an exit code; `quiet`: print only what is wrong, and what the command
+    concludes; `as_json`: print only JSON; `reads`: directories that the command was given, damage in one of which is
+    not our error.
     """
     from mobilenet.parameters import ScenarioError
     from mobilenet.rundir.reader import RunError
     from mobilenet.rundir.writer import RecordError
 
-    _hush.append(quiet)
+    _hush.append(quiet or as_json)
+    _brief.append(quiet and not as_json)
     _stop_signals.clear()
     stop = _on_signal()
     for number in SIGNALS:
@@ -140,6 +143,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = ()) -> Iterator[None]
         finally:
             _no_more_asking()
             _hush.clear()
+            _brief.clear()
             if sys.stdout is not None:  # closed by the caller
                 sys.stdout.flush()
     except (typer.Exit, typer.Abort):
@@ -290,6 +294,12 @@ def say(line: str, always: bool = False) -> None:
     """Print a line, unless the command was asked to be quiet; `always`: even then."""
     if always or not any(_hush):
         print(spell_out(line), flush=True)
+
+
+def conclude(line: str) -> None:
+    """Print the answer of a command that was asked to be quiet; otherwise the command has printed it at length."""
+    if any(_brief):
+        say(line, always=True)
 
 
 @contextmanager

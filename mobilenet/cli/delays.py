@@ -7,9 +7,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mobilenet.cli.console import Exit, fail, print_table, say
+from mobilenet.cli.console import Exit, conclude, fail, print_table, say
 from mobilenet.quoting import pluralize, quote
 
 if TYPE_CHECKING:
@@ -37,14 +37,18 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
         print_as_json({"all": _document(whole), "slowest": _document(tail)})
         return
     if not deliveries:
-        say(f"{quote(run)}: no message broadcast during the measurement period was delivered")
+        line = f"{quote(run)}: no message broadcast during the measurement period was delivered"
+        conclude(line)
+        say(line)
         say(f"Next: mobilenet show {quote(run)}")
         return
     node, one = deliveries[0].node, "datagram" if stories.record.of_datagrams else "delivery"
-    say(
+    line = (
         f"{pluralize(whole.deliveries, one)}, mean delay {_mean(whole, node)};"
         f" the slowest 5 % ({pluralize(tail.deliveries, one)}) have a mean delay of {_mean(tail, node)}"
     )
+    conclude(f"{line}; mostly {largest_part(whole.by_part, whole.delay_ns)}")
+    say(line)
     if stories.record.of_datagrams:
         say(
             "Deliveries reported by programs are not explained, because the record does not show which datagrams"
@@ -194,12 +198,10 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
     from mobilenet.why.shares import counted_deliveries, shares
 
     deliveries = [
-        {(one.node, one.message): one for one in counted_deliveries(own, *window_ns(run))}
+        {_planned(own, one): one for one in counted_deliveries(own, *window_ns(run))}
         for run, own in zip(runs, stories, strict=True)
     ]
-    sent = [own.record.broadcasts for own in stories]
-    named_alike = [key for key in deliveries[0] if key in deliveries[1]]
-    common = [key for key in named_alike if sent[0][key[1]].time_ns == sent[1][key[1]].time_ns]
+    common = [key for key in deliveries[0] if key in deliveries[1]]
     if not common:
         fail(
             f"{quote(runs[0])} and {quote(runs[1])} have no delivery in common; expected runs in the same world, with"
@@ -213,19 +215,36 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
         difference_ns = second.delay_ns - first.delay_ns
         print_as_json({"deliveries": len(common), "difference_ns": difference_ns, "parts": listed})
         return
-    node = common[0][0]
-    if other := len(named_alike) - len(common):
-        why = "their messages have the same names, but were broadcast at different times"
-        say(f"{pluralize(other, 'delivery')} left out: {why}")
-    say(
+    node = common[0].receiver
+    for run, of in zip(runs, deliveries, strict=True):
+        if other := len(of) - len(common):
+            say(f"{pluralize(other, 'delivery')} of {quote(run)} left out, because the other run did not make them")
+    line = (
         f"{pluralize(len(common), 'delivery')} in both runs: mean delay {_mean(first, node)} in {quote(runs[0])},"
         f" {_mean(second, node)} in {quote(runs[1])}"
     )
+    (kind, leg), first_ns, second_ns = rows[0]
+    largest = f"{kind_name(kind)} ({leg}) by {milli((second_ns - first_ns) / len(common), node, '+.4g')}"
+    conclude(f"{line}; the largest change is in {largest} {small_unit(node)}")
+    say(line)
     _print_changes(rows, len(common), node)
     changes = _by_message(stories, deliveries, common)
     most = ", ".join(f"{name} ({in_s(change, node, '+.3g')})" for name, change in changes)
     say(f"\nMessages whose delays changed most, summed over their receivers: {most}")
     say(f"Next: mobilenet why {quote(runs[1])} --message {changes[0][0]}{allowed}")
+
+
+class Planned(NamedTuple):
+    """A delivery as both runs know it; the number of a message shifts after a broadcast that was refused."""
+
+    receiver: str
+    sender: str
+    broadcast_ns: int
+
+
+def _planned(stories: Stories, one: Delivery) -> Planned:
+    sent = stories.record.broadcasts[one.message]
+    return Planned(one.node, sent.node, sent.time_ns)
 
 
 def _changes(first: Shares, second: Shares) -> list[tuple[Part, int, int]]:
@@ -257,13 +276,15 @@ def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node:
 
 
 def _by_message(
-    stories: Sequence[Stories], deliveries: Sequence[dict[tuple[str, str], Delivery]], common: Sequence[tuple[str, str]]
+    stories: Sequence[Stories], deliveries: Sequence[dict[Planned, Delivery]], common: Sequence[Planned]
 ) -> list[tuple[str, int]]:
+    """The messages, by their names in the second run."""
     from mobilenet.why.shares import delay_ns
 
     change: dict[str, int] = defaultdict(int)
     for key in common:
-        change[key[1]] += delay_ns(stories[1], deliveries[1][key]) - delay_ns(stories[0], deliveries[0][key])
+        first, second = (of[key] for of in deliveries)
+        change[second.message] += delay_ns(stories[1], second) - delay_ns(stories[0], first)
     return sorted(change.items(), key=lambda item: (-abs(item[1]), _in_order(item[0])))[:MOST_NODES]
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import REPEATED, Exit, fail, print_table, reporting, say, writing
+from mobilenet.cli.console import REPEATED, Exit, conclude, fail, print_table, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import format_number, pluralize, quote
@@ -91,20 +91,24 @@ def spacetime(
 def diff(
     one: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     other: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory to compare with.")],
+    quiet: Quiet = False,
 ) -> None:
     """Show where two runs first differ.
 
     The command prints the first event that differs, and the keys, metrics and verdicts that differ.
     """
-    with reporting(reads=[one, other]):
+    with reporting(quiet, reads=[one, other]):
         from mobilenet.rundir.compare import difference
 
         comparison = difference(one, other)
         _print_apart("scenario", comparison.scenario, _or_dash)
         if comparison.same:
+            conclude(f"the same {pluralize(comparison.common, 'event')}")
             say(f"both runs have the same {pluralize(comparison.common, 'event')}, to the nanosecond")
         else:
             is_one = comparison.common == 1
+            ends = ("no more events" if event is None else _event(event) for event in comparison.events)
+            conclude(f"the same {pluralize(comparison.common, 'event')}, then {' and '.join(ends)}")
             say(f"the first {'event is' if is_one else f'{comparison.common} events are'} the same; then")
             for event in comparison.before:
                 say(f"    both     {_event(event)}")

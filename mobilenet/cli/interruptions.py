@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mobilenet.cli.console import Exit, fail, print_table, say
+from mobilenet.cli.console import Exit, conclude, fail, print_table, say
 from mobilenet.cli.delays import (
     in_s,
     kind_name,
@@ -60,6 +60,14 @@ def _draw(run: Path, walk: Interruptions, handoffs: list[Interruption], out: Pat
         say_drawn(out, as_json)
 
 
+def _handoffs_begun(run: Path) -> int:
+    """The changes of station that began in the measurement period and were not superseded."""
+    from mobilenet.metrics.fold import EventFold
+    from mobilenet.rundir.reader import read_coded
+
+    return EventFold(read_coded(run, "events"), *window_ns(run)).cell_changes()[0]
+
+
 def interrupting_handoffs(run: Path) -> list[Interruption]:
     """The confirmed handoffs of the measurement period that interrupt deliveries, as the metric counts them."""
     from mobilenet.metrics.fold import EventFold
@@ -90,7 +98,11 @@ def _print_all(run: Path, walk: Interruptions, handoffs: list[Interruption], as_
         say(f"Next: mobilenet show {quote(run)}")
         return
     node = handoffs[0].host
-    say(f"{pluralize(len(handoffs), 'handoff')}, mean interruption {in_s(total_ns / len(handoffs), node)}")
+    line = f"{pluralize(len(handoffs), 'handoff')}, mean interruption {in_s(total_ns / len(handoffs), node)}"
+    if (others := _handoffs_begun(run) - len(handoffs)) > 0:
+        line += f"; {others} more were not confirmed, or their hosts delivered nothing before or after, or crashed"
+    conclude(line)
+    say(line)
     _print_parts(parts, total_ns, len(handoffs), node)
     longest = sorted(handoffs, key=lambda one: -one.length_ns)[:MOST_NAMED]
     say("\nThe longest interruptions:")
@@ -117,6 +129,7 @@ def _one(run: Path, stories: Stories, walk: Interruptions, one: Interruption, as
     if as_json:
         print_as_json({"handoff": one.name, "interruption_ns": one.length_ns, "stretches": rows})
         return
+    conclude(f"{one.name}: an interruption of {in_s(one.length_ns, one.host, '.9g')}")
     say(
         f"{one.host} delivered nothing for {in_s(one.length_ns, one.host, '.9g')}, beginning at"
         f" {in_s(one.last_ns, one.host, '.9g')}. The handoff began at {in_s(one.begin_ns, one.host, '.9g')} and was"

@@ -25,7 +25,7 @@ NewRun = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Run directory; by default a new one in runs/.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing run directory once the new run is complete.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings, errors and the answer, in one line.")]
 Master = Annotated[
     str | None,
     typer.Option(

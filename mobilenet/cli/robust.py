@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.console import Exit, conclude, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Master, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
@@ -90,6 +90,7 @@ def _end(plan: Any, place: Path, results: list[Any]) -> None:
     _print_claims(plan, claims)
     for line in unclear:
         say(f"{line}: the backlog at stations and hosts keeps growing, so the mean is undefined")
+    conclude(totals(claims))
     say(f"{totals(claims)}; {quote(place / 'robust.md')} contains the intervals, and robust.csv contains all numbers")
     if failed:
         fail(f"{pluralize(len(failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.console import Exit, conclude, fail, print_table, reporting, say
 from mobilenet.cli.options import (
     AllowCode,
     AsJson,
@@ -122,20 +122,21 @@ def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
     )
 
 
-def check(scenario: ScenarioFile, overrides: Overrides = None) -> None:
+def check(scenario: ScenarioFile, overrides: Overrides = None, quiet: Quiet = False) -> None:
     """Check a scenario without running it."""
-    with reporting():
+    with reporting(quiet):
         from mobilenet.expected.by_kind import doubts, longest_drain_s
         from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
         from mobilenet.scenario.real_time import REAL_TIME
 
         loaded = load_scenario(scenario, overrides or [])
         say(f"{scenario}: no problems found; {loaded.lasts} of simulated time, {expected_effort(loaded)}")
+        conclude(f"{scenario}: no problems found")
         for line in loaded.warnings():
-            say(f"warning: {line}")
+            say(f"warning: {line}", always=True)
         for effort in (effort_of_drain(loaded, longest_drain_s(loaded)), effort_beyond_this_machine(loaded, Path())):
             if effort is not None:
-                say(f"warning: {effort}")
+                say(f"warning: {effort}", always=True)
         for reason in doubts(loaded):
             say(f"the verdict may be unknown: {reason}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
@@ -149,12 +150,13 @@ def verify(
         bool, typer.Option("--repeat", help="Also repeat the run and compare the two records row by row.")
     ] = False,
     allow_code: AllowCode = False,
+    quiet: Quiet = False,
 ) -> None:
     """Check a recorded run again.
 
     For a study, the command checks each run.
     """
-    with reporting(reads=[run]):
+    with reporting(quiet, reads=[run]):
         from mobilenet.viz.study_tables import is_study
 
         if is_study(run):
@@ -176,17 +178,18 @@ def verify(
         for note in notes:
             say(note)
         answer = overall(verdicts)
-        if repeat and answer != "violated" and not _is_repeated(run, allow_code):
+        if repeat and answer != "violated" and not _is_repeated(run, allow_code, quiet):
             answer = "violated"
+        conclude(f"{run}: {answer}")
         say(f"{run}: {answer}. Next: mobilenet report {quote(run)}")
         raise typer.Exit(EXITS[answer])
 
 
-def _is_repeated(directory: Path, allow_code: bool) -> bool:
+def _is_repeated(directory: Path, allow_code: bool, quiet: bool) -> bool:
     """Whether the run, repeated, gives the same record; the first difference is printed."""
     from mobilenet.replay.comparison import difference
 
-    with progress(False, "repeating") as update:
+    with progress(quiet, "repeating") as update:
         divergence = difference(directory, update, allow_code)
     say(
         f"the repeated run differs: {divergence}"

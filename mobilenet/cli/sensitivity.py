@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.console import Exit, conclude, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, ScenarioFile, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
@@ -56,7 +56,7 @@ def sensitivity(
     by how much they change the metric on average. If the command was stopped, run it again to resume.
     """
     refuse_both(master, workers)
-    with reporting(quiet or as_json):
+    with reporting(quiet, as_json=as_json):
         from mobilenet.studies.sensitivity import sensitivity as screening
         from mobilenet.studies.spark import local_master
 
@@ -101,6 +101,7 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
         say(f"Average change of {axis_name(metric, of_processes)} over the range of each key, largest first:")
         print_table(head, [_line(row) for row in rows if row["metric"] == metric], right=[1, 2, 3, 4, 5])
         say(in_words[metric])
+        conclude(in_words[metric])
     say(f"{quote(place / 'sensitivity.csv')} contains all numbers")
     if result.violated:
         say(f"Next: mobilenet verify {quote(result.store.runs / result.violated[0])}")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.cli.console import print_table, reporting, say
-from mobilenet.cli.options import AsJson, Metrics, StudyDirectory
+from mobilenet.cli.console import conclude, print_table, reporting, say
+from mobilenet.cli.options import AsJson, Metrics, Quiet, StudyDirectory
 from mobilenet.quoting import pluralize, quote
 
 if TYPE_CHECKING:
@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from mobilenet.viz.study_tables import StudyTables
 
 MOST_ROWS = 40
+MOST_BRIEF = 4  # configurations, with --quiet
 MOST_EFFECTS = 10  # of a metric, on the screen
 
 
-def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson = False) -> None:
+def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Compare the settings of a finished study.
 
     The command prints how much the levels of a factor differ, with confidence intervals. If several factors vary, it
     first prints the effects of single levels and of pairs; --metric adds metrics. For a study without `compare`, it
     prints the means.
     """
-    with reporting(quiet=as_json, reads=[study]):
+    with reporting(quiet, reads=[study], as_json=as_json):
         from mobilenet.studies.caveats import doubts
         from mobilenet.studies.effects import study_effects, write_effects
         from mobilenet.studies.study import compare_study
@@ -39,7 +40,7 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
 
         if note := tables_of_what_is_there(study):
             say(note)
-        has_comparison = compare_study(study) is not None
+        has_comparison = compare_study(study, metric_names or ()) is not None
         tables = study_tables(study)
         metrics = metrics_of_interest(tables, metric_names or ())
         effects = study_effects(study, tables.factors, metrics, tables.confidence)
@@ -48,13 +49,15 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
             document = {"comparison": tables.comparison} if has_comparison else {"means": means(tables, metrics)}
             say(json.dumps(document | {"effects": [effect.row() for effect in effects]}, indent=1), always=True)
             return
-        _print_effects(effects, tables, study / "effects.csv")
+        in_words = _print_effects(effects, tables, study / "effects.csv")
         if not has_comparison:
             say("The study file has no key `compare`, so these are the means of the study:\n")
             _print_means(tables, metrics)
+            conclude("; ".join(in_words.values()) or _means_in_brief(tables, metrics))
             say(f"Next: mobilenet report {quote(study)}")
             return
         _print_comparison(tables)
+        conclude(_in_brief(tables))
         for line in doubts(tables.summary, tables.levels):
             say(line)
         where = f"drawn in {quote(study / 'comparison.png')}" if has_room(tables) else "in comparison.csv"
@@ -120,7 +123,8 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
     say(note_of_means(tables))
 
 
-def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> None:
+def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> dict[str, str]:
+    """Print the effects on each metric; what they come to."""
     from mobilenet.metrics.registry import axis_name
     from mobilenet.studies.effects import by_metric
     from mobilenet.studies.sentences import conclusions
@@ -140,6 +144,7 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
         say("")
     if effects:
         say(f"All effects are in {quote(file)}.\n")
+    return in_words
 
 
 def _effect_row(effect: Effect, tables: StudyTables) -> tuple[str, ...]:
@@ -169,6 +174,29 @@ def _print_comparison(tables: StudyTables) -> None:
         say("")
 
 
+def _in_brief(tables: StudyTables) -> str:
+    """The verdict on each comparison, and what was delivered, in one line."""
+    from mobilenet.studies.sentences import sentence
+
+    comparison = tables.comparison or {}
+    others = [factor for factor in tables.factors if factor != comparison["factor"]]
+    verdicts = []
+    for finding in comparison["findings"]:
+        verdict = sentence(finding, comparison, tables.levels, tables.of_processes).rpartition(": ")[2].partition("; ")[0].partition(" (")[0]
+        places = [tables.levels.in_words(comparison["factor"], finding["level"]), tables.in_words(finding, others)]
+        verdicts.append(f"{finding['metric']} of {', '.join(filter(None, places))}: {verdict}")
+    return " ".join([*tables.doubts(), "; ".join(verdicts)])
+
+
+def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
+    """What was delivered, and the means of the first configurations."""
+    from mobilenet.viz.means_table import head_and_rows
+
+    head, rows = head_and_rows(tables, metrics)
+    means = [", ".join(f"{name} {cell}" for name, cell in zip(head, row, strict=True)) for row in rows[:MOST_BRIEF]]
+    return " ".join([*tables.doubts(), "; ".join(means)])
+
+
 def verify_study(directory: Path) -> str:
     """Judge each run of a study again from its record, and return the worst verdict."""
     from mobilenet.api import judge_anew
@@ -192,5 +220,6 @@ def verify_study(directory: Path) -> str:
         counts[answer] += 1
     worst = next(answer for answer in ("violated", "unknown", "valid") if counts[answer])
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    conclude(f"{quote(directory)}: {pluralize(len(runs), 'run')} checked again: {judged}")
     say(f"{quote(directory)}: {pluralize(len(runs), 'run')} checked again: {judged}")
     return worst

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.console import Exit, conclude, fail, print_table, reporting, say
 from mobilenet.cli.delays import (
     in_s,
     mostly,
@@ -78,7 +78,7 @@ def why(
     The delay is divided into stretches: queues, the air, lost frames, timers, wires, handoffs, other messages. A run
     that did not record its causes (record.causes) is replayed.
     """
-    with reporting(quiet or as_json, reads=[run] if other is None else [run, other]):
+    with reporting(quiet, reads=[run] if other is None else [run, other], as_json=as_json):
         from mobilenet.replay.rerun import stories_of
 
         if at is not None and message is None:
@@ -147,6 +147,7 @@ def _one_delivery(run: Path, stories: Stories, one: Delivery, as_json: bool, all
         f" {in_s(sent.time_ns, one.node, '.9g')} and delivered at {one.node} {in_s(delay, one.node, '.9g')} later:"
     )
     print_stretches(rows, one.node)
+    conclude(f"{one.message} at {one.node}: {in_s(delay, one.node, '.9g')}, {mostly(stories, one)}")
     if one.node[0] == "h" and not stories.record.of_datagrams:
         say(f"Next: mobilenet spacetime {quote(run)} --host {one.node} --around message:{one.message}{allowed}")
     else:
@@ -165,6 +166,9 @@ def _its_deliveries(
         return
     most = f" ({MOST_NODES} of {len(ranked)} are listed)" if len(ranked) > MOST_NODES else ""
     say(f"{message}: {pluralize(len(ranked), 'delivery')}{f', slowest first{most}:' if ranked else ''}")
+    slowest = ranked[0] if ranked else None
+    late = f", the slowest at {slowest.node}: {in_s(delay_ns(stories, slowest), slowest.node)}" if slowest else ""
+    conclude(f"{message}: {pluralize(len(ranked), 'delivery')}{late}")
     if not ranked:
         say(f"Next: mobilenet show {quote(run)}")
         return

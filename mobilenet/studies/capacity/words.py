@@ -31,7 +31,7 @@ def answer(result: SearchResult) -> str:
 
 
 def _delivered(result: SearchResult) -> str:
-    """Return the delivery ratios at the values that the answer rests on. A requirement on it makes them known anyway."""
+    """Return the delivery ratios at the values that the answer rests on, unless a requirement is about them."""
     known = {value: one.delivery_ratio for value, one in result.points.items() if one.delivery_ratio is not None}
     ends = [value for value in (result.holds_at, result.fails_at) if value in known] or list(known)
     if not ends or min(known[value] for value in ends) == 1 or _requires_delivery(result):
