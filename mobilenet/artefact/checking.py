@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from mobilenet.artefact import ArtefactError
@@ -31,6 +30,7 @@ from mobilenet.claim_files.declaration import Claims
 from mobilenet.claim_files.questions import plan
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line, pluralize
+from mobilenet.scratch import scratch_folder
 from mobilenet.studies import OutError
 from mobilenet.studies.batch import Progress
 from mobilenet.studies.capacity.capacity import search
@@ -68,7 +68,7 @@ class CheckOptions:
 def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
     """Run everything in an archive again; `out`: the directory that keeps it, by default none."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="mobilenet-artefact-")))
+        folder = stack.enter_context(scratch_folder("artefact"))
         with open_archive(path) as archive:
             archive.verify()
             root = folder / "archive"

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mobilenet.artefact import ArtefactError
 from mobilenet.artefact.answers import Files, answers_of, require_answered
@@ -24,6 +23,7 @@ from mobilenet.artefact.searches import pictures_of, plan_of, verb_of
 from mobilenet.claim_files.answering import KEPT
 from mobilenet.claim_files.declaration import Claims
 from mobilenet.rundir.provenance import inputs_of, read_provenance
+from mobilenet.scratch import scratch_folder
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.viz.figures import study_figures
 from mobilenet.viz.style import Look
@@ -87,6 +87,6 @@ def _figures(path: Path) -> Iterator[tuple[str, bytes]]:
     if there and all(stamp is not None and stamp.inputs == inputs for stamp in stamps):
         yield from ((one.name, one.read_bytes()) for one in there)
         return
-    with TemporaryDirectory(prefix="mobilenet-figures-") as folder:
-        study_figures(path, Path(folder), Look((".svg",)))
-        yield from ((one.name, one.read_bytes()) for one in sorted(Path(folder).iterdir()))
+    with scratch_folder("figures") as folder:
+        study_figures(path, folder, Look((".svg",)))
+        yield from ((one.name, one.read_bytes()) for one in sorted(folder.iterdir()))

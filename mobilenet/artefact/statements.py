@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from mobilenet.artefact.answers import ANSWERS
+from mobilenet.artefact.answers import ANSWERS, Files
 from mobilenet.artefact.archive import CHECKSUMS
 from mobilenet.artefact.comparing import Line, Sameness
 from mobilenet.artefact.crate import About, metadata
@@ -61,7 +62,22 @@ def differing_statements(folder: Path, parts: Sequence[Part], by: Mapping[str, s
         is_same = _bytes(folder / CRATE) == metadata(_about(folder, title), summaries, files, by)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         is_same = False
-    return lines if is_same else [*lines, Line(CRATE, Sameness.DIFFERS, "does not state what the archive contains")]
+    if is_same:
+        return lines
+    changed = [
+        Line(name, Sameness.DIFFERS, f"is not the file that {CRATE} describes") for name in _changed(folder, files)
+    ]
+    return [*lines, *(changed or [Line(CRATE, Sameness.DIFFERS, "does not state what the archive contains")])]
+
+
+def _changed(folder: Path, files: Files) -> list[str]:
+    """Return the files whose digests are not those of the metadata."""
+    try:
+        graph = json.loads((folder / CRATE).read_text(encoding="utf-8"))["@graph"]
+        digests = {unquote(str(one["@id"])): one["sha256"] for one in graph if "sha256" in one}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return [name for name in sorted(files) if name in digests and sha256(files[name]).hexdigest() != digests[name]]
 
 
 def not_compared(folder: Path, parts: Sequence[Part], is_promised: bool) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from mobilenet.cli.console import Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import quote
+from mobilenet.scratch import scratch_folder
 
 NARROWEST_IN, WIDEST_IN = 3, 40  # of a figure
 
@@ -60,12 +60,12 @@ def map_(
         from mobilenet.viz.map import draw
 
         target = out or run / "map.html"
-        with TemporaryDirectory(prefix="mobilenet-map-") as name:
+        with scratch_folder("map") as name:
             is_missing = losses and not (run / "frames.parquet").exists()
             if is_missing:
                 with progress(quiet, "replaying") as update:
-                    write_frames(run, Path(name), update, allow_code)
-            size = draw(run, target, tiles, frames_in=Path(name) if is_missing else None)
+                    write_frames(run, name, update, allow_code)
+            size = draw(run, target, tiles, frames_in=name if is_missing else None)
         fetches = "with tiles from openstreetmap.org" if tiles else "makes no network requests"
         say(f"{target}: {size / 1e6:.1f} MB, {fetches}")
         say(f"Next: open {quote(target)} in a browser; space plays, h goes to the next handoff")

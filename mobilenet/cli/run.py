@@ -26,6 +26,7 @@ from mobilenet.cli.options import (
 )
 from mobilenet.cli.progress import progress
 from mobilenet.quoting import cut, format_number, percentage, pluralize, quote, spell_out
+from mobilenet.scratch import scratch_folder
 
 MOST_PARTITIONS = 10  # in a summary
 EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
@@ -92,13 +93,11 @@ def end_with_verdicts(result: Any) -> NoReturn:
 
 def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
     """Run it again; where it differs, report the place, and end."""
-    import tempfile
-
     from mobilenet import api
     from mobilenet.replay.transcript import first_difference, lines_of
 
-    with tempfile.TemporaryDirectory(prefix="mobilenet-twice-") as folder, progress(quiet, "again") as update:
-        again = api.run(result.path / "scenario.yaml", None, Path(folder) / "again", [], update, allow_code)
+    with scratch_folder("twice") as folder, progress(quiet, "again") as update:
+        again = api.run(result.path / "scenario.yaml", None, folder / "again", [], update, allow_code)
         same = again.manifest["fingerprint"] == result.manifest["fingerprint"]
         parting = None
         if (result.path / "lines.parquet").exists() and len(result.lines):

@@ -53,7 +53,7 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
         if not has_comparison:
             say("The study file has no key `compare`, so these are the means of the study:\n")
             _print_means(tables, metrics)
-            conclude("; ".join(in_words.values()) or _means_in_brief(tables, metrics))
+            conclude(" ".join(in_words.values()) or _means_in_brief(tables, metrics))
             say(f"Next: mobilenet report {quote(study)}")
             return
         _print_comparison(tables)
@@ -182,7 +182,12 @@ def _in_brief(tables: StudyTables) -> str:
     others = [factor for factor in tables.factors if factor != comparison["factor"]]
     verdicts = []
     for finding in comparison["findings"]:
-        verdict = sentence(finding, comparison, tables.levels, tables.of_processes).rpartition(": ")[2].partition("; ")[0].partition(" (")[0]
+        verdict = (
+            sentence(finding, comparison, tables.levels, tables.of_processes)
+            .rpartition(": ")[2]
+            .partition("; ")[0]
+            .partition(" (")[0]
+        )
         places = [tables.levels.in_words(comparison["factor"], finding["level"]), tables.in_words(finding, others)]
         verdicts.append(f"{finding['metric']} of {', '.join(filter(None, places))}: {verdict}")
     return " ".join([*tables.doubts(), "; ".join(verdicts)])

@@ -16,7 +16,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -37,6 +36,7 @@ from mobilenet.rundir.recorder import fingerprint
 from mobilenet.rundir.writer import is_being_written
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.scratch import scratch_folder
 from mobilenet.world.interventions import Add, AnyIntervention, OnHost, added_hosts
 from mobilenet.world.tracks import Tracks
 
@@ -263,8 +263,8 @@ class Jobs:
 
         def run() -> None:
             try:
-                with tempfile.TemporaryDirectory(prefix="mobilenet-live-") as folder:
-                    work(Path(folder))
+                with scratch_folder("live") as folder:
+                    work(folder)
             except (OSError, RunError, ScenarioError, ValueError, KeyError) as error:
                 self._end(job, "failed", first_line(error))
             finally:

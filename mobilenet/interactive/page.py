@@ -6,8 +6,6 @@ Source    ours: docs/guide/live.md
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from mobilenet.api import manifest_of, write_scenario
@@ -16,6 +14,7 @@ from mobilenet.rundir.writer import write_json, write_recording
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.interventions_check import bears_losses
 from mobilenet.scenario.ip import Ip
+from mobilenet.scratch import scratch_folder
 from mobilenet.viz.map.live import live_page
 
 
@@ -24,8 +23,7 @@ def page_of(desk: Desk, token: str) -> str:
     session = desk.session
     simulation, scenario = session.simulation, session.scenario
     recording = simulation.recording
-    with tempfile.TemporaryDirectory(prefix="mobilenet-live-") as name:
-        folder = Path(name)
+    with scratch_folder("live") as folder:
         write_scenario(folder, scenario)
         write_recording(folder, recording)
         facts = manifest_of(scenario, simulation.outcome_now(), 0.0, "")

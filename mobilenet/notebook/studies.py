@@ -11,12 +11,12 @@ import functools
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from mobilenet.metrics.registry import axis_name
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize, spell_out
+from mobilenet.scratch import scratch_folder
 from mobilenet.studies import frames
 from mobilenet.studies.effects import study_effects
 from mobilenet.studies.sentences import conclusions, sentence
@@ -76,8 +76,8 @@ class StudyFrames(frames.StudyFrames):
     def _table(self, metrics: Sequence[str], latex: bool) -> str:
         from mobilenet.viz.means_table import write_means
 
-        with TemporaryDirectory() as folder:
-            file: Path = write_means(self.path, Path(folder), metrics, latex=latex, markdown=not latex)[0]
+        with scratch_folder("means") as folder:
+            file: Path = write_means(self.path, folder, metrics, latex=latex, markdown=not latex)[0]
             return file.read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:

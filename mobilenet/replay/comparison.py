@@ -8,7 +8,6 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from mobilenet.rundir.reader import RunError, read_json, read_manifest, read_tab
 from mobilenet.rundir.schema import COLUMNS
 from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.scenario.run_source import AdversarySchedule, read_source
+from mobilenet.scratch import scratch_folder
 from mobilenet.simulation.plugin_code import PluginError
 
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "files")
@@ -38,8 +38,8 @@ def difference(directory: Path, progress: Progress | None = None, allow_code: bo
         raise RunError(f"{directory}: a run in real time, which cannot be repeated; expected a run in virtual time")
     if str(manifest.get("ended_by_error")).startswith("stopped by hand"):
         raise RunError(f"{directory}: stopped by hand; expected a run that reached its end")
-    with tempfile.TemporaryDirectory(prefix="mobilenet-repeat-") as folder:
-        repeat = Path(folder) / "repeat"
+    with scratch_folder("repeat") as folder:
+        repeat = folder / "repeat"
         try:
             run(scenario, out=repeat, progress=progress, allow_code=allow_code)
         except PluginError as error:

@@ -48,6 +48,7 @@ def copy_name(named: str, taken: Iterable[str]) -> str:
 
 
 AGAIN = "remove the file, and `mobilenet verify` recreates it"  # what follows from the record
+TEXTS = (".json", ".yaml")
 SMALL_BYTES = 32_000_000  # of a table, which take a twentieth of a second to read
 
 
@@ -166,8 +167,8 @@ def require_unchanged(directory: Path, name: str) -> None:
     """Refuse a small file that is not as the run wrote it."""
     files = read_json(directory, "manifest.json").get("files")
     written = files.get(name) if isinstance(files, dict) else None
-    if written is not None and sha256((directory / name).read_bytes()).hexdigest() != written:
-        raise RunError(f"{directory / name}: changed since the run wrote it; expected the file of this run")
+    if written is not None:
+        _require_digest(directory / name, written)
 
 
 def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
@@ -224,7 +225,17 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, but this version"
             f" reads {FORMAT_VERSION}; run its scenario.yaml again"
         )
+    files = manifest.get("files")
+    for name, digest in sorted(files.items()) if isinstance(files, dict) else ():
+        if name.endswith(TEXTS):  # they are small; a table that is cut cannot be read
+            _require_digest(directory / name, digest)
     return manifest
+
+
+def _require_digest(path: Path, digest: object) -> None:
+    if not path.is_file() or sha256(path.read_bytes()).hexdigest() != digest:
+        what = "changed since the run wrote it" if path.is_file() else "missing"
+        raise RunError(f"{path}: {what}; manifest.json holds the SHA-256 of each file")
 
 
 def read_events(directory: Path) -> dict[str, list[Any]]:

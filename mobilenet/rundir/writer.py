@@ -22,6 +22,7 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES
 from mobilenet.rundir.stamp import for_tables
 from mobilenet.rundir.table import Table
+from mobilenet.scratch import lock_folder
 
 
 def file_digests(directory: Path) -> dict[str, str]:
@@ -95,7 +96,7 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
             _remove_dead(path)
             partial.mkdir()
             begun = True
-            lock = _lock(partial)
+            lock = lock_folder(partial)
         yield partial
         for file in sorted(partial.iterdir()):
             _sync(file)
@@ -169,20 +170,9 @@ def _remove_dead(path: Path) -> None:
     for left in path.parent.iterdir():
         if _is_partial_of(path, left):
             with suppress(OSError):  # alive: the lock is held
-                lock = _lock(left)
+                lock = lock_folder(left)
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(lock)
-
-
-def _lock(directory: Path) -> int:
-    """A descriptor that holds the lock on it as long as the process lives; BlockingIOError if another one has it."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 def _sync(path: Path) -> None:

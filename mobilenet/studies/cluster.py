@@ -18,7 +18,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from mobilenet.quoting import pluralize, quote
+from mobilenet.scratch import scratch_folder
 from mobilenet.studies import StudyError
 from mobilenet.studies.java_end import ends_with_its_parent
 from mobilenet.studies.spark import java_home
@@ -39,13 +39,13 @@ WORKER_READY = "Successfully registered with master"
 def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subprocess.Popen[bytes]], Path]]:
     """The master's URL, the worker processes, and the SPARK_CONF_DIR that clients need."""
     url = f"spark://127.0.0.1:{port}"
-    with tempfile.TemporaryDirectory(prefix="mobilenet-cluster-") as folder, ExitStack() as stack:
-        settings = Path(folder) / "conf"
+    with scratch_folder("cluster") as folder, ExitStack() as stack:
+        settings = folder / "conf"
         settings.mkdir(mode=0o700)
         (settings / "spark-defaults.conf").write_text(
             f"spark.authenticate true\nspark.authenticate.secret {secrets.token_hex(32)}\n", encoding="utf-8"
         )
-        start = _starter(stack, Path(folder), settings)
+        start = _starter(stack, folder, settings)
         host = ("--host", "127.0.0.1")
         start(
             "master",

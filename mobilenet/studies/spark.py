@@ -19,7 +19,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet import safe_path
 from mobilenet.engine import native
+from mobilenet.scratch import scratch_folder
 from mobilenet.studies import StudyError
 from mobilenet.studies.java_end import ENDS_WITHIN_S, deaf, end_java
 
@@ -104,9 +104,9 @@ def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
                 raise
             raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
     try:
-        with tempfile.TemporaryDirectory(prefix="mobilenet-") as folder:
+        with scratch_folder("spark") as folder:
             if not is_local:
-                context.addPyFile(str(package_archive(Path(folder))))
+                context.addPyFile(str(package_archive(folder)))
             yield context
         _finish(context)
     except BaseException:

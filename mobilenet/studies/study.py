@@ -25,6 +25,7 @@ from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.stamp import in_document, normal_command
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import OwnProtocol, ProcessScenario
+from mobilenet.scratch import scratch_folder
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import PROBABLY, UNSTABLE
 from mobilenet.studies.batch import Progress, run_all
@@ -191,7 +192,6 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
     """What a study would take, from a short trial of each configuration's first run; the runs that `out` has already
     are not counted.
     """
-    import tempfile
 
     _require_metrics(study)
     study = study if out is None else with_replications_so_far(study, out)
@@ -199,7 +199,7 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
     seed = seed_of(study, 1)
     rule, done = study.replications, _runs_done(study, out)
     estimates = []
-    with tempfile.TemporaryDirectory(prefix="mobilenet-trial-") as folder:
+    with scratch_folder("trial") as folder:
         for c in all_configurations:
             runs, most = (max(0, count - done[c.number]) for count in (rule.min, rule.most))
             if not most:
@@ -208,7 +208,7 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
             whole = study.scenario_of(c.number, (*c.overrides, f"seed={seed}"))
             trial = whole.trial(TRIAL_S)
             started = time.process_time()
-            directory = run(trial, out=Path(folder) / str(c.number), allow_code=allow_code, keep_early_end=False).path
+            directory = run(trial, out=folder / str(c.number), allow_code=allow_code, keep_early_end=False).path
             cpu_s = time.process_time() - started
             scale = whole.estimated_events() / trial.estimated_events()
             size = sum(part.stat().st_size for part in directory.iterdir())

@@ -21,7 +21,7 @@ import pickle
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.over_time import BUCKETS
 from mobilenet.rundir.provenance import combine, digest
 from mobilenet.rundir.stamp import STUDY, Inputs, new_provenance, stamping
+from mobilenet.scratch import scratch_folder
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Aggregation
 from mobilenet.studies.csv_tables import AGAIN
@@ -78,8 +79,8 @@ def write_tables(
         if spark is None:
             aggregates = (_aggregate(table, store.study.confidence) for table in in_order(store.measured, targets))
             return _write(store, aggregates)
-        with TemporaryDirectory(dir=store.path, prefix=".pieces-") as folder:
-            return _write(store, _with_spark(store, spark, targets, Path(folder)))
+        with scratch_folder("pieces", store.path) as folder:
+            return _write(store, _with_spark(store, spark, targets, folder))
 
 
 def _inputs(store: Store, targets: list[int]) -> Inputs:
@@ -174,8 +175,8 @@ def _aggregate_all(confidence: float, folder: str, pieces: Iterator[tuple[int, b
     for number, aggregation in aggregations.items():
         own = pa.concat_tables(runs.pop(number)).sort_by("replication")
         if len(own):
-            pq.write_table(own, Path(folder) / f"{number}.runs.parquet")
-            pq.write_table(aggregation.result(), Path(folder) / f"{number}.results.parquet")
+            pq.write_table(own, folder / f"{number}.runs.parquet")
+            pq.write_table(aggregation.result(), folder / f"{number}.results.parquet")
 
 
 def _write(store: Store, aggregates: Iterator[Aggregate]) -> set[int]:

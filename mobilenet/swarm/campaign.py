@@ -13,7 +13,6 @@ Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Iterator
@@ -36,6 +35,7 @@ from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.protocol_groups import DECLARATIONS
 from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.scratch import scratch_folder
 from mobilenet.simulation.plugins import with_declared
 from mobilenet.swarm import broadcasts, plug_ins, scenes, schedule
 from mobilenet.verify import Verdict, verify_run
@@ -89,8 +89,7 @@ def judge_seed(
 ) -> Result:
     """Play the schedule of a seed and judge what it recorded."""
     network = network_of(seed, protocol, radio)
-    with tempfile.TemporaryDirectory(prefix="mobilenet-swarm-") as folder:
-        directory = Path(folder)
+    with scratch_folder("swarm") as directory:
         try:
             fingerprint = record(seed, directory, backbone, protocol, radio)
         except (OSError, RecordError):

@@ -13,7 +13,6 @@ Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +23,7 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.scenario.yaml_writer import inline
+from mobilenet.scratch import scratch_folder
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.swarm.smaller import KINDS, Changes
 
@@ -91,8 +91,8 @@ class Shrinking:
         self.trials += 1
         try:
             candidate = self.scenario.with_changes([f"{key}={inline(_plain(value))}" for key, value in changes.items()])
-            with tempfile.TemporaryDirectory(prefix="mobilenet-shrink-") as folder:
-                verdicts = run(candidate, out=Path(folder) / "run", allow_code=self._allow_code).verdicts
+            with scratch_folder("shrink") as folder:
+                verdicts = run(candidate, out=folder / "run", allow_code=self._allow_code).verdicts
         except ScenarioError:
             return False  # no scenario, or one that its protocol does not survive
         is_violated = self.violated in verdicts and verdicts[self.violated].answer == "violated"

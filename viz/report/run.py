@@ -6,7 +6,6 @@ Source    ours: docs/guide/pictures.md
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from mobilenet.api import Run
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.rundir.kinds import PROCESSES, run_kind
 from mobilenet.scenario.radio_words import radio_of_run
+from mobilenet.scratch import scratch_folder
 
 from ..figures import run_figures
 from ..figures.frames import by_power
@@ -47,8 +47,8 @@ def run_page(directory: Path) -> str:
         (check, verdict.answer, PROPERTIES.get(check, ""), verdict.explanation or "")
         for check, verdict in run.verdicts.items()
     ]
-    with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
-        drawn = run_figures(directory, Path(folder), Look((".svg",), captions=False))
+    with scratch_folder("report") as folder:
+        drawn = run_figures(directory, folder, Look((".svg",), captions=False))
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
     limits = limits_of(kind is PROCESSES, {by_power(directory)})

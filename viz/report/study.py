@@ -6,7 +6,6 @@ Source    ours: docs/guide/pictures.md
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from mobilenet.quoting import format_number, pluralize, quote
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.radio_words import radio_of_study
+from mobilenet.scratch import scratch_folder
 from mobilenet.studies.caveats import SAME_MOVEMENT, has_one_movement
 from mobilenet.studies.compare import judged_row
 from mobilenet.studies.effects import Effect, study_effects
@@ -63,8 +63,8 @@ def study_page(directory: Path) -> str:
         "violated" if verdicts["violated"] else "unknown" if verdicts["unknown"] or failed or not runs else "valid"
     )
     factors = tables.factors
-    with tempfile.TemporaryDirectory(prefix="mobilenet-report-") as folder:
-        figures = pictures(study_figures(directory, Path(folder), Look((".svg",), captions=False)))
+    with scratch_folder("report") as folder:
+        figures = pictures(study_figures(directory, folder, Look((".svg",), captions=False)))
     metrics = metrics_of_interest(tables)
     effects = study_effects(directory, tables.factors, metrics, tables.confidence)
     order = list(dict.fromkeys((*metrics, *FIRST)))

@@ -1,0 +1,61 @@
+"""Temporary folders: each lasts as long as a block, and the next process removes what a killed one has left.
+
+Model     a folder has the suffix .scratch once its process holds a lock on it, and a lock ends with its process. So a
+          folder with the suffix and without a lock is abandoned
+Errors    OSError where no folder can be made
+Source    ours: docs/architecture/command-line.md
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+SUFFIX = ".scratch"
+
+
+@contextmanager
+def scratch_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
+    """Make an empty folder for the block, in `place` or where the system has temporary files."""
+    parent = Path(tempfile.gettempdir()) if place is None else place
+    prefix = f"mobilenet-{purpose}-" if place is None else f".{purpose}-"
+    remove_abandoned(parent)
+    bare = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    lock = lock_folder(bare)
+    folder = bare.with_name(bare.name + SUFFIX)
+    try:
+        os.rename(bare, folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+@cache
+def remove_abandoned(parent: Path) -> None:
+    """Remove what killed processes have left here; a process looks once."""
+    for left in parent.glob(f"*{SUFFIX}"):
+        if left.name.startswith(("mobilenet-", ".")):
+            with suppress(OSError):  # in use: the lock is held
+                lock = lock_folder(left)
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(lock)
+
+
+def lock_folder(folder: Path) -> int:
+    """Return a descriptor that holds the lock on a folder until it is closed or the process ends. Raises
+    BlockingIOError if another process has the lock.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
