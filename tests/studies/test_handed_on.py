@@ -44,10 +44,10 @@ replications: {{min: 2}}
 """
 
 
-def make(study: Study, out: Path) -> Store:
+def make(study: Study, out: Path, replications: int = 2) -> Store:
     """What `mobilenet study` makes of it, without Spark."""
     store = create(study, out, allow_code=True)
-    targets = [2] * len(store.configurations)
+    targets = [replications] * len(store.configurations)
     runs = plan_runs(study, targets)
     jobs = [Job(run.id, run.configuration, run.replication, run.seed) for run in runs]
     perform(Batch(str(out), study.kind, tuple(jobs)))
