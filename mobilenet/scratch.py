@@ -31,7 +31,9 @@ def scratch_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
     folder = bare.with_name(bare.name + SUFFIX)
     try:
         os.rename(bare, folder)
-        yield folder
+        inner = folder / "files"  # its users may lock it
+        inner.mkdir()
+        yield inner
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)

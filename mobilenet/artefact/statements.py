@@ -77,7 +77,8 @@ def _changed(folder: Path, files: Files) -> list[str]:
         digests = {unquote(str(one["@id"])): one["sha256"] for one in graph if "sha256" in one}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return []
-    return [name for name in sorted(files) if name in digests and sha256(files[name]).hexdigest() != digests[name]]
+    names = [name for name in sorted(files) if name != README and name in digests]
+    return [name for name in names if sha256(files[name]).hexdigest() != digests[name]]
 
 
 def not_compared(folder: Path, parts: Sequence[Part], is_promised: bool) -> list[str]:
