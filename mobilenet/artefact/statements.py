@@ -65,12 +65,13 @@ def differing_statements(folder: Path, parts: Sequence[Part], by: Mapping[str, s
     if is_same:
         return lines
     changed = [
-        Line(name, Sameness.DIFFERS, f"is not the file that {CRATE} describes") for name in _changed(folder, files)
+        Line(name, Sameness.DIFFERS, f"is not the file that {CRATE} describes")
+        for name in _changed_files(folder, files)
     ]
     return [*lines, *(changed or [Line(CRATE, Sameness.DIFFERS, "does not state what the archive contains")])]
 
 
-def _changed(folder: Path, files: Files) -> list[str]:
+def _changed_files(folder: Path, files: Files) -> list[str]:
     """Return the files whose digests are not those of the metadata."""
     try:
         graph = json.loads((folder / CRATE).read_text(encoding="utf-8"))["@graph"]

@@ -112,12 +112,12 @@ class CommonDelays:
         """Raises NotPaired; StudyError for a run that cannot be read."""
         key = own, other, replication, metric
         if key not in self._known:
-            runs = [
+            run, run_of_other = (
                 self._stores[cell.experiment].runs / PlannedRun(cell.configuration, replication, 0).id
                 for cell in (own, other)
-            ]
+            )
             try:
-                self._known[key] = common_deliveries(*runs).compare(metric)
+                self._known[key] = common_deliveries(run, run_of_other).compare(metric)
             except RunError as error:
                 raise StudyError(f"{error}; run the same command again") from None
         return self._known[key]

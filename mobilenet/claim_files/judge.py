@@ -79,11 +79,9 @@ def judge(
         deliveries = tuple(_delivery(rows, rows, test) for test in question.tests)
         return Judgement(Answer.UNDECIDED, n, why=why, deliveries=deliveries)
     pairs = list(zip(question.tests, of_tests, strict=True))
-    known = {
-        "had": tuple(len(_with_metric(question.metric, own, test)) for test, own in pairs),
-        "deliveries": tuple(_delivery(rows, own, test) for test, own in pairs),
-    }
-    return _judgement(question, rows, pairs, number, error, rare, known["had"])._replace(**known)
+    had = tuple(len(_with_metric(question.metric, own, test)) for test, own in pairs)
+    deliveries = tuple(_delivery(rows, own, test) for test, own in pairs)
+    return _judgement(question, rows, pairs, number, error, rare, had)._replace(had=had, deliveries=deliveries)
 
 
 def _comparable(question: Question, rows: Runs, test: Inequality, common: Common | None) -> Runs:

@@ -50,7 +50,7 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
     """Return the answer of a claim with what supports it, in one line. `out`: the directory, for its command."""
     value, interval = _numbers(one)
     says = f" {one.question.claim.says}" if one.question.claim.says else ""
-    begin = _delivered(one)
+    begin = _delivery_ratios(one)
     numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
     runs = f" {_replications(one)};" if one.replications and one.question.tests else ""
     why = f" {one.why};" if one.why else ""
@@ -58,7 +58,7 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
     return f"{one.question.name}: {decision(one)}.{says}{begin}{numbers}{runs}{why} {command}"
 
 
-def _delivered(one: AnsweredClaim) -> str:
+def _delivery_ratios(one: AnsweredClaim) -> str:
     """The delivery ratio comes first, unless all that was owed was delivered."""
     ratios = [] if one.delivery is None else [r for r in (one.delivery.value, one.delivery.other) if r is not None]
     if one.delivery is None or min(ratios, default=1.0) == 1 or one.question.metric == DELIVERED:

@@ -198,7 +198,7 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
     from mobilenet.why.shares import counted_deliveries, shares
 
     deliveries = [
-        {_planned(own, one): one for one in counted_deliveries(own, *window_ns(run))}
+        {_planned_delivery(own, one): one for one in counted_deliveries(own, *window_ns(run))}
         for run, own in zip(runs, stories, strict=True)
     ]
     common = [key for key in deliveries[0] if key in deliveries[1]]
@@ -242,7 +242,7 @@ class Planned(NamedTuple):
     broadcast_ns: int
 
 
-def _planned(stories: Stories, one: Delivery) -> Planned:
+def _planned_delivery(stories: Stories, one: Delivery) -> Planned:
     sent = stories.record.broadcasts[one.message]
     return Planned(one.node, sent.node, sent.time_ns)
 

@@ -97,7 +97,7 @@ def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the row of a finding with the numbers that its verdict is about, as far as there are any."""
     if row.get("common_deliveries") is None:
         return row
-    return row | {name.removeprefix(COMMON): row.get(name) for name in OF_COMMON}
+    return {**row, **{name.removeprefix(COMMON): row.get(name) for name in OF_COMMON}}
 
 
 def compared_row(others: dict[str, Any], level: Any, baseline: Any, metric: str) -> dict[str, Any]:

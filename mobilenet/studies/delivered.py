@@ -121,10 +121,10 @@ class Delivered:
         values: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in metrics}
         deliveries = dict.fromkeys(metrics, 0)
         for replication in pairs:
-            runs = (self._runs / PlannedRun(number, replication, 0).id for number in (own, baseline))
+            run, other = (self._runs / PlannedRun(number, replication, 0).id for number in (own, baseline))
             cuts = (self._steady_from_s.get(number, {}).get(replication, 0.0) for number in (own, baseline))
             try:
-                common = common_deliveries(*runs, max(cuts))
+                common = common_deliveries(run, other, max(cuts))
             except RunError:
                 return dict.fromkeys(metrics, CommonDelays({}, 0, NOT_READABLE))
             except NotPaired:

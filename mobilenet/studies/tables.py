@@ -175,8 +175,8 @@ def _aggregate_all(confidence: float, folder: str, pieces: Iterator[tuple[int, b
     for number, aggregation in aggregations.items():
         own = pa.concat_tables(runs.pop(number)).sort_by("replication")
         if len(own):
-            pq.write_table(own, folder / f"{number}.runs.parquet")
-            pq.write_table(aggregation.result(), folder / f"{number}.results.parquet")
+            pq.write_table(own, Path(folder) / f"{number}.runs.parquet")
+            pq.write_table(aggregation.result(), Path(folder) / f"{number}.results.parquet")
 
 
 def _write(store: Store, aggregates: Iterator[Aggregate]) -> set[int]:

@@ -181,7 +181,7 @@ def test_the_opening_names_who_is_behind(share: Share) -> None:
         assert not words.startswith("delivered 100 %")
 
 
-def delivered(ratios: dict[int, list[float]], **shares_of: dict[int, list[float]]) -> Delivered:
+def known_shares(ratios: dict[int, list[float]], **shares_of: dict[int, list[float]]) -> Delivered:
     by_share = {"delivery_ratio": ratios, **shares_of}
     return Delivered(
         {
@@ -217,7 +217,7 @@ def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
     ],
 )
 def test_other_shares_count_like_the_delivery_ratio(metric: str, share: dict[str, object], word: str) -> None:
-    known = delivered({0: [1.0] * 4, 1: [1.0] * 4}, **share)  # type: ignore[arg-type]
+    known = known_shares({0: [1.0] * 4, 1: [1.0] * 4}, **share)  # type: ignore[arg-type]
     (verdict,) = verdicts_on(metric, known)
     assert word in verdict
 
@@ -226,7 +226,7 @@ def test_a_margin_settles_what_the_interval_does_not() -> None:
     small, large = 0.001, 0.03
     for loss, is_better in ((small, True), (large, False)):
         ratios = {0: [0.99, 0.98, 0.99, 0.98], 1: [0.99 - loss, 0.98 + loss, 0.99 - loss, 0.98 + loss]}
-        (verdict,) = verdicts_on("collision_ratio", delivered(ratios))
+        (verdict,) = verdicts_on("collision_ratio", known_shares(ratios))
         assert (verdict == "better") is is_better, verdict
     assert math.isclose(LOSS_MARGIN, 0.01)
     assert objection([Share("delivery_ratio", 0.9, 1.0, -0.2, 0.0)], of_baseline=True, names=("a", "b")) == ""

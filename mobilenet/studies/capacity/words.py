@@ -27,10 +27,10 @@ MOST_RATIOS = 4  # in a sentence
 
 def answer(result: SearchResult) -> str:
     """Return the answer as one sentence, which opens with what was delivered unless it was all."""
-    return _delivered(result) + _answer(result)
+    return _delivery_ratios(result) + _answer(result)
 
 
-def _delivered(result: SearchResult) -> str:
+def _delivery_ratios(result: SearchResult) -> str:
     """Return the delivery ratios at the values that the answer rests on, unless a requirement is about them."""
     known = {value: one.delivery_ratio for value, one in result.points.items() if one.delivery_ratio is not None}
     ends = [value for value in (result.holds_at, result.fails_at) if value in known] or list(known)
@@ -73,7 +73,7 @@ def headline(result: SearchResult) -> str:
     if result.value is None:
         return answer(result)
     return (
-        _delivered(result)
+        _delivery_ratios(result)
         + _answer(result).partition(":")[0]
         + (" (decided within the tolerance)" if _within(result) else "")
     )
@@ -166,7 +166,7 @@ def assumptions(result: SearchResult) -> list[str]:
     """What the answer takes for granted."""
     question, last = result.question, len(result.question.values) - 1
     lines = []
-    if _delivered(result):
+    if _delivery_ratios(result):
         lines.append(
             "the requirements do not cover messages that were not delivered; a requirement such as"
             f" '{DELIVERED} >= 0.99', or one on a delivery_delay_survival metric, does"
