@@ -207,7 +207,8 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
     }
     assert len(of_handoffs) == 27 and metrics_of["mobile_causal"]["handoffs"] == 0
     assert {name for name in metrics_of["tcp_flooding"] if name in of_handoffs} == {
-        "handoffs", "handoff_return_ratio", "handoffs_superseded", "recoveries", "handoff_duration_mean_s", "handoff_duration_max_s",
+        "handoffs", "handoff_return_ratio", "handoffs_superseded",
+        "recoveries", "handoff_duration_mean_s", "handoff_duration_max_s",
         "handoff_interruption_mean_s", "handoff_interruption_excess_mean_s",
         *(f"handoff_interruption_{name}_s" for name in ("p50", "p95", "max")),
     }  # fmt: skip
