@@ -206,13 +206,12 @@ class _Run:
             return None
         events, nodes, samples, delay_ns = self._events, self._nodes, self._samples, self._air.delay_ns
         sessions = sessions_of(events, hops, nodes, delay_ns)
-        copies = self._expected.radio.group_retries > 0
-        problem = positions_problem(events, samples, hops, nodes, sessions, delay_ns, copies)
+        is_repeated = self._air.repeats or self._expected.radio.group_retries > 0
+        problem = positions_problem(events, samples, hops, nodes, sessions, delay_ns, is_repeated)
         problem = problem or acknowledged_problem(
             events, samples, hops, nodes, sessions, delay_ns, conduct.stream_acknowledges
         )
         has_all_wires = wires.is_tree and not self._counters["wired"]["in_flight"]
-        is_repeated = conduct.unicasts or copies
         problem = problem or listed_problem(events, samples, hops, nodes, has_all_wires, is_repeated)
         if problem is not None:
             return "record", problem

@@ -54,9 +54,9 @@ class _Arrivals(NamedTuple):
 
 
 def positions_problem(
-    events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, delay_ns: int, copies: bool
+    events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, delay_ns: int, is_repeated: bool
 ) -> str | None:
-    """Return the first delivery, or size of a buffer, that does not fit. `copies`: the MAC repeats frames for all."""
+    """Return the first delivery, or size of a buffer, that does not fit. `is_repeated`: the MAC may repeat frames."""
     lanes = {(host, number): nodes.stations + lane for lane, (host, number) in enumerate(sessions)}
     rows, keys, odd = _keys(hops, lanes)
     if odd is not None:
@@ -66,7 +66,7 @@ def positions_problem(
     if problem is not None or not len(deliveries.rows):
         return problem
     problem = _names_problem(events, hops, deliveries, rows, keys)
-    arrivals = _arrivals(events, hops, nodes, rows, keys, delay_ns, copies)
+    arrivals = _arrivals(events, hops, nodes, rows, keys, delay_ns, is_repeated)
     return problem or _moments_problem(events, samples, hops, nodes, deliveries, arrivals, delay_ns)
 
 
@@ -137,7 +137,7 @@ def _names_problem(
 
 
 def _arrivals(
-    events: Table, hops: Hops, nodes: Nodes, rows: np.ndarray, keys: np.ndarray, delay_ns: int, copies: bool
+    events: Table, hops: Hops, nodes: Nodes, rows: np.ndarray, keys: np.ndarray, delay_ns: int, is_repeated: bool
 ) -> _Arrivals:
     received = hops.is_received[rows]
     rows, keys = rows[received], keys[received]
@@ -147,7 +147,7 @@ def _arrivals(
         own = np.flatnonzero(hops.receiver[rows] == node)
         arrival_ns = hops.receive_ns[rows[own]]
         heeded[own] = ~away.touches(node, arrival_ns, arrival_ns + delay_ns)
-        if copies:
+        if is_repeated:
             unsure[own] = heeded[own] & ~_is_first_heeded(heeded[own], keys[own])
     return _Arrivals(rows[heeded], keys[heeded], unsure[heeded])
 
