@@ -177,6 +177,30 @@ protocol: {name: mobile_causal, repair: selective}
 workload: {interval_s: 0.5}
 record: {messages: true}
 """
+ACKNOWLEDGEMENTS_LOST = """
+seed: 1
+duration_s: 30
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+wireless: {loss: 0.4}
+hosts: {count: 6, mobility: {model: static}}
+protocol: {name: mobile_causal, repair: selective, expiry_s: 8}
+workload: {interval_s: 1}
+record: {frames: true}
+interventions:
+  - {at_s: 10, do: impair, host: h0, loss: 1}
+  - {at_s: 10, do: impair, host: h1, loss: 1}
+  - {at_s: 10, do: impair, host: h2, loss: 1}
+"""
+ACKNOWLEDGEMENTS_LOST_AT_A_BORDER = """
+seed: 1
+duration_s: 20
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+wireless: {loss: 0.45, range_m: 60}
+hosts: {count: 8, mobility: {model: random_waypoint, speed_mps: [20, 30], area: {box_m: [40, -30, 80, 30]}}}
+protocol: {name: mobile_causal, repair: selective}
+workload: {interval_s: 0.5}
+record: {messages: true}
+"""
 IN_BOTH_LANES = """
 seed: 50
 duration_s: 12
@@ -248,6 +272,10 @@ RUNS = {
     "a program that is out at the end of its track, with a timer to come": (OUT_AT_THE_END, (1,)),
     "a host of a track that is never in coverage": (FAR_AWAY, (1,)),
     "copies of a frame of which the first comes to a host out of coverage": (COPIES_AT_A_BORDER, (7,)),
+    "frames of hosts that are given up, sent again since an acknowledgement was lost": (
+        ACKNOWLEDGEMENTS_LOST, (1, 3, 5),
+    ),
+    "frames sent again to a host that was out of coverage": (ACKNOWLEDGEMENTS_LOST_AT_A_BORDER, (2, 3)),
     "an rbuffer that holds messages in both of its lanes": (IN_BOTH_LANES, (50,)),
     "programs whose messages VCube wraps on the wires": (PROGRAMS_OVER_VCUBE, (1,)),
     "messages that take far longer than the tests of a detector": (LONG_MESSAGES, (1,)),
