@@ -54,6 +54,53 @@ def an_acknowledgement_that_is_late(copy: Copy) -> None:
 
 
 @edit("conservation", "tcp tcp_messages")
+def acknowledgements_count_as_frames(copy: Copy) -> None:
+    """As in records of older versions, but the running totals do not."""
+    radio = copy.counters["radio"]
+    acks = radio.pop("acks")
+    radio["frames"], radio["bytes"] = radio["frames"] + radio["mac_acks"], radio["bytes"] + acks["bytes"]
+    for counters, own in ((radio, acks), (radio["addressed"], acks["addressed"])):
+        counters["pairs_in_range"] += own["pairs_in_range"]
+        counters["received"] += own["received"]
+        counters["lost"] = {name: count + own["lost"][name] for name, count in counters["lost"].items()}
+
+
+@edit("conservation", "tcp tcp_messages")
+def bytes_of_acknowledgements(copy: Copy) -> None:
+    copy.counters["radio"]["acks"]["bytes"] += 14
+    last = copy.samples.where(quantity="radio_mac_ack_bytes")[-1]
+    copy.samples.value[last] += 14
+
+
+@edit("conservation", "tcp tcp_messages")
+def an_acknowledgement_received_twice(copy: Copy) -> None:
+    copy.counters["radio"]["acks"]["received"] += 1
+    copy.samples.value[copy.samples.where(quantity="ack_pairs_received")[-1]] += 1
+
+
+@edit("conservation", "tcp")
+def an_acknowledgement_lost_for_another_reason(copy: Copy) -> None:
+    lost = copy.counters["radio"]["acks"]["lost"]
+    lost["random"], lost["collision"] = lost["random"] - 1, lost["collision"] + 1
+    for quantity, change in (("ack_pairs_random", -1), ("ack_pairs_collision", 1)):
+        rows = copy.samples.where(quantity=quantity)
+        last = copy.samples.value[rows[-1]]
+        for row in rows:
+            copy.samples.value[row] += change * (copy.samples.value[row] == last)
+
+
+@edit("conservation", "tcp")
+def acknowledgements_counted_late(copy: Copy) -> None:
+    """Their running totals begin at 5 s."""
+    samples = copy.samples
+    is_early = [at_ns < 5_000_000_000 for at_ns in samples.time_ns]
+    names = ("ack_pairs_", "addressed_ack_pairs_", "radio_mac_ack")
+    copy.samples.remove(
+        row for row, quantity in enumerate(samples.quantity) if is_early[row] and quantity.startswith(names)
+    )
+
+
+@edit("conservation", "tcp tcp_messages")
 def no_retries(copy: Copy) -> None:
     radio = copy.counters["radio"]
     radio["mac_retries"], _ = 0, radio.pop("mac_given_up", None)
