@@ -205,7 +205,8 @@ def test_deprecated_metrics_count_acks_and_others_do_not() -> None:
             for name, value in totals.items()
         ]
         rows.append(row_of(["0 h0 join"], samples))
-    of_frames = ("nodes_within_reach_per_frame", "collision_loss_ratio", "collision_loss_ratio_addressed", "frame_bytes")
+    shares = ("collision_loss_ratio", "collision_loss_ratio_addressed")
+    of_frames = ("nodes_within_reach_per_frame", *shares, "frame_bytes")
     of_both = ("potential_receivers_per_frame", "collision_ratio", "collision_ratio_addressed", "radio_bytes")
     assert [rows[0][name] for name in of_frames] == [4, 10 / 40, 0, 1000]
     assert [rows[1][name] for name in of_frames] == [None] * 4

@@ -4,13 +4,14 @@ Model     from running totals, which were sampled at both ends of the window. Fr
           went onto the medium; its ACKs do not count, and what it sent again counts in `frames`, but is not a message
           sent. A pair is a frame and a node within its reach: in its range; where power decides, one at which its
           preamble is detected if the medium is silent, and what was missed is lost to others as well. Of pairs that
-          collided there are three shares: of all pairs; of those with a node that the frame is for (a station's broadcast is for the hosts that
-          it serves); and of these, where the receiver had begun with the frame: without pairs that it never attempted,
-          sent through, or was down for. Messages sent per delivery are counted in two ways: as frames; and as copies of
-          application messages (payload in the air, divided by that of one message, so two in one segment count as two)
-          plus frames that do nothing but acknowledge (a protocol's or TCP's own); what a MAC sends again counts here.
-          Deprecated metrics count the MAC's ACKs as frames, but not in the number of frames. Older records have no
-          counters of ACKs, and include them in all others: the metrics without them are None there
+          collided there are three shares: of all pairs; of those with a node that the frame is for (a station's
+          broadcast is for the hosts that it serves); and of these, where the receiver had begun with the frame: without
+          pairs that it never attempted, sent through, or was down for. Messages sent per delivery are counted in two
+          ways: as frames; and as copies of application messages (payload in the air, divided by that of one message, so
+          two in one segment count as two) plus frames that do nothing but acknowledge (a protocol's or TCP's own); what
+          a MAC sends again counts here. Deprecated metrics count the MAC's ACKs as frames, but not in the number of
+          frames. Older records have no counters of ACKs, and include them in all others: the metrics without them are
+          None there
 Units     frames, bytes, seconds, as the names show
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
@@ -44,9 +45,10 @@ class Network:
         self.total = {name: at[end].get(name, 0.0) - at[begin].get(name, 0.0) for name in at[end]}
         self.frames = self.of("radio_frames")
         self.pairs, self.pairs_and_acks = self._all("pairs_"), self._all("pairs_", "ack_pairs_")
-        self.bytes, self.bytes_and_acks = self.of("radio_bytes"), self.of("radio_bytes") + self.of("radio_mac_ack_bytes")
+        self.bytes = self.of("radio_bytes")
+        self.bytes_and_acks = self.bytes + self.of("radio_mac_ack_bytes")
         parts_bytes = self.of("radio_control_bytes") + self.of("radio_payload_bytes")
-        # records of older versions count MAC's ACKs as frames, but not their bytes as those of a message
+        # the parts are of messages: in records of older versions, ACKs are the rest
         self.is_apart = self.bytes <= parts_bytes or "radio_payload_bytes" not in self.total
         self.copies_and_acks: float | None = None
         if payload_bytes and "radio_acknowledgements" in self.total:  # not in records of older versions

@@ -19,6 +19,7 @@ from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.network.wired.network import RECEIVED as ARRIVED
 from mobilenet.network.wired.network import WiredNetwork
 from mobilenet.rundir.recorder import Recording
+from mobilenet.rundir.schema import MAC_ACK
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.observer import Observer
@@ -60,7 +61,7 @@ class Counters:
         def observe(frame: Frame) -> None:
             start, end, sender = frame.start_ns, frame.start_ns + frame.duration_ns, frame.sender
             is_data = frame.kind == DATA
-            kind = type(frame.message).__name__ if is_data else "mac_ack"
+            kind = type(frame.message).__name__ if is_data else MAC_ACK
             about = contents(frame.message) if messages is not None and is_data else None
             for node, outcome, delay in zip(frame.receivers, frame.outcomes, frame.delays_ns, strict=True):
                 to_it = frame.to is node or (frame.to is None and (not sender.is_station or node.serving is sender))

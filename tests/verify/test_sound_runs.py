@@ -273,7 +273,8 @@ RUNS = {
     "a host of a track that is never in coverage": (FAR_AWAY, (1,)),
     "copies of a frame of which the first comes to a host out of coverage": (COPIES_AT_A_BORDER, (7,)),
     "frames of hosts that are given up, sent again since an acknowledgement was lost": (
-        ACKNOWLEDGEMENTS_LOST, (1, 3, 5),
+        ACKNOWLEDGEMENTS_LOST,
+        (1, 3, 5),
     ),
     "frames sent again to a host that was out of coverage": (ACKNOWLEDGEMENTS_LOST_AT_A_BORDER, (2, 3)),
     "an rbuffer that holds messages in both of its lanes": (IN_BOTH_LANES, (50,)),

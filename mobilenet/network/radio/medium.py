@@ -8,7 +8,7 @@ Model     positions are frozen for the whole frame; a sender cannot receive, unl
           timing, uses the exact nanosecond of the node concerned
 Units     integer nanoseconds, metres, bytes
 Counts    frames by kind, and pairs (frame, receiver) by outcome; the kind of medium defines a frame's receivers. The
-          MAC's acknowledgements have counters of their own and are in no other, except `airtime_ns`
+          MAC's acknowledgements have separate counters and are in no other, except `airtime_ns`
 Errors    none: parameters are validated with the scenario
 Source    ours: docs/models/radio.md
 """

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mobilenet.expected.expectations import Air, Expectations
+from mobilenet.rundir.schema import MAC_ACK
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.acknowledged import acknowledged_problem
 from mobilenet.verify.air.arrivals import arrivals_of, arrivals_problem
@@ -44,7 +45,7 @@ from mobilenet.verify.air.messages import Hops, message_counts_problem, messages
 from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.numbers import numbers_problem
 from mobilenet.verify.air.outages import Outages
-from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
+from mobilenet.verify.air.pairs import Pairs, pairs_of, pairs_problem
 from mobilenet.verify.air.positions import positions_problem
 from mobilenet.verify.air.possible_outcomes import outcomes_problem, unseen_in
 from mobilenet.verify.air.programs import programs_problem

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.rundir.schema import MAC_ACK
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outcomes import OUTCOMES
-from mobilenet.verify.air.pairs import MAC_ACK, Pairs
+from mobilenet.verify.air.pairs import Pairs
 from mobilenet.verify.basis.radio_counters import pair_counters
 
 SIDES = ("station", "host")
@@ -94,7 +95,7 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
 
 
 def _of_frames(pairs: Pairs, are_apart: bool) -> np.ndarray:
-    """Return which rows counters of frames have; `are_apart`: acknowledgements have counters of their own."""
+    """Return which rows counters of frames have; `are_apart`: acknowledgements have separate counters."""
     return ~pairs.is_ack if are_apart else np.ones(len(pairs.is_ack), bool)
 
 

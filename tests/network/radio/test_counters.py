@@ -63,14 +63,14 @@ class Tap:
         simulation.listen(lambda frame: self.attempts.append(Attempt(frame, simulation.kernel.now)), None)
 
     def _watch(self, enqueue: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
-        def watched(frame: Frame) -> bool:
+        def enqueue_and_note(frame: Frame) -> bool:
             frame.client = Client(self, frame.client)
             self.unfinished += 1
             is_queued = enqueue(frame)
             self.refused += not is_queued
             return is_queued
 
-        return watched
+        return enqueue_and_note
 
 
 class Attempt:
