@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .damage import Copy, Edits
+from .damage import Copy, Edits, verdicts_after
 from .on_air_worlds import POWER, WORLDS
 from .test_recorded_frames import move, refate, renew, with_fate
 
@@ -53,9 +53,7 @@ def an_acknowledgement_that_is_late(copy: Copy) -> None:
     move(copy, row, copy.frames.start_ns[row] + 2_000)
 
 
-@edit("conservation", "tcp tcp_messages")
-def acknowledgements_count_as_frames(copy: Copy) -> None:
-    """As in records of older versions, but the running totals do not."""
+def count_acks_as_frames(copy: Copy) -> None:
     radio = copy.counters["radio"]
     acks = radio.pop("acks")
     radio["frames"], radio["bytes"] = radio["frames"] + radio["mac_acks"], radio["bytes"] + acks["bytes"]
@@ -63,6 +61,32 @@ def acknowledgements_count_as_frames(copy: Copy) -> None:
         counters["pairs_in_range"] += own["pairs_in_range"]
         counters["received"] += own["received"]
         counters["lost"] = {name: count + own["lost"][name] for name, count in counters["lost"].items()}
+
+
+@pytest.mark.parametrize("name", ["tcp", "tcp_messages"])
+def test_a_record_of_an_older_version_is_sound(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    """It has no counters of ACKs, and those of frames include them."""
+
+    def make_older(copy: Copy) -> None:
+        count_acks_as_frames(copy)
+        samples, of_acks, own = copy.samples, {}, []
+        for row, (at_ns, quantity) in enumerate(samples.each("time_ns", "quantity")):
+            if "ack_pairs_" in quantity or quantity.startswith("radio_mac_ack"):
+                own.append(row)
+                name = "radio_bytes" if quantity == "radio_mac_ack_bytes" else quantity.replace("ack_pairs_", "pairs_")
+                of_acks[at_ns, name] = samples.value[row]
+        for row, key in enumerate(samples.each("time_ns", "quantity")):
+            samples.value[row] += of_acks.get(key, 0.0)
+        samples.remove(own)
+
+    verdicts = verdicts_after(runs[name], tmp_path / "older", make_older)
+    assert {verdict.answer for verdict in verdicts.values()} == {"valid"}, verdicts
+
+
+@edit("conservation", "tcp tcp_messages")
+def acknowledgements_count_as_frames(copy: Copy) -> None:
+    """As in records of older versions, but the running totals do not."""
+    count_acks_as_frames(copy)
 
 
 @edit("conservation", "tcp tcp_messages")
