@@ -201,6 +201,16 @@ protocol: {name: mobile_causal, repair: selective}
 workload: {interval_s: 0.5}
 record: {messages: true}
 """
+HOSTS_WITH_FULL_QUEUES = """
+seed: 104
+duration_s: 25
+drain_s: 1
+stations: {layout: {shape: points, points_m: [[0, 0], [130, 0]]}}
+wireless: {loss: 0.5, range_m: 60, mac: acking, bitrate_mbps: 1, full_duplex: false}
+hosts: {count: 9, mobility: {model: random_waypoint, speed_mps: [2, 40]}, attachment: {tick_ms: 20}}
+protocol: {name: mobile_causal, repair: selective, expiry_s: 0.7, heartbeat_s: 0.1}
+workload: {interval_s: 0.2}
+"""
 IN_BOTH_LANES = """
 seed: 50
 duration_s: 12
@@ -315,6 +325,12 @@ def test_a_sound_run_is_valid(what: str, seed: int, tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text(RUNS[what][0])
     run = mobilenet.run(tmp_path / "scenario.yaml", seed=seed, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "valid", {name: v for name, v in run.verdicts.items() if v.answer != "valid"}
+
+
+def test_what_waits_in_the_macs_of_hosts_at_the_end_is_not_missed(tmp_path: Path) -> None:
+    """Lists are sampled when a message is queued."""
+    run = mobilenet.run(Scenario.from_text(HOSTS_WITH_FULL_QUEUES), out=tmp_path / "run")
+    assert run.verdict == "unknown", run.verdicts
 
 
 def test_hidden_terminals_that_time_out_together_may_never_come_to_rest(tmp_path: Path) -> None:
