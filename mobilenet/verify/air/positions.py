@@ -148,7 +148,7 @@ def _arrivals(
         arrival_ns = hops.receive_ns[rows[own]]
         heeded[own] = ~away.touches(node, arrival_ns, arrival_ns + delay_ns)
         if is_repeated:
-            unsure[own] = heeded[own] & ~_is_first_heeded(heeded[own], keys[own])
+            unsure[own] = heeded[own] & _may_be_copies(heeded[own], keys[own])
     return _Arrivals(rows[heeded], keys[heeded], unsure[heeded])
 
 
@@ -198,15 +198,16 @@ def held_problems(
             )
 
 
-def _is_first_heeded(heeded: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Whether a host heeded the first of the arrivals of a message that follow each other. They may be copies of one
-    frame, of which its MAC hands up only the first, even if the host ignores that.
+def _may_be_copies(heeded: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Return which arrivals of a message at a host follow one that the host did not heed. All of them may be copies of
+    one frame, of which its MAC hands up only the first.
     """
     order = np.argsort(keys // LANE, kind="stable")
     begins = np.diff(keys[order], prepend=-1) != 0
-    is_heeded = np.empty_like(heeded)
-    is_heeded[order] = heeded[order][begins][np.cumsum(begins) - 1]
-    return is_heeded
+    ignored = np.append(0, np.cumsum(~heeded[order]))[:-1]  # before each
+    may_be = np.empty_like(heeded)
+    may_be[order] = ignored > ignored[begins][np.cumsum(begins) - 1]
+    return may_be
 
 
 def _growth_problem(samples: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> str | None:
