@@ -206,7 +206,7 @@ def headings(page: Path) -> set[str]:
 def test_pairs_are_told_for_both_radios(name: str) -> None:
     """Where power decides a pair is no node in range."""
     assert not re.search(r"frame(,| and)\s+(node|receiver) in\s+(its\s+)?range", text_of(name))
-    assert "in silence" in meaning("potential_receivers_per_frame")
+    assert "in silence" in meaning("nodes_within_reach_per_frame")
 
 
 def test_the_tables_of_metrics_are_those_of_the_registry() -> None:

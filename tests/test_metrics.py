@@ -153,7 +153,7 @@ def test_radio_over_the_window_only() -> None:
     samples += [(100.0, "network", name, float(value)) for name, value in later]
     row = row_of(["0 h0 join"], samples, warmup_s=10)
     assert row["frames"] == 20
-    assert row["collision_ratio"] == pytest.approx(30 / 200)
+    assert row["collision_loss_ratio"] == row["collision_ratio"] == pytest.approx(30 / 200)
     assert row["messages_sent_per_delivery"] is None
     assert json.dumps(row, allow_nan=False)
 
@@ -176,13 +176,41 @@ def test_three_shares_of_collisions_and_two_counts_of_messages() -> None:
         *(f"{2 + k} h0 deliver h0:0" for k in range(4)),
     ]
     row = row_of(events, samples, payload_bytes=100)
-    assert row["collision_ratio"] == pytest.approx(20 / 100)
-    assert row["collision_ratio_addressed"] == pytest.approx(25 / 80)
-    assert row["collision_ratio_addressed_begun"] == pytest.approx(5 / 55)
+    assert row["collision_loss_ratio"] == pytest.approx(20 / 100)
+    assert row["collision_loss_ratio_addressed"] == pytest.approx(25 / 80)
+    assert row["collision_loss_ratio_addressed_begun"] == pytest.approx(5 / 55)
     assert row["messages_sent_per_delivery"] == pytest.approx(36 / 4)
     assert row["copies_and_acks_per_delivery"] == pytest.approx((50 + 10) / 4)
     # a record that does not tell how long messages are
     assert row_of(events, samples)["copies_and_acks_per_delivery"] is None
+
+
+def test_deprecated_metrics_count_acks_and_others_do_not() -> None:
+    """They have the same values for a record of an older version, which includes ACKs in all counters."""
+    apart = {
+        "radio_frames": 10, "radio_bytes": 1000, "radio_payload_bytes": 600, "radio_control_bytes": 400,
+        "radio_mac_acks": 5, "radio_mac_ack_bytes": 70,
+        "pairs_received": 30, "pairs_collision": 10, "ack_pairs_received": 9, "ack_pairs_collision": 1,
+        "addressed_pairs_received": 8, "addressed_ack_pairs_received": 5,
+    }  # fmt: skip
+    together = {
+        "radio_frames": 10, "radio_bytes": 1070, "radio_payload_bytes": 600, "radio_control_bytes": 400,
+        "pairs_received": 39, "pairs_collision": 11, "addressed_pairs_received": 13,
+    }  # fmt: skip
+    rows = []
+    for totals in (apart, together):
+        samples = [
+            (moment, "network", name, value * factor)
+            for moment, factor in ((0.0, 0.0), (100.0, 1.0))
+            for name, value in totals.items()
+        ]
+        rows.append(row_of(["0 h0 join"], samples))
+    shares = ("collision_loss_ratio", "collision_loss_ratio_addressed")
+    of_frames = ("nodes_within_reach_per_frame", *shares, "frame_bytes")
+    of_both = ("potential_receivers_per_frame", "collision_ratio", "collision_ratio_addressed", "radio_bytes")
+    assert [rows[0][name] for name in of_frames] == [4, 10 / 40, 0, 1000]
+    assert [rows[1][name] for name in of_frames] == [None] * 4
+    assert [rows[0][name] for name in of_both] == [rows[1][name] for name in of_both] == [5, 11 / 50, 0, 1070]
 
 
 def test_a_step_function() -> None:

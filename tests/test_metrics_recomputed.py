@@ -260,30 +260,39 @@ class Slow:
         return int(ended["fate"].isin(fates).sum()) if fates else len(ended)
 
     def radio(self, frames_table: pd.DataFrame, deliveries: int, broadcasts: int) -> dict[str, Any]:
-        to_it = frames_table[frames_table["addressed"]]
         frames, window_s = self.total("radio_frames"), Fraction(self.end - self.begin, SECOND)
         payload = self.manifest["payload_bytes"]
         copies = self.total("radio_payload_bytes") / payload + self.total("radio_acknowledgements") if payload else None
-        begun = self.pairs(to_it, "received", "collision", "random", "bit_errors")
-        to_others = ("collision", "never_attempted", "preamble_missed")
+        of_frames, with_acks = frames_table[frames_table["kind"] != "mac_ack"], frames_table
+        size_bytes = self.total("radio_bytes")
+        both_bytes = size_bytes + self.total("radio_mac_ack_bytes")
         return {
             "frames": frames, "frames_per_s": frames / float(window_s),
             "messages_sent_per_delivery": ratio(frames - self.total("radio_mac_retries"), deliveries),
             "copies_and_acks_per_delivery": ratio(copies, deliveries),
             "airtime_per_delivery_s": ratio(self.total("radio_airtime_ns") / SECOND, deliveries),
-            "receivers_in_range_per_frame": ratio(self.pairs(frames_table), frames),
-            "potential_receivers_per_frame": ratio(self.pairs(frames_table), frames),
-            "collision_ratio": ratio(self.pairs(frames_table, *to_others), self.pairs(frames_table)),
-            "collision_ratio_addressed": ratio(self.pairs(to_it, *to_others), self.pairs(to_it)),
-            "collision_ratio_addressed_begun": ratio(self.pairs(to_it, "collision"), begun),
-            **({"bit_error_ratio": ratio(self.pairs(frames_table, "bit_errors"), self.pairs(frames_table))}
-            if "bit_errors" in self.counters["radio"]["lost"] else {}),
-            "radio_bytes": self.total("radio_bytes"),
-            "radio_bytes_per_s": self.total("radio_bytes") / float(window_s),
+            "nodes_within_reach_per_frame": ratio(self.pairs(of_frames), frames),
+            "receivers_in_range_per_frame": ratio(self.pairs(with_acks), frames),
+            "potential_receivers_per_frame": ratio(self.pairs(with_acks), frames),
+            **self.losses(of_frames, "collision_loss_ratio", "noise_loss_ratio"),
+            **self.losses(with_acks, "collision_ratio", "bit_error_ratio"),
+            "frame_bytes": size_bytes, "frame_bytes_per_s": size_bytes / float(window_s),
+            "radio_bytes": both_bytes, "radio_bytes_per_s": both_bytes / float(window_s),
             "control_bytes_per_broadcast": ratio(self.total("radio_control_bytes"), broadcasts),
             "wired_messages": self.total("wired_messages"), "wired_bytes": self.total("wired_bytes"),
             "mac_queue_drops": self.counters["radio"]["queue_drops"],
         }  # fmt: skip
+
+    def losses(self, of: pd.DataFrame, collisions: str, noise: str) -> dict[str, Any]:
+        to_it, to_others = of[of["addressed"]], ("collision", "never_attempted", "preamble_missed")
+        begun = self.pairs(to_it, "received", "collision", "random", "bit_errors")
+        is_by_power = "bit_errors" in self.counters["radio"]["lost"]
+        return {
+            collisions: ratio(self.pairs(of, *to_others), self.pairs(of)),
+            f"{collisions}_addressed": ratio(self.pairs(to_it, *to_others), self.pairs(to_it)),
+            f"{collisions}_addressed_begun": ratio(self.pairs(to_it, "collision"), begun),
+            **({noise: ratio(self.pairs(of, "bit_errors"), self.pairs(of))} if is_by_power else {}),
+        }
 
     def all(self) -> dict[str, Any]:
         delays = sorted(self.delays_s())

@@ -29,9 +29,9 @@ RATES_MBPS = (1, 2, 5.5)
 JITTERS_S = (0.005, 0.02, 0.05)
 DURATIONS_S = {"static": 60, "static_heavy": 60, "dynamic": 60, "faults": 60}
 METRICS = (
-    "delivery_delay_mean_s", "collision_ratio", "collision_ratio_addressed", "station_sbuffer_mean",
+    "delivery_delay_mean_s", "collision_loss_ratio", "collision_loss_ratio_addressed", "station_sbuffer_mean",
     "host_rbuffer_mean",
-    "host_sbuffer_mean", "station_rbuffer_mean", "frames_per_s", "messages_sent_per_delivery", "radio_bytes_per_s",
+    "host_sbuffer_mean", "station_rbuffer_mean", "frames_per_s", "messages_sent_per_delivery", "frame_bytes_per_s",
 )  # fmt: skip
 # What the paper prints for each experiment (Section V.A and V.B); it prints no means for its faults. For comparison
 # only.
@@ -40,7 +40,7 @@ PRINTED = {
     "static_heavy": {
         "delivery_delay_mean_s": 0.31, "station_sbuffer_mean": 35, "host_rbuffer_mean": 6, "frames_per_s": 700,
     },
-    "dynamic": {"delivery_delay_mean_s": 0.3, "collision_ratio": 0.08},
+    "dynamic": {"delivery_delay_mean_s": 0.3, "collision_loss_ratio": 0.08},
 }  # fmt: skip
 KEYS = ("rate_mbps", "jitter_s", "scenario", "seed")
 Job = tuple[float, float, str, int]

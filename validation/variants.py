@@ -88,7 +88,7 @@ COLUMNS = {
     "delay, s": "delivery_delay_mean_s",
     "p95, s": "delivery_delay_p95_s",
     "messages per delivery": "messages_sent_per_delivery",
-    "collisions": "collision_ratio",
+    "collisions": "collision_loss_ratio",
     "station SBuffer": "station_sbuffer_mean",
     "host RBuffer": "host_rbuffer_mean",
     "undelivered": "broadcasts_undelivered",

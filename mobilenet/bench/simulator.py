@@ -158,11 +158,12 @@ def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
     simulation = Simulation(scenario)
     outcome = simulation.run(baseline.look)
     baseline.end()
+    medium = simulation.medium
     return simulation, {
         "simulated_s": outcome.simulated_ns / 1e9,
         "cpu_s": baseline.cpu_s,
-        "frames": simulation.medium.frames,
-        "pairs": sum(simulation.medium.pairs),
+        "frames": medium.frames + medium.acks,  # all that cost time
+        "pairs": sum(medium.pairs) + sum(medium.ack_pairs),
         "baseline": baseline.events_per_s,
     }
 

@@ -267,7 +267,7 @@ def _summary(result: Any) -> str:
         f"{manifest['simulated_s']:g} s simulated in {_wall(manifest)} ({speed:.0f} times real time"
         f"{outdated})\n{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, mean delay"
         f" {format_number(m['delivery_delay_mean_s'])} s,{handoffs} {pluralize(m['crashes'], 'crash')},"
-        f" collision ratio {format_number(m['collision_ratio'])}\n{verdict_line(result)}"
+        f" collision ratio {format_number(m['collision_loss_ratio'])}\n{verdict_line(result)}"
     )
 
 

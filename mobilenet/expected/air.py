@@ -33,7 +33,7 @@ from mobilenet.network.tcp.congestion import MAX_WINDOW
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.protocol_groups import declaration_of
+from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
 from mobilenet.world.interventions import Loss, in_order
 
 FIELDS_BYTES = 16_384  # headers and every field of fixed size, many times over
@@ -72,7 +72,7 @@ def air(scenario: Scenario) -> Air:
             Carrier(framing.acknowledged_datagram(0)[0], unicast),
         ],
         None if is_acking else _ack(wireless),
-        not is_acking,
+        not is_acking and may_acknowledge(scenario),
         strengths(wireless) if scenario.record.frames or scenario.record.messages else {},
         0.0 if rules is None else min(map(rules.detected_cdbm, rates)) / 100,
         0.0 if rules is None else min(map(rules.noise_cdbm_of, rates)) / 100,
@@ -93,6 +93,13 @@ def air(scenario: Scenario) -> Air:
         0 if is_acking else MODES[wireless.mode].signal_extension_ns,
         _segmenting(scenario),
     )
+
+
+def may_acknowledge(scenario: Scenario) -> bool:
+    """Return whether the MAC may acknowledge frames of the scenario's protocol."""
+    declaration = declaration_of(scenario.protocol)
+    is_own = issubclass(declaration, OwnDeclaration)
+    return "connections" in declaration.needs or is_own or declaration.unicasts(scenario.protocol)
 
 
 def airtime(wireless: WirelessParameters, rate_mbps: float) -> AirTime:

@@ -172,7 +172,7 @@ class Air(NamedTuple):
     unicast: AirTime
     carriers: Sequence[Carrier]
     ack: tuple[int, int] | None  # bytes and air time of the MAC's acknowledgements; None: they are not sent
-    repeats: bool  # the MAC sends again what was not acknowledged
+    repeats: bool  # the MAC acknowledges frames, and sends again what was not acknowledged: such a frame may come twice
     strengths: Mapping[tuple[bool, bool], Strength]  # whether the sender and the receiver are stations
     detected_dbm: float  # where power decides and frames are recorded: the least power of a preamble that is detected
     noise_dbm: float  # the least of any rate ...

@@ -21,7 +21,7 @@ import numpy as np
 
 from mobilenet.clock import MILLISECOND, SECOND, ns
 from mobilenet.engine.random_streams import Stream
-from mobilenet.expected.air import air
+from mobilenet.expected.air import air, may_acknowledge
 from mobilenet.expected.expectations import Conduct, Crashes, Expectations, HostPlan, Kind, Places, Radio
 from mobilenet.expected.switches import impairments, switches, wires
 from mobilenet.network.radio.framing import Framing
@@ -31,7 +31,7 @@ from mobilenet.parameters import number
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.protocols.fields import recorded_bytes
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
+from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
@@ -111,9 +111,7 @@ def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio
     declaration = declaration_of(scenario.protocol)
     return Radio(
         min(losses), reduce(both_lose, losses_at_hosts(scenario.interventions)[-2:], max(losses)),
-        "connections" in declaration.needs
-        or issubclass(declaration, OwnDeclaration)
-        or declaration.unicasts(scenario.protocol),
+        may_acknowledge(scenario),
         wireless.retry_limit - 1 if wireless.mac == "dcf" else 0,
         scenario.stations.backbone.detects,
         _are_always_up(scenario, hosts),

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from mobilenet.network.radio.frame import DATA, SINR_OUTCOMES, Frame
 from mobilenet.packets.labels import label_of, only_acknowledges
 from mobilenet.protocols.packet_relay import Packet
+from mobilenet.rundir.schema import MAC_ACK
 from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.mobile import Simulation
 
@@ -94,7 +95,7 @@ class FollowedHosts:
         if not is_own and all(node.name not in self.arrows for node in frame.receivers):
             return
         is_data = frame.kind == DATA
-        kind = type(frame.message).__name__ if is_data else "mac_ack"
+        kind = type(frame.message).__name__ if is_data else MAC_ACK
         message = contents(frame.message).message if is_data else None
         label = None
         if is_data and isinstance(frame.message, Packet):

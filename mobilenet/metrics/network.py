@@ -2,13 +2,16 @@
 
 Model     from running totals, which were sampled at both ends of the window. Frames are everything above the MAC that
           went onto the medium; its ACKs do not count, and what it sent again counts in `frames`, but is not a message
-          sent. A pair is a frame and a node in its range; where power decides, one at which its preamble is detected if
-          the medium is silent, and what was missed is lost to others as well. Of pairs that collided there are three
-          shares: of all pairs; of those with a node that the frame is for (a station's broadcast is for the hosts that
-          it serves); and of these, where the receiver had begun with the frame: without pairs that it never attempted,
-          sent through, or was down for. Messages sent per delivery are counted in two ways: as frames; and as copies of
-          application messages (payload in the air, divided by that of one message, so two in one segment count as two)
-          plus frames that do nothing but acknowledge (a protocol's or TCP's own); what a MAC sends again counts here
+          sent. A pair is a frame and a node within its reach: in its range; where power decides, one at which its
+          preamble is detected if the medium is silent, and what was missed is lost to others as well. Of pairs that
+          collided there are three shares: of all pairs; of those with a node that the frame is for (a station's
+          broadcast is for the hosts that it serves); and of these, where the receiver had begun with the frame: without
+          pairs that it never attempted, sent through, or was down for. Messages sent per delivery are counted in two
+          ways: as frames; and as copies of application messages (payload in the air, divided by that of one message, so
+          two in one segment count as two) plus frames that do nothing but acknowledge (a protocol's or TCP's own); what
+          a MAC sends again counts here. Deprecated metrics count the MAC's ACKs as frames, but not in the number of
+          frames. Older records have no counters of ACKs, and include them in all others: the metrics without them are
+          None there
 Units     frames, bytes, seconds, as the names show
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """
@@ -41,7 +44,12 @@ class Network:
             at[time][quantity] = value
         self.total = {name: at[end].get(name, 0.0) - at[begin].get(name, 0.0) for name in at[end]}
         self.frames = self.of("radio_frames")
-        self.pairs = self._all("pairs_")
+        self.pairs, self.pairs_and_acks = self._all("pairs_"), self._all("pairs_", "ack_pairs_")
+        self.bytes = self.of("radio_bytes")
+        self.bytes_and_acks = self.bytes + self.of("radio_mac_ack_bytes")
+        parts_bytes = self.of("radio_control_bytes") + self.of("radio_payload_bytes")
+        # the parts are of messages: in records of older versions, ACKs are the rest
+        self.is_apart = self.bytes <= parts_bytes or "radio_payload_bytes" not in self.total
         self.copies_and_acks: float | None = None
         if payload_bytes and "radio_acknowledgements" in self.total:  # not in records of older versions
             self.copies_and_acks = self.of("radio_payload_bytes") / payload_bytes + self.of("radio_acknowledgements")
@@ -52,15 +60,27 @@ class Network:
     def of(self, quantity: str) -> float:
         return self.total.get(quantity, 0)
 
-    def _all(self, prefix: str) -> float:
-        return sum(value for name, value in self.total.items() if name.startswith(prefix))
+    def _all(self, *prefixes: str) -> float:
+        return sum(value for name, value in self.total.items() if name.startswith(prefixes))
 
-    def lost_to_others(self, prefix: str) -> float | None:
-        return ratio(sum(self.of(prefix + outcome) for outcome in LOST_TO_OTHERS), self._all(prefix))
+    def without_acks(self, value: float | None) -> float | None:
+        """Return a value that was computed from counters of frames, or None if they include the MAC's ACKs."""
+        return value if self.is_apart else None
 
-    def collision_share(self) -> float | None:
-        begun = sum(self.of(f"addressed_pairs_{outcome}") for outcome in BEGUN)
-        return ratio(self.of("addressed_pairs_collision"), begun)
+    def lost_to_others(self, *prefixes: str) -> float | None:
+        """Return the share of the pairs of these kinds that were lost to other frames."""
+        lost = sum(self.of(prefix + outcome) for prefix in prefixes for outcome in LOST_TO_OTHERS)
+        return ratio(lost, self._all(*prefixes))
+
+    def collision_share(self, *prefixes: str) -> float | None:
+        """Return the share of the receptions of these kinds that had begun and collided."""
+        begun = sum(self.of(prefix + outcome) for prefix in prefixes for outcome in BEGUN)
+        return ratio(sum(self.of(f"{prefix}collision") for prefix in prefixes), begun)
+
+
+def deprecation(name: str, words: str) -> str:
+    """Describe a metric that counts the MAC's ACKs as well; `name`: of the metric that replaces it."""
+    return f"{words} (deprecated: use {name})"
 
 
 NETWORK: tuple[Metric[Network], ...] = (
@@ -97,55 +117,109 @@ NETWORK: tuple[Metric[Network], ...] = (
         better="lower",
     ),
     Metric(
-        "receivers_in_range_per_frame",
-        "old name of potential_receivers_per_frame",
-        lambda n: ratio(n.pairs, n.frames),
-        symbol="receivers in range",
-    ),
-    Metric(
-        "potential_receivers_per_frame",
+        "nodes_within_reach_per_frame",
         "mean number of nodes within reach of a frame (in range or, with sinr, able to detect it in silence)",
-        lambda n: ratio(n.pairs, n.frames),
-        symbol="receivers in range",
+        lambda n: n.without_acks(ratio(n.pairs, n.frames)),
+        symbol="nodes within reach",
     ),
     Metric(
-        "collision_ratio",
+        "collision_loss_ratio",
         "share of receptions lost to collisions",
-        lambda n: n.lost_to_others("pairs_"),
+        lambda n: n.without_acks(n.lost_to_others("pairs_")),
         symbol="lost to collisions",
         better="lower",
     ),
     Metric(
-        "collision_ratio_addressed",
+        "collision_loss_ratio_addressed",
         "share of receptions by the addressee that were lost to collisions",
-        lambda n: n.lost_to_others("addressed_pairs_"),
+        lambda n: n.without_acks(n.lost_to_others("addressed_pairs_")),
         symbol="addressed, lost to collisions",
         better="lower",
     ),
     Metric(
-        "collision_ratio_addressed_begun",
+        "collision_loss_ratio_addressed_begun",
         "share of the receptions begun by the addressee that were lost to collisions",
-        lambda n: n.collision_share(),
+        lambda n: n.without_acks(n.collision_share("addressed_pairs_")),
         symbol="begun, lost to collisions",
         better="lower",
     ),
     Metric(
-        "bit_error_ratio",
+        "noise_loss_ratio",
         "share of receptions lost to noise only",
-        lambda n: ratio(n.of("pairs_bit_errors"), n.pairs),
+        lambda n: n.without_acks(ratio(n.of("pairs_bit_errors"), n.pairs)),
         of="bit errors",
         symbol="lost to noise",
         better="lower",
     ),
+    Metric("frame_bytes", "bytes of frames", lambda n: n.without_acks(int(n.bytes)), "bytes", symbol="sent by radio"),
     Metric(
-        "radio_bytes", "bytes transmitted by radio", lambda n: int(n.of("radio_bytes")), "bytes", symbol="sent by radio"
+        "frame_bytes_per_s",
+        "bytes of frames per second",
+        lambda n: n.without_acks(ratio(n.bytes, n.window_s)),
+        "bytes/s",
+        symbol="radio load",
+    ),
+    # deprecated: these keep their values, and have other names now
+    Metric(
+        "receivers_in_range_per_frame",
+        deprecation("nodes_within_reach_per_frame", "mean number of nodes within reach of a frame or ACK, per frame"),
+        lambda n: ratio(n.pairs_and_acks, n.frames),
+        symbol="receivers in range",
+    ),
+    Metric(
+        "potential_receivers_per_frame",
+        deprecation("nodes_within_reach_per_frame", "mean number of nodes within reach of a frame or ACK, per frame"),
+        lambda n: ratio(n.pairs_and_acks, n.frames),
+        symbol="receivers in range",
+    ),
+    Metric(
+        "collision_ratio",
+        deprecation("collision_loss_ratio", "share of receptions, also of ACKs, lost to collisions"),
+        lambda n: n.lost_to_others("pairs_", "ack_pairs_"),
+        symbol="lost to collisions, with ACKs",
+        better="lower",
+    ),
+    Metric(
+        "collision_ratio_addressed",
+        deprecation(
+            "collision_loss_ratio_addressed",
+            "share of receptions by the addressee, also of ACKs, that were lost to collisions",
+        ),
+        lambda n: n.lost_to_others("addressed_pairs_", "addressed_ack_pairs_"),
+        symbol="addressed, lost, with ACKs",
+        better="lower",
+    ),
+    Metric(
+        "collision_ratio_addressed_begun",
+        deprecation(
+            "collision_loss_ratio_addressed_begun",
+            "share of the receptions begun by the addressee, also of ACKs, that were lost to collisions",
+        ),
+        lambda n: n.collision_share("addressed_pairs_", "addressed_ack_pairs_"),
+        symbol="begun, lost, with ACKs",
+        better="lower",
+    ),
+    Metric(
+        "bit_error_ratio",
+        deprecation("noise_loss_ratio", "share of receptions, also of ACKs, lost to noise only"),
+        lambda n: ratio(n.of("pairs_bit_errors") + n.of("ack_pairs_bit_errors"), n.pairs_and_acks),
+        of="bit errors",
+        symbol="lost to noise, with ACKs",
+        better="lower",
+    ),
+    Metric(
+        "radio_bytes",
+        deprecation("frame_bytes", "bytes of frames and ACKs"),
+        lambda n: int(n.bytes_and_acks),
+        "bytes",
+        symbol="sent by radio, with ACKs",
     ),
     Metric(
         "radio_bytes_per_s",
-        "bytes transmitted by radio per second",
-        lambda n: ratio(n.of("radio_bytes"), n.window_s),
+        deprecation("frame_bytes_per_s", "bytes of frames and ACKs per second"),
+        lambda n: ratio(n.bytes_and_acks, n.window_s),
         "bytes/s",
-        symbol="radio load",
+        symbol="radio load, with ACKs",
     ),
     Metric(
         "control_bytes_per_broadcast",

@@ -56,7 +56,7 @@ OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' 
 )
 FIRST = (  # in reports
     "broadcasts", "deliveries", "broadcasts_undelivered", "delivery_delay_mean_s", "delivery_delay_p95_s",
-    "messages_sent_per_delivery", "collision_ratio", "station_sbuffer_mean", "host_rbuffer_mean", "handoffs",
+    "messages_sent_per_delivery", "collision_loss_ratio", "station_sbuffer_mean", "host_rbuffer_mean", "handoffs",
     "handoff_duration_mean_s", "handoff_interruption_mean_s", "crashes", "gaps",
 )  # fmt: skip
 FIRST_OF_PROCESSES = (

@@ -21,9 +21,9 @@ from mobilenet.studies.statistics import Interval, Values, t_interval
 Rows = list[dict[str, str]]  # of the runs of an experiment
 Runs = dict[str, Rows]  # by experiment
 DEFINITIONS = (
-    "collision_ratio",
-    "collision_ratio_addressed",
-    "collision_ratio_addressed_begun",
+    "collision_loss_ratio",
+    "collision_loss_ratio_addressed",
+    "collision_loss_ratio_addressed_begun",
     "messages_sent_per_delivery",
     "copies_and_acks_per_delivery",
 )

@@ -21,6 +21,7 @@ REQUIRED_FILES: Final = (
     "counters.json",
 )
 DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made again
+MAC_ACK: Final = "mac_ack"  # the kind of a frame that is an acknowledgement of the MAC
 MOST_LISTED: Final = 20  # entries of a list, in the detail of a message
 OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines", "causes")
 

@@ -19,6 +19,7 @@ from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.network.wired.network import RECEIVED as ARRIVED
 from mobilenet.network.wired.network import WiredNetwork
 from mobilenet.rundir.recorder import Recording
+from mobilenet.rundir.schema import MAC_ACK
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.observer import Observer
@@ -60,7 +61,7 @@ class Counters:
         def observe(frame: Frame) -> None:
             start, end, sender = frame.start_ns, frame.start_ns + frame.duration_ns, frame.sender
             is_data = frame.kind == DATA
-            kind = type(frame.message).__name__ if is_data else "mac_ack"
+            kind = type(frame.message).__name__ if is_data else MAC_ACK
             about = contents(frame.message) if messages is not None and is_data else None
             for node, outcome, delay in zip(frame.receivers, frame.outcomes, frame.delays_ns, strict=True):
                 to_it = frame.to is node or (frame.to is None and (not sender.is_station or node.serving is sender))
@@ -114,18 +115,24 @@ class Counters:
         """Running totals of the network, now."""
         now = self._kernel.now
         add = self._recording.samples.add
-        add(now, "network", "radio_frames", sum(tally[0] for tally in medium.by_kind.values()))
+        sent = medium.by_kind.values()
+        add(now, "network", "radio_frames", medium.frames)
         if medium.retries:  # only frames with an ACK have them
             add(now, "network", "radio_mac_retries", medium.retries)
         if medium.group_retries:
             add(now, "network", "radio_group_retries", medium.group_retries)
-        add(now, "network", "radio_bytes", medium.bytes)
+        add(now, "network", "radio_bytes", sum(tally[1] for tally in sent))
         add(now, "network", "radio_airtime_ns", medium.airtime_ns)
         acknowledging = [tally for (_, kind), tally in medium.by_kind.items() if getattr(kind, "acknowledges", False)]
         add(now, "network", "radio_acknowledgements", sum(tally[0] for tally in acknowledging))
-        add(now, "network", "radio_payload_bytes", sum(tally[2] for tally in medium.by_kind.values()))
-        add(now, "network", "radio_control_bytes", sum(tally[1] - tally[2] for tally in medium.by_kind.values()))
-        for pairs, prefix in ((medium.pairs, "pairs_"), (medium.addressed_pairs, "addressed_pairs_")):
+        add(now, "network", "radio_payload_bytes", sum(tally[2] for tally in sent))
+        add(now, "network", "radio_control_bytes", sum(tally[1] - tally[2] for tally in sent))
+        every_pair = {"pairs_": medium.pairs, "addressed_pairs_": medium.addressed_pairs}
+        if medium.acks:
+            add(now, "network", "radio_mac_acks", medium.acks)
+            add(now, "network", "radio_mac_ack_bytes", medium.ack_bytes)
+            every_pair |= {"ack_pairs_": medium.ack_pairs, "addressed_ack_pairs_": medium.addressed_ack_pairs}
+        for prefix, pairs in every_pair.items():
             for outcome, count in zip(medium.outcomes, pairs, strict=True):
                 add(now, "network", prefix + outcome, count)
         add(now, "network", "wired_messages", sum(link.sent for link in wires.links.values()))
@@ -142,13 +149,15 @@ class Counters:
             _add(kinds["station" if from_station else "host"], kind.__name__, _tally(tally))
         for kind, tally in self._wired_kinds.items():
             _add(kinds["wired"], kind.__name__, _tally(tally))
+        of_acks = _pairs(medium.ack_pairs, medium.addressed_ack_pairs, medium.outcomes)
+        acks = {"bytes": medium.ack_bytes, **of_acks}
         return {
             "radio": {
                 "frames": medium.frames,
-                "bytes": medium.bytes,
-                **_pairs(medium.pairs, medium.outcomes),
-                "addressed": _pairs(medium.addressed_pairs, medium.outcomes),
+                "bytes": sum(tally[1] for tally in medium.by_kind.values()),
+                **_pairs(medium.pairs, medium.addressed_pairs, medium.outcomes),
                 "mac_acks": medium.acks,
+                **({"acks": acks} if medium.acks else {}),
                 "mac_retries": medium.retries,
                 **({"mac_group_retries": medium.group_retries} if medium.group_retries else {}),
                 # frames of which no acknowledgement came
@@ -167,7 +176,11 @@ class Counters:
         }
 
 
-def _pairs(counts: list[int], outcomes: tuple[str, ...]) -> dict[str, Any]:
+def _pairs(pairs: list[int], addressed: list[int], outcomes: tuple[str, ...]) -> dict[str, Any]:
+    return {**_outcomes(pairs, outcomes), "addressed": _outcomes(addressed, outcomes)}
+
+
+def _outcomes(counts: list[int], outcomes: tuple[str, ...]) -> dict[str, Any]:
     lost = {name: counts[outcome] for outcome, name in enumerate(outcomes) if outcome != RECEIVED}
     return {"pairs_in_range": sum(counts), "received": counts[RECEIVED], "lost": lost}
 

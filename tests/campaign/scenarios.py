@@ -73,6 +73,8 @@ def _draw(random: Random, of_repairs: Random, folder: Path, most_events: int) ->
     if not is_wild:
         _let_it_broadcast(document, scenario)
     document |= _at_times(random, values, scenario, is_wild)
+    if document["protocol"].get("repair") == "selective":
+        _add_silences(of_repairs, document)
     scenario = _repair(document, folder)
     assert isinstance(scenario, Scenario)
     within_s = rest(scenario).within_s
@@ -238,6 +240,24 @@ def _add_repairs(random: Random, document: Document) -> None:
     document["protocol"] = protocol | {"repair": "selective"} | {key: some[key] for key in keys}
     if document["wireless"]["mac"] == "dcf" and random.random() < 0.5:
         document["wireless"] |= {"groupcast": "unsolicited_retry", "group_retries": random.choice((1, 1, 2, 7))}
+
+
+def _add_silences(random: Random, document: Document) -> None:
+    """Let every second broadcast that repairs give up hosts which are cut off for longer than `expiry_s`, while frames
+    and acknowledgements are lost, and record frames or messages of it.
+    """
+    if random.random() < 0.5:
+        return
+    expiry_s = random.choice((1.0, 3.0, 8.0))
+    document["protocol"]["expiry_s"] = expiry_s
+    document["wireless"]["loss"] = random.choice((0.1, 0.3, 0.4, 0.5))
+    document["record"] |= random.choice(({"frames": True}, {"messages": True}, {"frames": True, "messages": True}))
+    since_s = random.uniform(0, max(0.0, document["duration_s"] - 2 * expiry_s))
+    for host in range(random.randint(1, max(1, document["hosts"].get("count", 1)))):
+        cut_off = {"do": "impair", "host": f"h{host}", "loss": 1}
+        document.setdefault("interventions", []).append({"at_s": since_s, **cut_off})
+        if random.random() < 0.5:
+            document["interventions"].append({"at_s": since_s + 1.5 * expiry_s, **cut_off, "loss": 0})
 
 
 def _workload(random: Random, values: Values) -> Document:

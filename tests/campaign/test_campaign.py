@@ -47,9 +47,13 @@ def test_most_kinds_of_scenarios_are_drawn(tmp_path: Path) -> None:
         if isinstance(scenario, Scenario):
             seen |= {scenario.wireless.model, scenario.wireless.mac, type(scenario.hosts.mobility).__name__}
             seen |= {name for name in ("faults", "churn", "interventions") if getattr(scenario, name)}
+            if getattr(scenario.protocol, "repair", None) == "selective" and scenario.protocol.expiry_s is not None:
+                is_impaired = any(one.do == "impair" for one in scenario.interventions)
+                seen |= {"recorded silences"} if is_impaired and scenario.record.frames else set()
     assert seen >= {
         "mobile_causal", "tcp_flooding", "own", "program", "reliable", "sinr", "unit_disk", "dcf", "acking",
         "RandomWaypoint", "GaussMarkov", "Static", "Tracks", "OwnMobility", "faults", "churn", "interventions",
+        "recorded silences",
     }  # fmt: skip
 
 

@@ -208,11 +208,11 @@ def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("metric", "share", "word"),
     [
-        ("collision_ratio", {"valid_ratio": {0: [1, 1, 1, 1], 1: [1, 1, 0, 1]}}, "may have lost"),  # ended early
-        ("collision_ratio", {"valid_ratio": {0: [1, 1, 1, 1], 1: [0, 0, 0, 0]}}, "is behind"),  # unknown
-        ("collision_ratio", {"broadcast_ratio": {0: [1, 1, 1, 1], 1: [0.5, 0.6, 0.5, 0.6]}}, "is behind"),
+        ("collision_loss_ratio", {"valid_ratio": {0: [1, 1, 1, 1], 1: [1, 1, 0, 1]}}, "may have lost"),  # ended early
+        ("collision_loss_ratio", {"valid_ratio": {0: [1, 1, 1, 1], 1: [0, 0, 0, 0]}}, "is behind"),  # unknown
+        ("collision_loss_ratio", {"broadcast_ratio": {0: [1, 1, 1, 1], 1: [0.5, 0.6, 0.5, 0.6]}}, "is behind"),
         ("handoff_interruption_mean_s", {"handoff_return_ratio": {0: [1] * 4, 1: [0.5, 0.6, 0.7, 0.5]}}, "is behind"),
-        ("collision_ratio", {"handoff_return_ratio": {0: [1] * 4, 1: [0.5, 0.6, 0.7, 0.5]}}, "better"),
+        ("collision_loss_ratio", {"handoff_return_ratio": {0: [1] * 4, 1: [0.5, 0.6, 0.7, 0.5]}}, "better"),
         ("handoff_interruption_mean_s", {"handoff_return_ratio": {0: [1] * 4, 1: [1] * 4}}, "better"),
     ],
 )
@@ -226,7 +226,7 @@ def test_a_margin_settles_what_the_interval_does_not() -> None:
     small, large = 0.001, 0.03
     for loss, is_better in ((small, True), (large, False)):
         ratios = {0: [0.99, 0.98, 0.99, 0.98], 1: [0.99 - loss, 0.98 + loss, 0.99 - loss, 0.98 + loss]}
-        (verdict,) = verdicts_on("collision_ratio", known_shares(ratios))
+        (verdict,) = verdicts_on("collision_loss_ratio", known_shares(ratios))
         assert (verdict == "better") is is_better, verdict
     assert math.isclose(LOSS_MARGIN, 0.01)
     assert objection([Share("delivery_ratio", 0.9, 1.0, -0.2, 0.0)], of_baseline=True, names=("a", "b")) == ""

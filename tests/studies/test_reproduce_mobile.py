@@ -39,7 +39,7 @@ def test_each_printed_figure_has_an_experiment_and_a_metric() -> None:
 def test_one_definition_of_a_collision_and_one_of_a_message_for_all_printed_figures() -> None:
     with PRINTED.open(newline="") as file:
         metrics = {row["metric"] for row in csv.DictReader(file)}
-    assert metrics & set(mobile_tables.DEFINITIONS) == {"collision_ratio", "copies_and_acks_per_delivery"}
+    assert metrics & set(mobile_tables.DEFINITIONS) == {"collision_loss_ratio", "copies_and_acks_per_delivery"}
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)

@@ -104,6 +104,8 @@ def draw(seed: int) -> dict[str, Any]:
     if s.random() < 0.4:
         away = [{"host": "h1", "at_s": 2, "kind": "leave"}, {"host": "h1", "at_s": 4, "kind": "join"}]
         scenario["churn"] = {"changes": away}
+    if protocol == "mobile_causal" and s.random() < 0.4:
+        scenario["protocol"]["repair"] = "selective"
     return scenario
 
 

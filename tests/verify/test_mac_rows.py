@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .damage import Copy, Edits
+from .damage import Copy, Edits, verdicts_after
 from .on_air_worlds import POWER, WORLDS
 from .test_recorded_frames import move, refate, renew, with_fate
 
@@ -51,6 +51,77 @@ def lost_and_acknowledged(copy: Copy) -> None:
 def an_acknowledgement_that_is_late(copy: Copy) -> None:
     row = copy.frames.kind.index("mac_ack")
     move(copy, row, copy.frames.start_ns[row] + 2_000)
+
+
+def count_acks_as_frames(copy: Copy) -> None:
+    radio = copy.counters["radio"]
+    acks = radio.pop("acks")
+    radio["frames"], radio["bytes"] = radio["frames"] + radio["mac_acks"], radio["bytes"] + acks["bytes"]
+    for counters, own in ((radio, acks), (radio["addressed"], acks["addressed"])):
+        counters["pairs_in_range"] += own["pairs_in_range"]
+        counters["received"] += own["received"]
+        counters["lost"] = {name: count + own["lost"][name] for name, count in counters["lost"].items()}
+
+
+@pytest.mark.parametrize("name", ["tcp", "tcp_messages"])
+def test_a_record_of_an_older_version_is_sound(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    """It has no counters of ACKs, and those of frames include them."""
+
+    def make_older(copy: Copy) -> None:
+        count_acks_as_frames(copy)
+        samples, of_acks, own = copy.samples, {}, []
+        for row, (at_ns, quantity) in enumerate(samples.each("time_ns", "quantity")):
+            if "ack_pairs_" in quantity or quantity.startswith("radio_mac_ack"):
+                own.append(row)
+                name = "radio_bytes" if quantity == "radio_mac_ack_bytes" else quantity.replace("ack_pairs_", "pairs_")
+                of_acks[at_ns, name] = samples.value[row]
+        for row, key in enumerate(samples.each("time_ns", "quantity")):
+            samples.value[row] += of_acks.get(key, 0.0)
+        samples.remove(own)
+
+    verdicts = verdicts_after(runs[name], tmp_path / "older", make_older)
+    assert {verdict.answer for verdict in verdicts.values()} == {"valid"}, verdicts
+
+
+@edit("conservation", "tcp tcp_messages")
+def acknowledgements_count_as_frames(copy: Copy) -> None:
+    """As in records of older versions, but the running totals do not."""
+    count_acks_as_frames(copy)
+
+
+@edit("conservation", "tcp tcp_messages")
+def bytes_of_acknowledgements(copy: Copy) -> None:
+    copy.counters["radio"]["acks"]["bytes"] += 14
+    last = copy.samples.where(quantity="radio_mac_ack_bytes")[-1]
+    copy.samples.value[last] += 14
+
+
+@edit("conservation", "tcp tcp_messages")
+def an_acknowledgement_received_twice(copy: Copy) -> None:
+    copy.counters["radio"]["acks"]["received"] += 1
+    copy.samples.value[copy.samples.where(quantity="ack_pairs_received")[-1]] += 1
+
+
+@edit("conservation", "tcp")
+def an_acknowledgement_lost_for_another_reason(copy: Copy) -> None:
+    lost = copy.counters["radio"]["acks"]["lost"]
+    lost["random"], lost["collision"] = lost["random"] - 1, lost["collision"] + 1
+    for quantity, change in (("ack_pairs_random", -1), ("ack_pairs_collision", 1)):
+        rows = copy.samples.where(quantity=quantity)
+        last = copy.samples.value[rows[-1]]
+        for row in rows:
+            copy.samples.value[row] += change * (copy.samples.value[row] == last)
+
+
+@edit("conservation", "tcp")
+def acknowledgements_counted_late(copy: Copy) -> None:
+    """Their running totals begin at 5 s."""
+    samples = copy.samples
+    is_early = [at_ns < 5_000_000_000 for at_ns in samples.time_ns]
+    names = ("ack_pairs_", "addressed_ack_pairs_", "radio_mac_ack")
+    copy.samples.remove(
+        row for row, quantity in enumerate(samples.quantity) if is_early[row] and quantity.startswith(names)
+    )
 
 
 @edit("conservation", "tcp tcp_messages")

@@ -44,7 +44,7 @@ def fewer_lost_at_random(copy: Copy, count: int) -> None:
         counters["lost"]["random"] -= count
         counters["pairs_in_range"] -= count
     for row, quantity in enumerate(copy.samples.quantity):
-        if quantity.endswith("pairs_random"):
+        if quantity in ("pairs_random", "addressed_pairs_random"):
             copy.samples.value[row] = max(0.0, copy.samples.value[row] - count)
 
 

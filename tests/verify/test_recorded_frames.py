@@ -75,16 +75,21 @@ def test_an_edit_is_caught(how: str, name: str, runs: Runs, tmp_path: Path) -> N
 def renew(copy: Copy) -> None:
     """Counters and running totals of pairs as the rows of frames have them."""
     frames, radio = copy.frames, copy.counters["radio"]
-    rows = list(frames.each("end_ns", "fate", "addressed"))
-    for counters, chosen in ((radio, rows), (radio["addressed"], [row for row in rows if row[2]])):
-        fates = Counter(fate for _, fate, _ in chosen)
-        counters["pairs_in_range"], counters["received"] = len(chosen), fates["received"]
-        counters["lost"] = {name: fates[name] for name in counters["lost"]}
+    rows: dict[bool, list[Any]] = {False: [], True: []}  # those of ACKs
+    for end_ns, fate, addressed, kind in frames.each("end_ns", "fate", "addressed", "kind"):
+        rows[kind == "mac_ack"].append((end_ns, fate, addressed))
+    of_acks = [(radio["acks"], rows[True])] if "acks" in radio else []
+    for of_all, own in ((radio, rows[False]), *of_acks):
+        for counters, chosen in ((of_all, own), (of_all["addressed"], [row for row in own if row[2]])):
+            fates = Counter(fate for _, fate, _ in chosen)
+            counters["pairs_in_range"], counters["received"] = len(chosen), fates["received"]
+            counters["lost"] = {name: fates[name] for name in counters["lost"]}
     for row, quantity in enumerate(copy.samples.quantity):
         prefix, _, fate = quantity.rpartition("pairs_")
-        if prefix in ("", "addressed_") and quantity != fate:
-            until_ns = copy.samples.time_ns[row]
-            ended = [one for one in rows if one[0] < until_ns and one[1] == fate and (not prefix or one[2])]
+        if prefix in ("", "addressed_", "ack_", "addressed_ack_") and quantity != fate:
+            until_ns, is_addressed = copy.samples.time_ns[row], prefix.startswith("addressed")
+            own = rows[prefix.endswith("ack_")]
+            ended = [one for one in own if one[0] < until_ns and one[1] == fate and (one[2] or not is_addressed)]
             copy.samples.value[row] = float(len(ended))
 
 

@@ -2,7 +2,7 @@
 
 Model     a pair is a frame and a node that is there when it begins, other than its sender, at the distance they have
           then; places between two recorded ones lie on a straight line. So both radio models have one measure. A frame
-          that reaches no node is not in the table, and not counted
+          that reaches no node is not in the table, and not counted; nor are the MAC's ACKs
 Units     metres, shares
 Source    ours: docs/guide/pictures.md
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mobilenet.rundir.reader import read_table
 
-from ..map.record import CodedText, coded_column, integers, scenario_of
+from ..map.record import CodedText, coded_column, integers, scenario_of, without_acks
 from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
@@ -43,10 +43,10 @@ class Frames:
 
 
 def read_frames(directory: Path) -> Frames | None:
-    """None: not recorded, or nothing was sent."""
+    """Return the frames without the MAC's ACKs, or None if they were not recorded or nothing was sent."""
     if not (directory / "frames.parquet").exists():
         return None
-    table = read_table(directory, "frames", ("start_ns", "sender", "receiver", "fate"))
+    table = without_acks(read_table(directory, "frames", ("start_ns", "sender", "receiver", "fate", "kind")))
     if not len(table):
         return None
     return Frames(integers(table, "start_ns"), *(coded_column(table, name) for name in ("sender", "receiver", "fate")))

@@ -117,7 +117,7 @@ def _list(value: Any) -> list[Any]:
 METRICS = (
     "delivery_delay_mean_s", "delivery_delay_p95_s", "handoffs", "handoff_duration_mean_s",
     "handoff_interruption_mean_s",
-    "collision_ratio", "deliveries", "gaps", "crashes",
+    "collision_loss_ratio", "deliveries", "gaps", "crashes",
 )  # fmt: skip
 
 

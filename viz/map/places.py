@@ -1,8 +1,8 @@
 """What happened where: delays of deliveries and losses of frames on a grid of squares.
 
-Model     a delivery counts where its host was; a frame at a node in range counts where that node was when it began.
-          Lost is what collided, was never attempted because the receiver was locked on another frame, or whose preamble
-          was missed, as in the collision ratio
+Model     a delivery counts where its host was; a frame, other than an ACK, at a node in range counts where that node
+          was when it began. Lost is what collided, was never attempted because the receiver was locked on another
+          frame, or whose preamble was missed, as in the collision ratio
 Units     metres, seconds
 Shapes    only squares where something happened: their column and row, value, count
 Errors    none
@@ -20,7 +20,7 @@ from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.rundir.reader import read_table
 
 from .pack import narrow, pack_column
-from .record import Floats, Ints, Record, coded_column, integers
+from .record import Floats, Ints, Record, coded_column, integers, without_acks
 
 SQUARES_ACROSS_A_RANGE = 10
 MOST_ACROSS = 240
@@ -77,7 +77,7 @@ def _delays(run: Record, grid: _Grid) -> dict[str, Any]:
 def _losses(run: Record, grid: _Grid, frames_in: Path) -> dict[str, Any] | None:
     if not (frames_in / "frames.parquet").exists():
         return None
-    frames = read_table(frames_in, "frames", ("start_ns", "receiver", "fate"))
+    frames = without_acks(read_table(frames_in, "frames", ("start_ns", "receiver", "fate", "kind")))
     receiver, time_ns, outcome = (
         coded_column(frames, "receiver"),
         integers(frames, "start_ns"),

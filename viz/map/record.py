@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from mobilenet.parameters import ScenarioError
 from mobilenet.rundir.kinds import run_kind
 from mobilenet.rundir.reader import RunError, read_manifest, read_table
+from mobilenet.rundir.schema import MAC_ACK
 from mobilenet.scenario.base import read
 
 Ints = NDArray[np.int64]
@@ -132,6 +133,11 @@ def record(folder: Path, hosts_there: int = 0) -> Record:
         session=integers(events, "session"),
         detail=events["detail"].to_pylist(), places=_places(folder, positions, placed.as_(host_of)),
     )  # fmt: skip
+
+
+def without_acks(frames: pa.Table) -> pa.Table:
+    """Return the rows of frames, without those of the MAC's ACKs."""
+    return frames.filter(pc.not_equal(frames["kind"], MAC_ACK))
 
 
 def coded_column(data: pa.Table, column: str) -> CodedText:

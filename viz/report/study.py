@@ -37,7 +37,7 @@ FIRST = (
     "latency",
     "messages_sent_per_delivery",
     "messages",
-    "collision_ratio",
+    "collision_loss_ratio",
     "station_sbuffer_mean",
     "handoff_interruption_mean_s",
 )

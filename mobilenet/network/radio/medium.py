@@ -7,7 +7,8 @@ Model     positions are frozen for the whole frame; a sender cannot receive, unl
           above receive at most one propagation delay late, while every comparison between frames, and all of the MAC's
           timing, uses the exact nanosecond of the node concerned
 Units     integer nanoseconds, metres, bytes
-Counts    pairs (frame, receiver) by outcome; the kind of medium defines a frame's receivers
+Counts    frames by kind, and pairs (frame, receiver) by outcome; the kind of medium defines a frame's receivers. The
+          MAC's acknowledgements have separate counters and are in no other, except `airtime_ns`
 Errors    none: parameters are validated with the scenario
 Source    ours: docs/models/radio.md
 """
@@ -45,12 +46,11 @@ class Medium:
         self._calendar: Calendar = kernel.calendar
         self.neighbours = neighbours
         self.outcomes = outcomes
-        self.frames = 0
-        self.bytes = 0
         self.airtime_ns = 0  # of all frames and of the MAC's acknowledgements
         # (from a station, message class) -> frames, bytes, payload bytes
         self.by_kind: dict[tuple[bool, type], list[int]] = {}
         self.acks = 0
+        self.ack_bytes = 0
         self.retries = 0
         self.group_retries = 0  # unsolicited
         self.queue_drops = 0
@@ -59,12 +59,19 @@ class Medium:
         self._in_air: dict[int, Frame] = {}  # by serial
         self.pairs = [0] * len(outcomes)
         self.addressed_pairs = [0] * len(outcomes)
+        self.ack_pairs = [0] * len(outcomes)
+        self.addressed_ack_pairs = [0] * len(outcomes)
         self.loss = loss  # at random, of frames that have not ended yet
         self._impaired: dict[int, float] = {}  # by index: the loss of what the node sends and receives
         self._impaired_draws: dict[int, RandomNumbers] = {}
         self._observer = observer
         self._full_duplex = full_duplex
         self._listens = listens  # False: nothing is handed up, beacons are only for the statistics
+
+    @property
+    def frames(self) -> int:
+        """How many frames have been on the air, each attempt of the MAC by itself."""
+        return sum(tally[0] for tally in self.by_kind.values())
 
     def add(self, transceiver: Transceiver) -> None:
         """The node is on this medium from now on."""
@@ -178,9 +185,7 @@ class Medium:
                 receivers[i].mac.on_fcs_error(end + delays[i])
 
     def _count(self, frame: Frame) -> None:
-        self.frames += 1
         self.airtime_ns += frame.duration_ns
-        self.bytes += frame.psdu_bytes
         if frame.kind == DATA:
             kind = (frame.sender.is_station, frame.message.__class__)
             tally = self.by_kind.get(kind)
@@ -189,21 +194,24 @@ class Medium:
             tally[0] += 1
             tally[1] += frame.psdu_bytes
             tally[2] += frame.message.payload_bytes
-        else:
-            self.acks += 1  # with its frame and bytes, when it ends: one may be in the air at the end of a run
+            pairs, addressed = self.pairs, self.addressed_pairs
+        else:  # when it ends, as a frame: one may be in the air at the end of a run
+            self.acks += 1
+            self.ack_bytes += frame.psdu_bytes
+            pairs, addressed = self.ack_pairs, self.addressed_ack_pairs
         outcomes = frame.outcomes
-        _add(self.pairs, outcomes)
+        _add(pairs, outcomes)
         sender = frame.sender
         to = frame.to
         if to is not None:
             if to in frame.receivers:
-                self.addressed_pairs[outcomes[frame.receivers.index(to)]] += 1
+                addressed[outcomes[frame.receivers.index(to)]] += 1
         elif sender.is_station:
             receivers = frame.receivers
             served = [outcomes[i] for i in range(len(outcomes)) if receivers[i].serving is sender]
-            _add(self.addressed_pairs, served)
+            _add(addressed, served)
         else:
-            _add(self.addressed_pairs, outcomes)
+            _add(addressed, outcomes)
 
 
 def _add(counts: list[int], outcomes: list[int]) -> None:

@@ -79,7 +79,7 @@ def receptions_in_frames(pairs: Pairs, nodes: Nodes, air: Air, kinds: tuple[str,
     rows = np.flatnonzero((pairs.outcome == RECEIVED) & chosen)
     lasts_ns, sizes = (pairs.end_ns - pairs.start_ns)[rows], pairs.size_bytes[rows]
     twice = np.zeros(len(rows), bool)
-    if air.repeats and not air.acts_on_frames:
+    if air.repeats:
         each, which = np.unique(sizes, return_inverse=True)
         unicast_ns = np.array([air.unicast.of(size) for size in each.tolist()], np.int64)
         twice = lasts_ns == unicast_ns[which]
@@ -91,7 +91,7 @@ def receptions_in_messages(hops: Hops, nodes: Nodes, air: Air, kinds: tuple[str,
     """By the rows of messages: those that were for the receiver, and broadcasts; of some `kinds`, or of all."""
     chosen = hops.is_received & ~hops.is_wired
     rows = np.flatnonzero(chosen & hops.table.column("kind").among(kinds) if kinds else chosen)
-    twice = np.full(len(rows), air.repeats and not air.acts_on_frames)
+    twice = np.full(len(rows), air.repeats)
     columns = (hops.sender[rows], hops.receiver[rows], hops.receive_ns[rows], np.ones(len(rows), bool))
     return Receptions(*columns, twice, nodes, air.delay_ns)
 

@@ -51,15 +51,19 @@ def frames_in_time_problem(
 ) -> str | None:
     """The first total that frames contradict."""
     assert expected.air is not None
-    heads = pairs.first
-    data = heads[~pairs.is_ack[heads]]
+    data, acks = pairs.first[~pairs.is_ack[pairs.first]], pairs.first[pairs.is_ack[pairs.first]]
+    radio = counters["radio"]
+    are_apart = "acks" in radio
+    sizes = [("radio_bytes", radio["bytes"], data if are_apart else pairs.first)]
+    sizes += [("radio_mac_ack_bytes", radio["acks"]["bytes"], acks)] if are_apart else []
     sent = _SentFrames(
         "frames", pairs.table.column("kind"), data, pairs.sender[data] < nodes.stations, counters, expected
     )
-    since_ns, until_ns = pairs.end_ns[heads], pairs.end_ns[heads] + pairs.delay_ns
-    size_bytes = pairs.size_bytes[heads]
     each = [
-        Addend("frames", "radio_bytes", since_ns, until_ns, size_bytes, counters["radio"]["bytes"]),
+        *(
+            Addend("frames", quantity, pairs.end_ns[of], pairs.end_ns[of] + pairs.delay_ns, pairs.size_bytes[of], total)
+            for quantity, total, of in sizes
+        ),
         *sent.counts(pairs.end_ns[data], pairs.end_ns[data] + pairs.delay_ns),
     ]
     problem = next((problem for one in each for problem in _problems(one, totals)), None)

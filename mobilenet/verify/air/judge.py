@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mobilenet.expected.expectations import Air, Expectations
+from mobilenet.rundir.schema import MAC_ACK
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.acknowledged import acknowledged_problem
 from mobilenet.verify.air.arrivals import arrivals_of, arrivals_problem
@@ -44,7 +45,7 @@ from mobilenet.verify.air.messages import Hops, message_counts_problem, messages
 from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.numbers import numbers_problem
 from mobilenet.verify.air.outages import Outages
-from mobilenet.verify.air.pairs import MAC_ACK, Pairs, pairs_of, pairs_problem
+from mobilenet.verify.air.pairs import Pairs, pairs_of, pairs_problem
 from mobilenet.verify.air.positions import positions_problem
 from mobilenet.verify.air.possible_outcomes import outcomes_problem, unseen_in
 from mobilenet.verify.air.programs import programs_problem
@@ -206,13 +207,12 @@ class _Run:
             return None
         events, nodes, samples, delay_ns = self._events, self._nodes, self._samples, self._air.delay_ns
         sessions = sessions_of(events, hops, nodes, delay_ns)
-        copies = self._expected.radio.group_retries > 0
-        problem = positions_problem(events, samples, hops, nodes, sessions, delay_ns, copies)
+        is_repeated = self._air.repeats or self._expected.radio.group_retries > 0
+        problem = positions_problem(events, samples, hops, nodes, sessions, delay_ns, is_repeated)
         problem = problem or acknowledged_problem(
             events, samples, hops, nodes, sessions, delay_ns, conduct.stream_acknowledges
         )
         has_all_wires = wires.is_tree and not self._counters["wired"]["in_flight"]
-        is_repeated = conduct.unicasts or copies
         problem = problem or listed_problem(events, samples, hops, nodes, has_all_wires, is_repeated)
         if problem is not None:
             return "record", problem

@@ -22,11 +22,10 @@ import numpy as np
 
 from mobilenet.clock import SECOND
 from mobilenet.expected.expectations import Air
+from mobilenet.rundir.schema import MAC_ACK
 from mobilenet.rundir.table import Table
 from mobilenet.verify.air.nodes import Nodes, first, row_in_words
 from mobilenet.verify.air.outcomes import OUTCOMES, outcome_numbers
-
-MAC_ACK = "mac_ack"
 
 
 class Pairs(NamedTuple):

@@ -54,9 +54,9 @@ class _Arrivals(NamedTuple):
 
 
 def positions_problem(
-    events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, delay_ns: int, copies: bool
+    events: Table, samples: Table, hops: Hops, nodes: Nodes, sessions: Sessions, delay_ns: int, is_repeated: bool
 ) -> str | None:
-    """Return the first delivery, or size of a buffer, that does not fit. `copies`: the MAC repeats frames for all."""
+    """Return the first delivery, or size of a buffer, that does not fit. `is_repeated`: the MAC may repeat frames."""
     lanes = {(host, number): nodes.stations + lane for lane, (host, number) in enumerate(sessions)}
     rows, keys, odd = _keys(hops, lanes)
     if odd is not None:
@@ -66,7 +66,7 @@ def positions_problem(
     if problem is not None or not len(deliveries.rows):
         return problem
     problem = _names_problem(events, hops, deliveries, rows, keys)
-    arrivals = _arrivals(events, hops, nodes, rows, keys, delay_ns, copies)
+    arrivals = _arrivals(events, hops, nodes, rows, keys, delay_ns, is_repeated)
     return problem or _moments_problem(events, samples, hops, nodes, deliveries, arrivals, delay_ns)
 
 
@@ -137,7 +137,7 @@ def _names_problem(
 
 
 def _arrivals(
-    events: Table, hops: Hops, nodes: Nodes, rows: np.ndarray, keys: np.ndarray, delay_ns: int, copies: bool
+    events: Table, hops: Hops, nodes: Nodes, rows: np.ndarray, keys: np.ndarray, delay_ns: int, is_repeated: bool
 ) -> _Arrivals:
     received = hops.is_received[rows]
     rows, keys = rows[received], keys[received]
@@ -147,8 +147,8 @@ def _arrivals(
         own = np.flatnonzero(hops.receiver[rows] == node)
         arrival_ns = hops.receive_ns[rows[own]]
         heeded[own] = ~away.touches(node, arrival_ns, arrival_ns + delay_ns)
-        if copies:
-            unsure[own] = heeded[own] & ~_is_first_heeded(heeded[own], keys[own])
+        if is_repeated:
+            unsure[own] = heeded[own] & _may_be_copies(heeded[own], keys[own])
     return _Arrivals(rows[heeded], keys[heeded], unsure[heeded])
 
 
@@ -198,15 +198,16 @@ def held_problems(
             )
 
 
-def _is_first_heeded(heeded: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Whether a host heeded the first of the arrivals of a message that follow each other. They may be copies of one
-    frame, of which its MAC hands up only the first, even if the host ignores that.
+def _may_be_copies(heeded: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Return which arrivals of a message at a host follow one that the host did not heed. All of them may be copies of
+    one frame, of which its MAC hands up only the first.
     """
     order = np.argsort(keys // LANE, kind="stable")
     begins = np.diff(keys[order], prepend=-1) != 0
-    is_heeded = np.empty_like(heeded)
-    is_heeded[order] = heeded[order][begins][np.cumsum(begins) - 1]
-    return is_heeded
+    ignored = np.append(0, np.cumsum(~heeded[order]))[:-1]  # before each
+    may_be = np.empty_like(heeded)
+    may_be[order] = ignored > ignored[begins][np.cumsum(begins) - 1]
+    return may_be
 
 
 def _growth_problem(samples: Table, hops: Hops, nodes: Nodes, delay_ns: int) -> str | None:

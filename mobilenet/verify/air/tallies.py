@@ -1,6 +1,7 @@
 """Whether the rows of `frames` add up to what the network counted, in the end and at each moment of its samples.
 
-Checks    pairs by outcome, all and those addressed, are as many as rows
+Checks    pairs by outcome, all and those addressed, are as many as rows; acknowledgements of MACs by themselves, except
+          in records of older versions
           frames of each kind, their bytes, and acknowledgements of MACs are at least as many as the frames with rows:
           a frame without a receiver has none
           at each moment as many pairs of each outcome were counted as rows had ended
@@ -20,10 +21,12 @@ from typing import Any
 import numpy as np
 
 from mobilenet.clock import SECOND
+from mobilenet.rundir.schema import MAC_ACK
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.air.nodes import Nodes
 from mobilenet.verify.air.outcomes import OUTCOMES
-from mobilenet.verify.air.pairs import MAC_ACK, Pairs
+from mobilenet.verify.air.pairs import Pairs
+from mobilenet.verify.basis.radio_counters import pair_counters
 
 SIDES = ("station", "host")
 
@@ -45,24 +48,32 @@ class Totals:
         """The moments, and the total at each."""
         return self._series.get(quantity, (np.zeros(0, np.int64), np.zeros(0)))
 
+    def since_begin(self, quantity: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same, with the moments before the first total, where it is 0."""
+        (at_ns, values), every_ns = self.of(quantity), self.of("radio_frames")[0]
+        early_ns = every_ns[every_ns < at_ns[0]] if len(at_ns) else every_ns[:0]
+        return np.append(early_ns, at_ns), np.append(np.zeros(len(early_ns)), values)
+
 
 def tallies_problem(pairs: Pairs, nodes: Nodes, totals: Totals, counters: dict[str, Any]) -> str | None:
     """The first number that is another one."""
     problem = next(_problems(pairs, nodes, counters), None)
-    return problem or next(_problems_in_time(pairs, totals), None)
+    return problem or next(_problems_in_time(pairs, totals, "acks" in counters["radio"]), None)
 
 
 def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[str]:
     radio, kinds = counters["radio"], counters["by_message_type"]
-    for label, tally, chosen in (
-        ("pairs", radio, pairs.outcome),
-        ("addressed pairs", radio["addressed"], pairs.outcome[pairs.addressed]),
-    ):
-        rows = np.bincount(chosen, minlength=len(OUTCOMES)).tolist()
-        for outcome, name in enumerate(OUTCOMES):
-            count = tally["received"] if name == "received" else tally["lost"].get(name, 0)
-            if rows[outcome] != count:
-                yield f"frames: {rows[outcome]} {label} with the fate {name}, but counters.json counts {count}"
+    rows_of = {"radio": _of_frames(pairs, "acks" in radio), "radio.acks": pairs.is_ack}
+    for key, _, counted in pair_counters(radio):
+        for label, tally, chosen in (
+            (f"pairs of {key}", counted, rows_of[key]),
+            (f"addressed pairs of {key}", counted["addressed"], rows_of[key] & pairs.addressed),
+        ):
+            rows = np.bincount(pairs.outcome[chosen], minlength=len(OUTCOMES)).tolist()
+            for outcome, name in enumerate(OUTCOMES):
+                count = tally["received"] if name == "received" else tally["lost"].get(name, 0)
+                if rows[outcome] != count:
+                    yield f"frames: {rows[outcome]} {label} with the fate {name}, but counters.json counts {count}"
     table, heads = pairs.table, pairs.first
     words = table.column("kind").words
     codes = table.column("kind").codes[heads]
@@ -83,8 +94,17 @@ def _problems(pairs: Pairs, nodes: Nodes, counters: dict[str, Any]) -> Iterator[
         yield f"frames: {acks} MAC acknowledgements, but counters.json counts {radio['mac_acks']}"
 
 
-def _problems_in_time(pairs: Pairs, totals: Totals) -> Iterator[str]:
-    for prefix, chosen in (("pairs_", slice(None)), ("addressed_pairs_", pairs.addressed)):
+def _of_frames(pairs: Pairs, are_apart: bool) -> np.ndarray:
+    """Return which rows counters of frames have; `are_apart`: acknowledgements have separate counters."""
+    return ~pairs.is_ack if are_apart else np.ones(len(pairs.is_ack), bool)
+
+
+def _problems_in_time(pairs: Pairs, totals: Totals, are_apart: bool) -> Iterator[str]:
+    of_frames = _of_frames(pairs, are_apart)
+    rows = {"pairs_": of_frames, "addressed_pairs_": of_frames & pairs.addressed}
+    if are_apart:
+        rows |= {"ack_pairs_": pairs.is_ack, "addressed_ack_pairs_": pairs.is_ack & pairs.addressed}
+    for prefix, chosen in rows.items():
         ends, outcomes = pairs.end_ns[chosen], pairs.outcome[chosen]
         for outcome, name in enumerate(OUTCOMES):
             yield from _falls_out(np.sort(ends[outcomes == outcome]), prefix + name, totals, pairs.delay_ns)
@@ -101,7 +121,7 @@ def _problems_in_time(pairs: Pairs, totals: Totals) -> Iterator[str]:
 
 
 def _falls_out(ends: np.ndarray, quantity: str, totals: Totals, delay_ns: int) -> Iterator[str]:
-    at_ns, values = totals.of(quantity)
+    at_ns, values = totals.since_begin(quantity)
     fewest = np.searchsorted(ends, at_ns - delay_ns)
     most = np.searchsorted(ends, at_ns, "right")
     if (wrong := (values < fewest) | (values > most)).any():

@@ -29,11 +29,13 @@ from mobilenet.verify.air.pairs import Pairs, sender_problems
 from mobilenet.verify.air.possible_outcomes import outcomes_problem
 from mobilenet.verify.air.range import near_m, range_problem
 from mobilenet.verify.air.whereabouts import Whereabouts
+from mobilenet.verify.basis.radio_counters import acks_among_frames
 
 
 def unframed_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) -> str | None:
     """The first outcome that rows and counters do not agree about."""
     outcomes, radio = outcome_numbers(hops.table.column("fate")), counters["radio"]
+    acks = acks_among_frames(radio)
     rows = ~hops.is_wired & (outcomes >= 0)
     of_all = np.bincount(outcomes[rows], minlength=len(OUTCOMES)).tolist()
     of_hosts = np.bincount(outcomes[rows & (hops.sender >= nodes.stations)], minlength=len(OUTCOMES)).tolist()
@@ -47,11 +49,11 @@ def unframed_counts_problem(hops: Hops, nodes: Nodes, counters: dict[str, Any]) 
                 return f"messages: {count} {label} with the fate {name}, but counters.json counts {counted} pairs"
         tally = radio["addressed"]
         counted = tally["received"] if name == "received" else tally["lost"].get(name, 0)
-        if of_all[outcome] + radio["mac_acks"] < counted:
+        if of_all[outcome] + acks < counted:
             return (
                 f"messages: {of_all[outcome]} with the fate {name}, but counters.json counts {counted} addressed pairs"
             )
-    if (count := sum(of_all)) + radio["mac_acks"] < (counted := radio["addressed"]["pairs_in_range"]):
+    if (count := sum(of_all)) + acks < (counted := radio["addressed"]["pairs_in_range"]):
         return f"messages: {count} over the radio and within reach, but counters.json counts {counted} addressed pairs"
     return None
 

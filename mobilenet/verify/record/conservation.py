@@ -1,7 +1,8 @@
 """Check that every frame is accounted for, on radio and wire.
 
 Model     a pair is a frame and a node within its reach: in range, or, where power decides, one at which its preamble
-          is detected if the medium is silent. It was received, or lost for one reason. A radio that copies frames (only
+          is detected if the medium is silent. It was received, or lost for one reason. The same holds for the MAC's
+          acknowledgements, which are counted by themselves (basis/radio_counters.py). A radio that copies frames (only
           an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
           recorded twice, in counters.json and in the samples of the network, agree. The share that is lost at random is
           the scenario's; retries, and frames given up, are only of frames that are acknowledged; stations repeat
@@ -20,6 +21,7 @@ from typing import Any
 from mobilenet.expected.expectations import Expectations, Radio
 from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.basis.radio_counters import acks_among_frames, pair_counters
 from mobilenet.verify.record.kinds import kinds_problems
 
 MAC_ACK_BYTES = 14
@@ -52,7 +54,7 @@ def radio_problem(
     """The first sum of the radio that does not come out, of a run that may have ended in the middle of a message."""
     try:
         problem = next(_radio_problems(counters, duplicating_air, expected), None)
-        return problem or _sample_problem(counters, samples, ("radio_", "pairs_", "addressed_"))
+        return problem or _sample_problem(counters, samples, ("radio_", "pairs_", "ack_pairs_", "addressed_"))
     except (KeyError, TypeError, AttributeError) as error:
         return f"counters.json: missing or invalid: {error}"
 
@@ -68,26 +70,17 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
     yield from no_counts("counters", {key: counters[key] for key in ("radio", "wired", "by_message_type")})
     radio, kinds = counters["radio"], counters["by_message_type"]
     yield from no_counts("radio", {key: radio[key] for key in ("queue_drops", "mac_retries")})
-    for label, pairs in (("radio", radio), ("radio.addressed", radio["addressed"])):
-        known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
-        copies = pairs.get("duplicated", 0)
-        if pairs["pairs_in_range"] + copies != known:
-            yield (
-                f"{label}: {pairs['pairs_in_range']} pairs (frame, node within reach) and {copies} copies, but {known}"
-                " received, lost or in flight"
-            )
-        if not duplicating_air and (copies or pairs.get("in_flight", 0)):
-            yield f"{label}: some frames are duplicated or in flight, which is impossible with this run's radio"
-    for key in ("pairs_in_range", "received"):
-        if radio["addressed"][key] > radio[key]:
-            yield f"radio: {key} is {radio[key]}, but {radio['addressed'][key]} for the addressed pairs"
+    for label, _, of_all in pair_counters(radio):
+        yield from _pairs_problems(label, of_all, duplicating_air)
     on_air = [kind for side in ("host", "station") for kind in kinds[side].values()]
-    frames = sum(kind["count"] for kind in on_air)
-    if radio["frames"] != frames + radio["mac_acks"]:
-        yield f"radio: {radio['frames']} frames, but {frames} messages and {radio['mac_acks']} MAC ACKs"
-    size = sum(kind["bytes"] for kind in on_air) + MAC_ACK_BYTES * radio["mac_acks"]
+    frames, acks = sum(kind["count"] for kind in on_air), acks_among_frames(radio)
+    if radio["frames"] != frames + acks:
+        yield f"radio: {radio['frames']} frames, but {frames} messages{f' and {acks} MAC ACKs' if acks else ''}"
+    size = sum(kind["bytes"] for kind in on_air) + MAC_ACK_BYTES * acks
     if radio["bytes"] != size:
-        yield f"radio: {radio['bytes']} bytes, but {size} in messages and MAC ACKs"
+        yield f"radio: {radio['bytes']} bytes, but {size} in messages{' and MAC ACKs' if acks else ''}"
+    if "acks" in radio and radio["acks"]["bytes"] != MAC_ACK_BYTES * radio["mac_acks"]:
+        yield f"radio.acks: {radio['acks']['bytes']} bytes, but {radio['mac_acks']} ACKs of {MAC_ACK_BYTES} bytes each"
     for side in ("host", "station", "wired"):
         for name, kind in kinds[side].items():
             if kind["control_bytes"] > kind["bytes"]:
@@ -96,15 +89,35 @@ def _radio_problems(counters: dict[str, Any], duplicating_air: bool, expected: E
         yield from _chance_problems(radio, expected.radio)
         yield from _unicast_problems(radio, expected.radio)
         yield from _groupcast_problems(counters, expected)
-        if radio["lost"].get("receiver_down") and expected.radio.always_up:
-            yield f"radio: {radio['lost']['receiver_down']} pairs lost as receiver_down, but every node is always up"
+        for label, _, pairs in pair_counters(radio):
+            if (down := pairs["lost"].get("receiver_down")) and expected.radio.always_up:
+                yield f"{label}: {down} pairs lost as receiver_down, but every node is always up"
     if expected is not None and expected.hosts is not None and expected.places is not None:
         nodes = len(expected.hosts) + len(expected.places.stations_m)
-        if radio["pairs_in_range"] > radio["frames"] * max(0, nodes - 1):
+        for label, frames, pairs in pair_counters(radio):
+            if pairs["pairs_in_range"] > frames * max(0, nodes - 1):
+                yield (
+                    f"{label}: {pairs['pairs_in_range']} pairs in range for {frames} frames, expected at most"
+                    f" {frames} x {nodes - 1}, since there are {nodes} nodes"
+                )
+
+
+def _pairs_problems(label: str, of_all: dict[str, Any], duplicating_air: bool) -> Iterator[str]:
+    """Yield what does not add up, of all pairs and of those that are addressed."""
+    addressed = of_all["addressed"]
+    for name, pairs in ((label, of_all), (f"{label}.addressed", addressed)):
+        known = pairs["received"] + sum(pairs["lost"].values()) + pairs.get("in_flight", 0)
+        copies = pairs.get("duplicated", 0)
+        if pairs["pairs_in_range"] + copies != known:
             yield (
-                f"radio: {radio['pairs_in_range']} pairs in range for {radio['frames']} frames, expected at most"
-                f" {radio['frames']} x {nodes - 1}, since there are {nodes} nodes"
+                f"{name}: {pairs['pairs_in_range']} pairs (frame, node within reach) and {copies} copies, but {known}"
+                " received, lost or in flight"
             )
+        if not duplicating_air and (copies or pairs.get("in_flight", 0)):
+            yield f"{name}: some frames are duplicated or in flight, which is impossible with this run's radio"
+    for key in ("pairs_in_range", "received"):
+        if addressed[key] > of_all[key]:
+            yield f"{label}: {key} is {of_all[key]}, but {addressed[key]} for the addressed pairs"
 
 
 def _wired_problems(counters: dict[str, Any], quiescent: bool, expected: Expectations | None) -> Iterator[str]:
@@ -132,8 +145,9 @@ def _may_lose(expected: Expectations) -> bool:
 
 def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
     """Check that, of frames that meet no other, the scenario's share is lost at random, within chance (Bernstein)."""
-    lost = radio["lost"].get("random", 0)
-    tried = radio["received"] + lost
+    each = [pairs for _, _, pairs in pair_counters(radio)]
+    lost = sum(pairs["lost"].get("random", 0) for pairs in each)
+    tried = sum(pairs["received"] for pairs in each) + lost
     for share, sign in ((expected.least_loss, -1), (expected.most_loss, 1)):
         mean, variance, rare = tried * share, tried * share * (1 - share), -log(RARER_THAN)
         most = 0.0 if variance == 0 else rare / 3 + sqrt(rare**2 / 9 + 2 * rare * variance)
@@ -148,8 +162,9 @@ def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
         for name, count in (("mac_acks", radio["mac_acks"]), ("mac_given_up", given_up), ("mac_retries", retries)):
             if count:
                 yield f"radio: {count} {name}, but no frame of this protocol is acknowledged"
-    if retries > radio["frames"] - radio["mac_acks"]:
-        yield f"radio: {retries} mac_retries, but only {radio['frames'] - radio['mac_acks']} frames other than MAC ACKs"
+    frames = radio["frames"] - acks_among_frames(radio)
+    if retries > frames:
+        yield f"radio: {retries} mac_retries, but only {frames} frames other than MAC ACKs"
     if retries < given_up * expected.least_retries or retries and not expected.least_retries:
         yield f"radio: {retries} mac_retries, but {given_up} mac_given_up with {expected.least_retries} retries each"
 
@@ -214,7 +229,7 @@ def _sample_problem(counters: dict[str, Any], samples: Columns, prefixes: tuple[
     control = sum(kind["control_bytes"] for kind in on_air)
     payload = sum(kind["bytes"] for kind in on_air) - control
     totals = {
-        "radio_frames": radio["frames"] - radio["mac_acks"],
+        "radio_frames": radio["frames"] - acks_among_frames(radio),
         "radio_bytes": radio["bytes"],
         "radio_control_bytes": control,
         # not in records of older versions
@@ -222,18 +237,28 @@ def _sample_problem(counters: dict[str, Any], samples: Columns, prefixes: tuple[
         "wired_messages": wired["sent"],
         "wired_bytes": wired["bytes"],
         **({"wired_lost": wired.get("lost", 0)} if wired.get("lost") or "wired_lost" in last else {}),
-        "pairs_received": radio["received"],
-        "addressed_pairs_received": radio["addressed"]["received"],
         **({"radio_mac_retries": radio["mac_retries"]} if radio["mac_retries"] or "radio_mac_retries" in last else {}),
         **(
             {"radio_group_retries": radio.get("mac_group_retries", 0)}
             if radio.get("mac_group_retries") or "radio_group_retries" in last
             else {}
         ),
-        **{f"pairs_{outcome}": count for outcome, count in radio["lost"].items()},
-        **{f"addressed_pairs_{outcome}": count for outcome, count in radio["addressed"]["lost"].items()},
+        **_pair_totals("pairs_", radio),
     }
+    if "acks" in radio or "radio_mac_acks" in last:
+        acks = radio["acks"]
+        totals |= {"radio_mac_acks": radio["mac_acks"], "radio_mac_ack_bytes": acks["bytes"]}
+        totals |= _pair_totals("ack_pairs_", acks)
     for quantity, count in totals.items():
         if quantity.startswith(prefixes) and last.get(quantity) != count:
             return f"{quantity}: {count} in counters.json, but {last.get(quantity)} in the last sample"
     return None
+
+
+def _pair_totals(prefix: str, counters: dict[str, Any]) -> dict[str, int]:
+    """Return the running totals that repeat the counters of pairs."""
+    return {
+        f"{before}{prefix}{outcome}": count
+        for before, pairs in (("", counters), ("addressed_", counters["addressed"]))
+        for outcome, count in {"received": pairs["received"], **pairs["lost"]}.items()
+    }

@@ -31,7 +31,10 @@ def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expecta
         return
     kinds, tallies = expected.radio.kinds, counters["by_message_type"]
     lists = _Lists(Table.of(samples))
-    queued = counters["radio"]["queue_drops"] + len(expected.places.stations_m) * (expected.queue_frames + 1)
+    # what waits in the MAC of a node when it crashes, or when the run ends, is never sent
+    lives = {"station": len(expected.places.stations_m), "host": len(expected.hosts or ())}
+    lives["host"] += counters["rows"]["events"].get("crash", 0)
+    waiting = {side: count * (expected.queue_frames + 1) for side, count in lives.items()}
     retries = counters["radio"]["mac_retries"] + counters["radio"].get("mac_group_retries", 0)
     for side, known in kinds.items():
         for name in tallies[side]:
@@ -39,7 +42,7 @@ def kinds_problems(counters: dict[str, Any], samples: Columns, expected: Expecta
                 yield f"{side} {name}: this protocol has no such message there"
         for name, kind in known.items():
             counted = tallies[side].get(name, {"count": 0, "bytes": 0, "control_bytes": 0})
-            more, again = (0, 0) if side == WIRED else (queued, retries)
+            more, again = (0, 0) if side == WIRED else (counters["radio"]["queue_drops"] + waiting[side], retries)
             yield from _problems(f"{side} {name}", kind, counted, lists, (more, again), expected.payload_bytes)
     acknowledging = sum(
         tallies[side].get(name, {"count": 0})["count"]

@@ -19,7 +19,7 @@ from mobilenet.rundir.table import Table
 from mobilenet.verify.basis.repeated import repeated_problem
 
 NETWORK = "network"
-TOTALS = ("radio_", "wired_", "pairs_", "addressed_pairs_")
+TOTALS = ("radio_", "wired_", "pairs_", "addressed_pairs_", "ack_pairs_", "addressed_ack_pairs_")
 SENDERS = {"h": ("host",), "s": ("station", "wired")}
 
 

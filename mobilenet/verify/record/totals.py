@@ -4,8 +4,8 @@ Checks    no total ever falls
           all are sampled at the same moments: at both ends of the window, at the end of the run, and each second
           between (an adversary's only at the end). What only begins to be counted when it happens for the first time
           is sampled from then on
-          at each moment no more addressed pairs than pairs, and as many bytes as control information, payload and MAC
-          ACKs
+          at each moment no more addressed pairs than pairs, and as many bytes as control information and payload (in
+          records of older versions, also of MAC ACKs)
           from each moment to the next at least as many frames as acknowledgements and copies of messages, and bytes
           enough for that many frames
           a protocol whose frames carry one message each has received a pair for each delivery at another host
@@ -27,7 +27,9 @@ from mobilenet.verify.record.conservation import MAC_ACK_BYTES
 
 NETWORK = "network"
 Series = dict[str, list[tuple[int, float]]]
-BEGINS_LATE = ("radio_mac_retries", "radio_group_retries", "wired_lost")
+BEGINS_LATE = (
+    "radio_mac_", "radio_group_retries", "wired_lost", "ack_pairs_", "addressed_ack_pairs_",
+)  # fmt: skip
 
 
 def totals_problem(
@@ -68,7 +70,7 @@ def _moments_problem(series: dict[str, list[tuple[int, float]]], manifest: dict[
     moments = {quantity: [time for time, _ in own] for quantity, own in series.items()}
     most = max(moments.values(), key=len, default=[])
     for quantity, own in moments.items():
-        if own != (most[len(most) - len(own) :] if quantity in BEGINS_LATE else most):
+        if own != (most[len(most) - len(own) :] if quantity.startswith(BEGINS_LATE) else most):
             missing = min(set(most) ^ set(own), default=own[0])
             return (
                 f"samples: {quantity} and other totals of the network are not sampled at the same moments, for"
@@ -95,11 +97,16 @@ def _sums_problem(series: dict[str, list[tuple[int, float]]]) -> str | None:
     if None not in parts:
         for (time, size), (_, control), (_, payload) in zip(*parts, strict=True):
             rest = size - control - payload
-            if rest < 0 or rest % MAC_ACK_BYTES:
+            if rest < 0 or (rest if "radio_mac_acks" in series else rest % MAC_ACK_BYTES):
                 return (
-                    f"samples: at {time / SECOND:g} s, radio_bytes is {size:.15g}, but {control:.15g} control bytes and"
-                    f" {payload:.15g} payload bytes do not leave a whole number of MAC ACKs"
+                    f"samples: at {time / SECOND:g} s, radio_bytes is {size:.15g}, but there are {control:.15g} control"
+                    f" bytes and {payload:.15g} payload bytes"
                 )
+    acks = dict(series.get("radio_mac_acks", ()))
+    for time, size in series.get("radio_mac_ack_bytes", ()):
+        if size != MAC_ACK_BYTES * acks.get(time, 0.0):
+            have = f"but there are {acks.get(time, 0.0):g} MAC ACKs"
+            return f"samples: at {time / SECOND:g} s, radio_mac_ack_bytes is {size:.15g}, {have}"
     return None
 
 
@@ -127,12 +134,14 @@ def _airtime_problem(series: dict[str, list[tuple[int, float]]], expected: Expec
     airtimes, air = series.get("radio_airtime_ns"), expected.air
     if airtimes is None or air is None:
         return None
+    ack_bytes = dict(series.get("radio_mac_ack_bytes", ()))
     bit_ns = min(rate.step_ns * rate.numerator / rate.denominator for rate in (air.broadcast, air.unicast))
     for (time, airtime_ns), (_, size) in zip(airtimes, series["radio_bytes"], strict=True):
+        size += ack_bytes.get(time, 0.0)
         least = 8 * size * bit_ns
         if airtime_ns < least:
             return (
-                f"samples: at {time / SECOND:g} s, radio_airtime_ns is {airtime_ns:.15g}, but {size:.15g} radio_bytes"
+                f"samples: at {time / SECOND:g} s, radio_airtime_ns is {airtime_ns:.15g}, but {size:.15g} bytes"
                 f" take at least {least:.15g} ns"
             )
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mobilenet.clock import SECOND
 from mobilenet.engine.random_streams import Stream
+from mobilenet.network.radio.frame import RECEIVED
 
 from .air import Air, Node
 
@@ -39,7 +40,7 @@ def unicast_throughput(stations: int, rate_mbps: float, seconds: float, seed: in
     # 28 of the 64 bytes of overhead count as payload
     air = saturate(stations, 1500 - 28, rate_mbps, True, seconds, seed)
     medium = air.medium
-    delivered = sum(medium.addressed_pairs[:1]) - medium.acks
+    delivered = medium.addressed_pairs[RECEIVED]
     return delivered * 1500 * 8 / (rate_mbps * 1e6) / seconds
 
 
