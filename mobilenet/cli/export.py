@@ -34,6 +34,11 @@ Epoch = Annotated[
 
 Pcap = Annotated[bool, typer.Option("--pcap", help="Write the IP packets of real software to one capture file.")]
 Node = Annotated[str | None, typer.Option("--node", metavar="NODE", help="PCAP: only the packets of one node.")]
+EPOCH_S = 1_704_067_200
+FORMATS_OF = {  # option -> the formats that it has an effect on
+    "--node": ("pcap",), "--origin": ("csv", "geojson", "kepler"), "--from-s": ("shiviz",), "--to-s": ("shiviz",),
+    "--epoch-s": ("kepler",), "--allow-code": ("shiviz",),
+}  # fmt: skip
 
 
 def export(
@@ -72,7 +77,7 @@ def export(
     to_s: Annotated[
         float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: end of the excerpt in simulated time.")
     ] = None,
-    epoch_s: Epoch = 1_704_067_200,
+    epoch_s: Epoch = EPOCH_S,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
@@ -85,6 +90,14 @@ def export(
         kinds = [name for name in selection if selection[name]]
         if len(kinds) != 1:
             fail("expected one of --csv, --geojson, --kepler, --shiviz or --pcap", Exit.BAD_INPUT)
+        values = {
+            "--node": node, "--origin": origin, "--from-s": from_s or None, "--to-s": to_s,
+            "--epoch-s": None if epoch_s == EPOCH_S else epoch_s, "--allow-code": allow_code or None,
+        }  # fmt: skip
+        ignored = [name for name, value in values.items() if value is not None and kinds[0] not in FORMATS_OF[name]]
+        if ignored:
+            formats = " or ".join(f"--{name}" for name in FORMATS_OF[ignored[0]])
+            fail(f"{ignored[0]}: has no effect on --{kinds[0]}; expected {formats}", Exit.BAD_INPUT)
         at = None if origin is None else parse_origin(origin)
         if not directory.is_dir():
             fail(f"{directory}: no such run directory", Exit.BAD_INPUT)

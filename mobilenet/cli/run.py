@@ -158,6 +158,8 @@ def verify(
     with reporting(quiet, reads=[run]):
         from mobilenet.viz.study_tables import is_study
 
+        if allow_code and not repeat:
+            fail("--allow-code: expected --repeat as well; the check of a record runs no code", Exit.BAD_INPUT)
         if is_study(run):
             from mobilenet.cli.study_results import verify_study
 
