@@ -25,6 +25,9 @@ HEAD_OF_LINE: Final = "head_of_line"
 WIRE_QUEUE: Final = "wire_queue"
 WIRE_TRANSMISSION: Final = "wire_transmission"
 WIRE_PROPAGATION: Final = "wire_propagation"
+CUT: Final = "cut"
+IMPAIRED_LINK: Final = "impaired_link"
+IMPAIRED_HOST: Final = "impaired_host"
 DOWN: Final = "down"
 OFF_AIR: Final = "off_air"
 OUT_OF_COVERAGE: Final = "out_of_coverage"
@@ -56,6 +59,9 @@ KINDS: Final = {
     WIRE_QUEUE: "waiting until a wire is free",
     WIRE_TRANSMISSION: "being put on a wire",
     WIRE_PROPAGATION: "travelling on a wire",
+    CUT: "waiting because a wire is cut",
+    IMPAIRED_LINK: "delayed by the impairment of a wire",
+    IMPAIRED_HOST: "delayed by the impairment of the host that sends it",
     DOWN: "the host is down",
     OFF_AIR: "the radio of its station is off",
     OUT_OF_COVERAGE: "the host is out of coverage",

@@ -56,6 +56,7 @@ class Record:
         self.size_bytes: list[int] = causes["size_bytes"]
         self.window: list[str] = causes["window"]
         self.messages: list[tuple[str, ...]] = []
+        self.events_before: list[int] = causes["events"]  # how many events there were
         self._receptions: list[str] = causes["heard"]
         self._outcomes: dict[int, dict[str, str]] = {}  # of the rows that were asked for
         handlers = [row for row, step in enumerate(self.step) if step in HANDLERS]

@@ -19,6 +19,8 @@ from mobilenet.rundir.reader import read_coded, require_unchanged
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.real_time import REAL_TIME
+from mobilenet.why.cuts import Cuts
+from mobilenet.why.delay_lines import DelayLines
 from mobilenet.why.hops import Hops
 from mobilenet.why.kinds import (
     BACKBONE,
@@ -30,7 +32,6 @@ from mobilenet.why.kinds import (
     OFF_AIR,
     ORDER,
     PROGRAM,
-    QUEUE,
     RETRANSMISSION,
     RETRY,
     TIMER_WAIT,
@@ -301,7 +302,7 @@ class Stories:
                     break
             part: list[Stretch] = []
             if is_own:
-                part.append(Stretch(record.time_ns[queued], end_ns, QUEUE, leg, node, row, reason))
+                self.hops.in_queue(queued, row, end_ns, part, leg)
             else:
                 self.hops.departure(row, part, leg, node)
             out.extend(stretch for one in part if (stretch := cut(one, begin_ns, end_ns)).length_ns > 0)
@@ -372,7 +373,8 @@ def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) 
     """The stories of all deliveries of a recording."""
     name = scenario.protocol.name
     record = Record(causes, events, name in REAL_TIME)
-    return Stories(record, States(events), Hops(record, departures(record, scenario)), name in OWN_CODE)
+    hops = Hops(record, departures(record, Cuts(events), scenario), DelayLines(record, scenario))
+    return Stories(record, States(events), hops, name in OWN_CODE)
 
 
 def recorded_stories(directory: Path) -> Stories:

@@ -89,6 +89,12 @@ class Words:
                 return f"{place} waits for earlier bytes of its connection with {record.node[s.row]}"
             case kinds.WIRE_QUEUE:
                 return f"waits for the wire {place}"
+            case kinds.CUT:
+                return f"the wire {place} is cut"
+            case kinds.IMPAIRED_LINK:
+                return f"the impairment of the wire {place}"
+            case kinds.IMPAIRED_HOST:
+                return f"the impairment of {place} delays its frames"
             case kinds.WIRE_TRANSMISSION:
                 return f"is put on the wire {place}"
             case kinds.WIRE_PROPAGATION:
