@@ -6,6 +6,7 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
+from mobilenet.why.delay_lines import DelayLines
 from mobilenet.why.kinds import (
     AIR,
     BACKBONE,
@@ -22,7 +23,6 @@ from mobilenet.why.kinds import (
     WIRE_QUEUE,
     WIRE_TRANSMISSION,
 )
-from mobilenet.why.delay_lines import DelayLines
 from mobilenet.why.record import ARRIVED, NONE, RECEIVED, WIRE, Record
 from mobilenet.why.stretches import Stretch
 from mobilenet.why.wires import Departures
