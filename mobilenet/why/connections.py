@@ -23,7 +23,7 @@ from mobilenet.why.kinds import (
     RETRANSMISSION,
     timer_kind,
 )
-from mobilenet.why.record import ACKNOWLEDGED, ARRIVED, NONE, SENT, TIMER, WIRE, Record
+from mobilenet.why.record import ARRIVED, LEAVES, NONE, TIMER, WIRE, Record
 from mobilenet.why.stretches import Stretch, cut, fill
 
 KEPT = frozenset((LOST, MAC_RETRY, RETRANSMISSION, CUT, IMPAIRED_LINK, IMPAIRED_HOST))
@@ -55,7 +55,7 @@ class Connections:
                 part.append(Stretch(since_ns, end_ns, self.timer_kind(row), rule.leg, node, row))
             elif queued == NONE:
                 break
-            elif record.step[row] in (SENT, ACKNOWLEDGED) and record.node[queued] == node:  # its own frame has left
+            elif record.step[row] in LEAVES and record.node[queued] == node:  # its own frame has left
                 self._hops.in_queue(queued, row, end_ns, part, rule.leg)
                 since_ns, queued = record.time_ns[queued], record.cause[queued]
             else:

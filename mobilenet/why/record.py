@@ -1,7 +1,7 @@
 """The causes and events of one run, indexed for walks from a delivery back to its broadcast.
 
-Model     rows of `causes` are named by their numbers. A handler is a row of the steps sent, acknowledged, timer and
-          arrived; an event belongs to the last handler before it, if that handler is of the event's instant
+Model     rows of `causes` are named by their numbers. A handler is a row of the steps sent, acknowledged, given_up,
+          timer and arrived; an event belongs to the last handler before it, if that handler is of the event's instant
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -17,7 +17,9 @@ from mobilenet.rundir.table import Table
 
 NONE = -1
 QUEUED, SENT, ACKNOWLEDGED, TIMER, WIRE, ARRIVED = "queued", "sent", "acknowledged", "timer", "wire", "arrived"
-HANDLERS = (SENT, ACKNOWLEDGED, TIMER, ARRIVED)
+GIVEN_UP = "given_up"
+LEAVES = (SENT, ACKNOWLEDGED, GIVEN_UP)  # after these a frame may have left
+HANDLERS = (*LEAVES, TIMER, ARRIVED)
 RECEIVED, OUT_OF_RANGE = "received", "out_of_range"
 
 
@@ -92,7 +94,7 @@ class Record:
         last: dict[str, int] = {}
         left_ns: dict[int, int] = {}  # queued row -> when its last transmission or acknowledgement was over
         for row, step in enumerate(self.step):
-            if step in (SENT, ACKNOWLEDGED):
+            if step in LEAVES:
                 left_ns[self.cause[row]] = self.time_ns[row]
             if step == SENT:
                 self.sent_rows[self.cause[row]].append(row)

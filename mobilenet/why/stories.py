@@ -37,9 +37,10 @@ from mobilenet.why.kinds import (
     UNEXPLAINED,
     UPLINK,
 )
-from mobilenet.why.record import ACKNOWLEDGED, NONE, RECEIVED, SENT, TIMER, Delivery, Record
+from mobilenet.why.record import LEAVES, NONE, RECEIVED, TIMER, Delivery, Record
 from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
+from mobilenet.why.timers import Timers
 from mobilenet.why.wires import departures
 
 OWN_CODE = ("own", "program")  # names of protocols
@@ -62,6 +63,7 @@ class Stories:
         self.record = record
         self.states = states
         self.hops = hops
+        self._timers = Timers(record)
         self._connections = connections
         self._has_own_code = has_own_code
         self._delivery = {(one.node, one.message): one for one in record.deliveries}
@@ -286,7 +288,7 @@ class Stories:
             if queued == NONE:
                 out.append(Stretch(begin_ns, end_ns, UNEXPLAINED, leg, holder, row, outcome))
                 break
-            is_own = step in (SENT, ACKNOWLEDGED) and record.node[queued] == node
+            is_own = step in LEAVES and record.node[queued] == node
             if not is_own and reason.startswith("Tcp"):
                 kind = HANDSHAKE if reason == "TcpSyn" else window or HEAD_OF_LINE
                 rule = Stretch(begin_ns, end_ns, kind, leg, holder, row, window)
@@ -318,15 +320,16 @@ class Stories:
         _, leg, target = errand
         if outcome not in ("", RECEIVED):
             return [Stretch(begin_ns, end_ns, RETRY, leg, holder, NONE, outcome)]
+        if outcome and not self._has_own_code:  # it was received, and the answer has not come
+            return [Stretch(begin_ns, end_ns, TIMER_WAIT, leg, holder, NONE, outcome)]
         rest = Stretch(begin_ns, end_ns, PROGRAM if self._has_own_code else UNEXPLAINED, leg, holder, NONE, outcome)
-        if leg != CELL:
-            return [rest]
         away = [
             rest._replace(begin_ns=a, end_ns=b, kind=ELSEWHERE, reason=station)
-            for a, b, station in self.states.stations(target, begin_ns, end_ns)
+            for a, b, station in (self.states.stations(target, begin_ns, end_ns) if leg == CELL else ())
             if station != holder
         ]
-        return fill(away, begin_ns, end_ns, rest)
+        parts = fill(away, begin_ns, end_ns, rest)
+        return parts if self._has_own_code else self._timers.explain(parts)
 
 
 def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) -> Stories:
