@@ -47,6 +47,7 @@ KIND_COLOURS = {  # parts of delays: radio blue, losses red, waits orange, TCP v
     kinds.CUT: "#2F4B1F",
     kinds.IMPAIRED_LINK: "#7FBF3F",
     kinds.IMPAIRED_HOST: "#FF7F50",
+    kinds.PARTITION: "#A9A9E0",
     kinds.DOWN: "#000000",
     kinds.OFF_AIR: "#4D4D4D",
     kinds.OUT_OF_COVERAGE: "#7A4A21",

@@ -160,7 +160,8 @@ class CauseLog:
             row = len(self._table)
             self._table.add(
                 self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}",
-                " ".join(carried_messages(message)), NONE, NONE, message.size_bytes, "", len(self._events), "",
+                " ".join([f"p{name[1:]}" for name in carried_messages(message)]), NONE, NONE, message.size_bytes, "",
+                len(self._events), "",
             )  # fmt: skip
             if to not in self._down:
                 self._travelling.setdefault((i, to, id(message)), deque()).append((row, message))

@@ -28,6 +28,7 @@ WIRE_PROPAGATION: Final = "wire_propagation"
 CUT: Final = "cut"
 IMPAIRED_LINK: Final = "impaired_link"
 IMPAIRED_HOST: Final = "impaired_host"
+PARTITION: Final = "partition"
 DOWN: Final = "down"
 OFF_AIR: Final = "off_air"
 OUT_OF_COVERAGE: Final = "out_of_coverage"
@@ -62,7 +63,8 @@ KINDS: Final = {
     CUT: "waiting because a wire is cut",
     IMPAIRED_LINK: "delayed by the impairment of a wire",
     IMPAIRED_HOST: "delayed by the impairment of the host that sends it",
-    DOWN: "the host is down",
+    PARTITION: "after a loss between the sides of a partition, until the message is sent again",
+    DOWN: "the host is down, or the crash of a process is not detected yet",
     OFF_AIR: "the radio of its station is off",
     OUT_OF_COVERAGE: "the host is out of coverage",
     HANDOFF: "the host is between two sessions",

@@ -25,11 +25,13 @@ from mobilenet.why.hops import Hops
 from mobilenet.why.kinds import (
     BACKBONE,
     CELL,
+    DOWN,
     ELSEWHERE,
     HANDSHAKE,
     HEAD_OF_LINE,
     HOST,
     ORDER,
+    PARTITION,
     PROGRAM,
     RETRANSMISSION,
     RETRY,
@@ -37,6 +39,7 @@ from mobilenet.why.kinds import (
     UNEXPLAINED,
     UPLINK,
 )
+from mobilenet.why.processes import SEPARATED, Processes
 from mobilenet.why.record import LEAVES, NONE, RECEIVED, TIMER, Delivery, Record
 from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
@@ -58,13 +61,20 @@ class Stories:
     """The stories of one run. `has_own_code`: its protocol is a program or a plug-in."""
 
     def __init__(
-        self, record: Record, states: States, hops: Hops, connections: Connections, has_own_code: bool = False
+        self,
+        record: Record,
+        states: States,
+        hops: Hops,
+        connections: Connections,
+        processes: Processes,
+        has_own_code: bool = False,
     ) -> None:
         self.record = record
         self.states = states
         self.hops = hops
         self._timers = Timers(record)
         self._connections = connections
+        self._processes = processes
         self._has_own_code = has_own_code
         self._delivery = {(one.node, one.message): one for one in record.deliveries}
         self._before: dict[int, Delivery] = {}  # event of a delivery -> the one before it in its handler
@@ -249,6 +259,10 @@ class Stories:
                 self.hops.on_air(row, rows[-1], tried, leg, record.to[row] or node)
                 out.extend(cut(stretch, came_ns, left_ns) for stretch in tried)
             cursor_ns, handler, window = record.time_ns[row], record.cause[row], record.window[row]
+        for row, reason in reversed(self._processes.lost(sender, node, message)):
+            if came_ns <= record.time_ns[row] and row < departed:
+                out.extend(reversed(self._wait(errand, sender, record.time_ns[row], cursor_ns, handler, reason)))
+                cursor_ns, handler = record.time_ns[row], record.cause[row]
         out.extend(reversed(self._wait(errand, sender, came_ns, cursor_ns, handler, "", window)))
 
     # --- waiting
@@ -271,8 +285,15 @@ class Stories:
                 out.extend(reversed(rest))
                 break
             step, at, reason = record.step[row], record.node[row], record.kind[row]
+            crash = self._processes.crash_behind(row)
+            if crash is not None and crash.time_ns < end_ns:
+                since_ns = max(begin_ns, crash.time_ns)
+                out.append(Stretch(since_ns, end_ns, DOWN, leg, crash.process, row))
+                end_ns = since_ns
+                continue
             if step == TIMER and at == holder:
                 kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
+                kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
                 is_followed = kind == TIMER_WAIT and record.cause[row] != NONE
                 since_ns = max(begin_ns, record.start_ns[row]) if is_followed else begin_ns
                 detail = window if kind == RETRANSMISSION and window else outcome
@@ -338,7 +359,8 @@ def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) 
     record = Record(causes, events, name in REAL_TIME)
     cuts = Cuts(events)
     hops = Hops(record, departures(record, cuts, scenario), DelayLines(record, scenario))
-    return Stories(record, States(events), hops, Connections(record, cuts, hops), name in OWN_CODE)
+    connections, processes = Connections(record, cuts, hops), Processes(record, scenario)
+    return Stories(record, States(events), hops, connections, processes, name in OWN_CODE)
 
 
 def recorded_stories(directory: Path) -> Stories:

@@ -99,6 +99,8 @@ class Words:
                 return f"is put on the wire {place}"
             case kinds.WIRE_PROPAGATION:
                 return f"travels along the wire {place}"
+            case kinds.PARTITION:
+                return f"{place} waits for another attempt, since a partition had separated the processes"
             case kinds.OFF_AIR:
                 return f"the radio of {place} is off"
             case kinds.DOWN:

@@ -27,6 +27,8 @@ from mobilenet.network.wired.parameters import BackboneParameters
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.why import kinds
 from mobilenet.why.stories import Stories
+from tests.programs.own import AROUND
+from tests.programs.test_losses import AGAIN
 from tests.why.planted import Document, World, stories_of
 
 FAR_M = 5000.0  # from all stations
@@ -37,6 +39,9 @@ LOSS = frozenset((kinds.LOST, kinds.RETRY, kinds.MAC_RETRY, kinds.RETRANSMISSION
 MOBILE = ("mobile_causal", "tcp_flooding")
 TCP = ("tcp_flooding",)
 CAUSAL = ("mobile_causal",)  # over TCP, a host that was down has a gap, so a crash delays nothing
+BROADCASTS = ("best_effort", "reliable", "causal_reliable")  # of processes that wait for each other's answers
+PROGRAM = ("program",)  # only programs may run on a network that loses messages
+PROCESSES = 8
 LOAD = frozenset((kinds.QUEUE, kinds.CONTENTION, kinds.NAGLE, kinds.CONGESTION_WINDOW, kinds.RECEIVE_WINDOW))
 
 
@@ -47,7 +52,7 @@ class Setting(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """`plant`: draws what is changed in a scenario; `kinds`: together, they are the largest share of the added delay."""
+    """`plant`: draws what is changed in a scenario; `kinds`: together the largest share of the added delay."""
 
     plant: Callable[[World], Document]
     kinds: frozenset[str]
@@ -68,7 +73,11 @@ class Draw(NamedTuple):
 
 
 def settings_of(fault: Fault) -> list[Setting]:
-    """Every kind of backbone and every model of the radio; TCP needs a tree."""
+    """Every kind of backbone and every model of the radio; TCP needs a tree. Processes: each network."""
+    if fault.protocols == PROGRAM:
+        return [Setting("program", "", "abstract")]
+    if fault.protocols == BROADCASTS:
+        return [Setting(protocol, "", network) for protocol in BROADCASTS for network in ("abstract", "wired")]
     backbones = get_args(BackboneParameters.model_fields["kind"].annotation)
     radios = get_args(WirelessParameters.model_fields["model"].annotation)
     both = itertools.product(fault.protocols, backbones, radios)
@@ -186,6 +195,26 @@ def wireless_loss(world: World) -> Document:
     return {"wireless.loss": world.random.uniform(0.4, 0.6)}
 
 
+def process_crash(world: World) -> Document:
+    """Of a process that does not broadcast, as the first message is on its way."""
+    return {"faults": [{"process": f"p{world.random.randrange(1, PROCESSES)}", "at": world.random.uniform(0.2, 1.5)}]}
+
+
+def process_crashes(world: World) -> Document:
+    crashes = {"count": 2, "earliest": 0.2, "latest": 2, "whole_times": False, "spared": ["p0"]}
+    return {"random_faults": crashes}
+
+
+def partition(world: World) -> Document:
+    since = world.random.uniform(3, 8)
+    apart = [f"p{one}" for one in world.random.sample(range(PROCESSES), 2)]
+    return {"network.partitions": [{"since": since, "until": since + world.random.uniform(10, 20), "apart": apart}]}
+
+
+def process_loss(world: World) -> Document:
+    return {"network.loss": world.random.uniform(0.3, 0.5)}
+
+
 FAULTS: dict[str, Fault] = {
     "crash": Fault(crash, frozenset((kinds.DOWN,)), CAUSAL),
     "drag": Fault(drag, frozenset((kinds.OUT_OF_COVERAGE,))),
@@ -202,10 +231,42 @@ FAULTS: dict[str, Fault] = {
     "faults paper": Fault(paper, frozenset((kinds.DOWN,)), CAUSAL),
     "faults random": Fault(exponential, frozenset((kinds.DOWN,)), CAUSAL),
     "wireless.loss": Fault(wireless_loss, LOSS),
+    "process faults": Fault(process_crash, frozenset((kinds.DOWN,)), BROADCASTS),
+    "process random_faults": Fault(process_crashes, frozenset((kinds.DOWN,)), BROADCASTS),
+    "network.partitions": Fault(partition, frozenset((kinds.PARTITION,)), PROGRAM),
+    "network.loss": Fault(process_loss, frozenset((kinds.RETRY,)), PROGRAM),
+}
+HARMLESS = {
+    "recover": "it ends what `crash` began",
+    "mend": "it ends what `cut` began",
+    "radio_on": "it ends what `radio_off` began",
+    "join": "a host is owed only what is broadcast while it is a member; its frames are a load as in `broadcast`",
+    "leave": "a host that is not a member is owed nothing, and the others do not wait for it",
+    "add": "the same as `join`",
+    "interval": "the broadcasts after it are other ones; their frames are a load as in `broadcast`",
+    "churn": "the same as `join` and `leave`",
+    "detector.mistakes": "a process that is suspected falsely still gets each message; only its way is another one",
 }
 
 
+def processes_of(world: World, folder: Path, setting: Setting) -> Document:
+    document: Document = {
+        "seed": world.random.randrange(10**6),
+        "processes": PROCESSES,
+        "workload": {"sources": 1, "messages": 3, "instants": {"kind": "uniform", "latest": 3}},
+        "network": {"kind": setting.radio},
+    }
+    if setting.protocol != "program":
+        return document | {"protocol": {"name": setting.protocol}}
+    (folder / "node.py").write_text(AROUND.format(code=AGAIN))
+    program = {"command": [sys.executable, "node.py"], "order": "none", "delivers": "agreement"}
+    document["workload"] |= {"sources": None, "instants": {"kind": "uniform", "latest": 20}}
+    return document | {"duration": 500, "protocol": program}
+
+
 def document_of(world: World, folder: Path, setting: Setting) -> Document:
+    if setting.protocol in (*BROADCASTS, *PROGRAM):
+        return processes_of(world, folder, setting)
     document = world.document(folder, name=setting.protocol)
     document |= {"duration_s": 28, "drain_s": 200}
     if setting.backbone != "tree":
