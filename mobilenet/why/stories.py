@@ -295,13 +295,13 @@ class Stories:
                 kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
                 kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
                 is_followed = kind == TIMER_WAIT and record.cause[row] != NONE
-                since_ns = max(begin_ns, record.start_ns[row]) if is_followed else begin_ns
+                since_ns = min(end_ns, max(begin_ns, record.start_ns[row])) if is_followed else begin_ns
                 detail = window if kind == RETRANSMISSION and window else outcome
                 out.append(Stretch(since_ns, end_ns, kind, leg, at, row, detail))
                 end_ns, row = since_ns, record.cause[row]
                 continue
             if step == TIMER:
-                since_ns = max(begin_ns, record.start_ns[row])
+                since_ns = min(end_ns, max(begin_ns, record.start_ns[row]))
                 out.append(Stretch(since_ns, end_ns, self._connections.timer_kind(row), leg, at, row))
                 end_ns, row = since_ns, record.cause[row]
                 continue
@@ -340,7 +340,8 @@ class Stories:
         """The wait was ended by something in the world: the host came to another cell, recovered, or joined."""
         _, leg, target = errand
         if outcome not in ("", RECEIVED):
-            return [Stretch(begin_ns, end_ns, RETRY, leg, holder, NONE, outcome)]
+            kind = PARTITION if outcome == SEPARATED else RETRY
+            return [Stretch(begin_ns, end_ns, kind, leg, holder, NONE, outcome)]
         if outcome and not self._has_own_code:  # it was received, and the answer has not come
             return [Stretch(begin_ns, end_ns, TIMER_WAIT, leg, holder, NONE, outcome)]
         rest = Stretch(begin_ns, end_ns, PROGRAM if self._has_own_code else UNEXPLAINED, leg, holder, NONE, outcome)

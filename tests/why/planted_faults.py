@@ -32,6 +32,7 @@ from tests.programs.test_losses import AGAIN
 from tests.why.planted import Document, World, stories_of
 
 FAR_M = 5000.0  # from all stations
+DRAWS = 20
 NEEDED = 0.95  # of the draws
 LEAST_DIFFERENCE = 0.2
 MOST_SEEDS = 10  # for each draw that counts
@@ -219,7 +220,7 @@ FAULTS: dict[str, Fault] = {
     "crash": Fault(crash, frozenset((kinds.DOWN,)), CAUSAL),
     "drag": Fault(drag, frozenset((kinds.OUT_OF_COVERAGE,))),
     "broadcast": Fault(broadcasts, LOAD | LOSS),
-    "loss": Fault(loss, LOSS),
+    "loss.loss": Fault(loss, LOSS),
     "impair.loss": Fault(impair_loss, LOSS),
     "impair.delay_s": Fault(impair_delay, frozenset((kinds.IMPAIRED_HOST,))),
     "cut": Fault(cut, frozenset((kinds.CUT,))),
@@ -227,23 +228,25 @@ FAULTS: dict[str, Fault] = {
     "impair_link.loss": Fault(impair_link_loss, frozenset((kinds.IMPAIRED_LINK,)), TCP),
     "impair_link.delay_s": Fault(impair_link_delay, frozenset((kinds.IMPAIRED_LINK,))),
     "radio_off": Fault(radio_off, frozenset((kinds.OFF_AIR,))),
-    "faults explicit": Fault(explicit, frozenset((kinds.DOWN,)), CAUSAL),
-    "faults paper": Fault(paper, frozenset((kinds.DOWN,)), CAUSAL),
-    "faults random": Fault(exponential, frozenset((kinds.DOWN,)), CAUSAL),
+    "faults.explicit": Fault(explicit, frozenset((kinds.DOWN,)), CAUSAL),
+    "faults.paper": Fault(paper, frozenset((kinds.DOWN,)), CAUSAL),
+    "faults.random": Fault(exponential, frozenset((kinds.DOWN,)), CAUSAL),
     "wireless.loss": Fault(wireless_loss, LOSS),
-    "process faults": Fault(process_crash, frozenset((kinds.DOWN,)), BROADCASTS),
-    "process random_faults": Fault(process_crashes, frozenset((kinds.DOWN,)), BROADCASTS),
+    "processes.faults": Fault(process_crash, frozenset((kinds.DOWN,)), BROADCASTS),
+    "processes.random_faults": Fault(process_crashes, frozenset((kinds.DOWN,)), BROADCASTS),
     "network.partitions": Fault(partition, frozenset((kinds.PARTITION,)), PROGRAM),
     "network.loss": Fault(process_loss, frozenset((kinds.RETRY,)), PROGRAM),
 }
 HARMLESS = {
+    "impair": "without a loss and a delay, it ends what another one began",
+    "impair_link": "the same as `impair`",
     "recover": "it ends what `crash` began",
     "mend": "it ends what `cut` began",
     "radio_on": "it ends what `radio_off` began",
     "join": "a host is owed only what is broadcast while it is a member; its frames are a load as in `broadcast`",
     "leave": "a host that is not a member is owed nothing, and the others do not wait for it",
     "add": "the same as `join`",
-    "interval": "the broadcasts after it are other ones; their frames are a load as in `broadcast`",
+    "interval.interval_s": "the broadcasts after it are other ones; their frames are a load as in `broadcast`",
     "churn": "the same as `join` and `leave`",
     "detector.mistakes": "a process that is suspected falsely still gets each message; only its way is another one",
 }
@@ -315,6 +318,14 @@ def draws(name: str, setting: Setting, first: int = 0) -> Iterator[Draw]:
             yield one
         elif without >= MOST_SEEDS:
             return
+
+
+def rotated_draws(name: str) -> Iterator[Draw]:
+    """As many as are asked for, each in the next setting."""
+    each = [draws(name, setting, 1000 * number) for number, setting in enumerate(settings_of(FAULTS[name]))]
+    while True:
+        for own in each:
+            yield next(own)
 
 
 def describe(one: Draw) -> str:
