@@ -1,7 +1,7 @@
 """What a message waits for that a TCP connection holds back: the segments that ended the wait, walked backwards.
 
 Model     a rule of TCP, a window, or bytes that are missing hold a message back until a segment arrives. Its way, the
-          segment before that it answers, and the timeouts between them show why that took so long: losses and
+          segment before that it answers, and the timeouts between them show why that took its time: losses and
           interventions keep their kinds, and all else has the kind of the rule. On a wire, a segment is lost only by a
           cut or an impairment, so the timeout after it has that kind
 Units     integer nanoseconds

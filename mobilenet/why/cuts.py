@@ -1,6 +1,6 @@
 """When a link between two stations was cut.
 
-Model     from the event `cut` to the event `mend` of the same link, in both directions
+Model     from the event that cuts a link to the one that repairs it, in both directions
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """

@@ -57,7 +57,7 @@ class DelayLines:
 
 
 def _delays(scenario: Scenario) -> dict[str, list[tuple[int, int]]]:
-    """Of each host that is impaired with a delay: (time, delay from then on), in order."""
+    """Return the changes of each host that is impaired with a delay: (time, delay from then on), in order."""
     changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for one in in_order(scenario.interventions):
         if isinstance(one, Impair):

@@ -61,7 +61,7 @@ class Processes:
                 handler = self._record.handler_of(number, time_ns)
                 self._detected.setdefault(handler, Crash(process, crashed_ns[process]))
 
-    def lost(self, sender: str, to: str, message: str) -> list[tuple[int, str]]:
+    def losses(self, sender: str, to: str, message: str) -> list[tuple[int, str]]:
         """The rows in which this message was put on the wire and lost, in order, each with the reason."""
         return [(row, self._reason(row)) for row in self._lost.get((sender, to, message), ())]
 

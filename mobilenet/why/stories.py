@@ -259,7 +259,7 @@ class Stories:
                 self.hops.on_air(row, rows[-1], tried, leg, record.to[row] or node)
                 out.extend(cut(stretch, came_ns, left_ns) for stretch in tried)
             cursor_ns, handler, window = record.time_ns[row], record.cause[row], record.window[row]
-        for row, reason in reversed(self._processes.lost(sender, node, message)):
+        for row, reason in reversed(self._processes.losses(sender, node, message)):
             if came_ns <= record.time_ns[row] and row < departed:
                 out.extend(reversed(self._wait(errand, sender, record.time_ns[row], cursor_ns, handler, reason)))
                 cursor_ns, handler = record.time_ns[row], record.cause[row]
@@ -291,19 +291,10 @@ class Stories:
                 out.append(Stretch(since_ns, end_ns, DOWN, leg, crash.process, row))
                 end_ns = since_ns
                 continue
-            if step == TIMER and at == holder:
-                kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
-                kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
-                is_followed = kind == TIMER_WAIT and record.cause[row] != NONE
-                since_ns = min(end_ns, max(begin_ns, record.start_ns[row])) if is_followed else begin_ns
-                detail = window if kind == RETRANSMISSION and window else outcome
-                out.append(Stretch(since_ns, end_ns, kind, leg, at, row, detail))
-                end_ns, row = since_ns, record.cause[row]
-                continue
             if step == TIMER:
-                since_ns = min(end_ns, max(begin_ns, record.start_ns[row]))
-                out.append(Stretch(since_ns, end_ns, self._connections.timer_kind(row), leg, at, row))
-                end_ns, row = since_ns, record.cause[row]
+                blank = Stretch(begin_ns, end_ns, TIMER_WAIT, leg, at, row, outcome if at == holder else "")
+                out.append(self._until_timer(blank, at == holder, window))
+                end_ns, row = out[-1].begin_ns, record.cause[row]
                 continue
             queued = record.cause[row]
             if queued == NONE:
@@ -318,12 +309,8 @@ class Stories:
             if not is_own and node == holder and record.messages[row] and message not in record.messages[row]:
                 other = next((m for m in record.messages[row] if m in record.broadcasts), None)
                 if other is not None:
-                    receiver = node if errand.target[0] == "s" else errand.target
-                    way = self._way(row, other, node, receiver)
-                    way = self.states.explain(way, record.broadcasts[other].node, receiver)
-                    story = behind(clip(way, begin_ns, end_ns), other)
-                    blank = Stretch(0, 0, ORDER, leg, holder, row, held_by=other)
-                    out.extend(reversed(fill(story, begin_ns, end_ns, blank)))
+                    blank = Stretch(begin_ns, end_ns, ORDER, leg, holder, row, held_by=other)
+                    out.extend(reversed(self._behind_another(blank, errand.target)))
                     break
             part: list[Stretch] = []
             if is_own:
@@ -335,6 +322,26 @@ class Stories:
             row = record.cause[queued]
         out.reverse()
         return [stretch for stretch in out if stretch.length_ns > 0]
+
+    def _until_timer(self, blank: Stretch, is_own: bool, window: str) -> Stretch:
+        """The end of a wait that a timer ended, or all of it."""
+        row, outcome = blank.row, blank.reason
+        kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
+        kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
+        if is_own and (kind != TIMER_WAIT or self.record.cause[row] == NONE):
+            detail = window if kind == RETRANSMISSION and window else outcome
+            return blank._replace(kind=kind, reason=detail)
+        since_ns = min(blank.end_ns, max(blank.begin_ns, self.record.start_ns[row]))
+        return blank._replace(begin_ns=since_ns, kind=kind)
+
+    def _behind_another(self, blank: Stretch, target: str) -> list[Stretch]:
+        """The way of the message that a node waited for, to this node; the rest is like `blank`."""
+        node, other = blank.place, blank.held_by
+        receiver = node if target[0] == "s" else target
+        way = self._way(blank.row, other, node, receiver)
+        way = self.states.explain(way, self.record.broadcasts[other].node, receiver)
+        story = behind(clip(way, blank.begin_ns, blank.end_ns), other)
+        return fill(story, blank.begin_ns, blank.end_ns, blank)
 
     def _world(self, errand: Errand, holder: str, begin_ns: int, end_ns: int, outcome: str) -> list[Stretch]:
         """The wait was ended by something in the world: the host came to another cell, recovered, or joined."""

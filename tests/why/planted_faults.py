@@ -197,7 +197,7 @@ def wireless_loss(world: World) -> Document:
 
 
 def process_crash(world: World) -> Document:
-    """Of a process that does not broadcast, as the first message is on its way."""
+    """Crash a process that does not broadcast, as the first message is on its way."""
     return {"faults": [{"process": f"p{world.random.randrange(1, PROCESSES)}", "at": world.random.uniform(0.2, 1.5)}]}
 
 
@@ -278,7 +278,7 @@ def document_of(world: World, folder: Path, setting: Setting) -> Document:
 
 
 def delays_of(run: Stories) -> dict[tuple[str, int, str], Counter[str]]:
-    """Of each delivery, by sender, planned time of the broadcast and receiver: ns of each kind."""
+    """Sum the ns of each kind for each delivery, by sender, planned time of the broadcast and receiver."""
     deliveries = {}
     for one in run.record.deliveries:
         sent = run.record.broadcasts.get(one.message)

@@ -242,7 +242,7 @@ class Run:
         return result
 
     def timeout_kind(self, timer: Row) -> str:
-        """Of TCP's timer: on a wire, what had lost a segment since it was started."""
+        """Return the kind of a wait for TCP's timer: on a wire, what had lost a segment since it was started."""
         sent = [row for row in self.rows if row.step == "wire" and row.cause == timer.number]
         if not sent:
             return "retransmission"
@@ -581,7 +581,7 @@ class Run:
 
     @cached_property
     def sending_timers(self) -> dict[str, list[Row]]:
-        """Of each node, the timers by whose name a frame or a message on a wire with a message was sent."""
+        """List the timers of each node by whose name a frame or a message on a wire with a message was sent."""
         sent = [row for row in self.rows if row.step in ("queued", "wire") and row.cause >= 0]
         carrying = [row for row in sent if any(self.is_carried(each, row) for each in row.messages.split())]
         names = {self.rows[row.cause].kind for row in carrying if self.rows[row.cause].step == "timer"}

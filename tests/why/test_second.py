@@ -44,8 +44,9 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
     "tcp_static.yaml impaired": (
         "duration_s=14",
         "warmup_s=0",
-        "interventions=[{at_s: 3, do: impair, host: h2, delay_s: 0.5, loss: 0.3}, {at_s: 5, do: radio_off, station: s2},"
-        " {at_s: 7, do: radio_on, station: s2}, {at_s: 4, do: cut, link: [s0, s1], loses: true},"
+        "interventions=[{at_s: 3, do: impair, host: h2, delay_s: 0.5, loss: 0.3},"
+        " {at_s: 5, do: radio_off, station: s2}, {at_s: 7, do: radio_on, station: s2},"
+        " {at_s: 4, do: cut, link: [s0, s1], loses: true},"
         " {at_s: 8, do: mend, link: [s0, s1]}, {at_s: 5, do: impair_link, link: [s0, s2], delay_s: 0.3, loss: 0.2}]",
     ),
     "vcube/dynamic_on_vcube.yaml suspecting": (
