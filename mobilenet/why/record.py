@@ -65,6 +65,7 @@ class Record:
         self._handlers = handlers
         self._handler_events = [causes["events"][row] for row in handlers]
         self.sent_rows: dict[int, list[int]] = defaultdict(list)  # queued row -> when it was on the air
+        self.left_ns: dict[int, int] = {}  # queued row -> when the frame has left
         self.left_before_ns: dict[int, int] = {}  # queued row -> when the frame before it last left
         self.queued: dict[tuple[str, str], list[int]] = defaultdict(list)  # (node, message) -> queued rows
         self.arrivals: dict[str, list[int]] = defaultdict(list)  # message -> rows that brought it to a node
@@ -92,7 +93,7 @@ class Record:
     def _index(self) -> None:
         before: dict[int, int] = {}  # queued row -> the row in which its node had queued the frame before
         last: dict[str, int] = {}
-        left_ns: dict[int, int] = {}  # queued row -> when its last transmission or acknowledgement was over
+        left_ns = self.left_ns
         for row, step in enumerate(self.step):
             if step in LEAVES:
                 left_ns[self.cause[row]] = self.time_ns[row]

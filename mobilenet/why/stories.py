@@ -18,6 +18,7 @@ from mobilenet.rundir.reader import read_coded, require_unchanged
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.real_time import REAL_TIME
+from mobilenet.why.activity import Activity
 from mobilenet.why.connections import Connections
 from mobilenet.why.cuts import Cuts
 from mobilenet.why.delay_lines import DelayLines
@@ -43,7 +44,6 @@ from mobilenet.why.processes import SEPARATED, Processes
 from mobilenet.why.record import LEAVES, NONE, RECEIVED, TIMER, Delivery, Record
 from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
-from mobilenet.why.timers import Timers
 from mobilenet.why.wires import departures
 
 OWN_CODE = ("own", "program")  # names of protocols
@@ -72,7 +72,7 @@ class Stories:
         self.record = record
         self.states = states
         self.hops = hops
-        self._timers = Timers(record)
+        self._activity = Activity(record)
         self._connections = connections
         self._processes = processes
         self._has_own_code = has_own_code
@@ -358,7 +358,7 @@ class Stories:
             if station != holder
         ]
         parts = fill(away, begin_ns, end_ns, rest)
-        return parts if self._has_own_code else self._timers.explain(parts)
+        return parts if self._has_own_code else self._activity.explain(parts)
 
 
 def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) -> Stories:

@@ -577,7 +577,29 @@ class Run:
                 if begin < end:
                     result += [piece._replace(begin=at, end=begin), piece._replace(begin=begin, end=end, kind="timer")]
                     at = end
+        parts = [part for part in [*result, piece._replace(begin=at)] if part.begin < part.end]
+        return [each for part in parts for each in (self.frames_in(part) if part.kind == piece.kind else [part])]
+
+    def frames_in(self, piece: Piece) -> list[Piece]:
+        """The parts of a time in which frames of the node with messages were in its queue."""
+        result, at = list[Piece](), piece.begin
+        for frame, left in self.carrying_frames.get(piece.place, ()):
+            begin, end = max(at, frame.time_ns), min(left, piece.end)
+            if begin < end:
+                result += [piece._replace(begin=at, end=begin), piece._replace(begin=begin, end=end, kind="queue")]
+                at = end
         return [part for part in [*result, piece._replace(begin=at)] if part.begin < part.end]
+
+    @cached_property
+    def carrying_frames(self) -> dict[str, list[tuple[Row, int]]]:
+        """List the frames with messages of each node that left, and when."""
+        result: dict[str, list[tuple[Row, int]]] = defaultdict(list)
+        for node, frames in self.frames_of.items():
+            for frame in frames:
+                ends = [end.time_ns for end in self.ends[frame.number]]
+                if ends and any(self.is_carried(each, frame) for each in frame.messages.split()):
+                    result[node].append((frame, max(ends)))
+        return result
 
     @cached_property
     def sending_timers(self) -> dict[str, list[Row]]:
