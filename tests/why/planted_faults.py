@@ -321,11 +321,15 @@ def draws(name: str, setting: Setting, first: int = 0) -> Iterator[Draw]:
 
 
 def rotated_draws(name: str) -> Iterator[Draw]:
-    """As many as are asked for, each in the next setting."""
+    """As many as are asked for, each in the next setting; a setting in which nothing is delayed is left out."""
     each = [draws(name, setting, 1000 * number) for number, setting in enumerate(settings_of(FAULTS[name]))]
-    while True:
-        for own in each:
-            yield next(own)
+    while each:
+        for own in list(each):
+            one = next(own, None)
+            if one is None:
+                each.remove(own)
+            else:
+                yield one
 
 
 def describe(one: Draw) -> str:
