@@ -10,6 +10,7 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 
 from mobilenet.why.cuts import Cuts
@@ -35,12 +36,15 @@ class Connections:
     def __init__(self, record: Record, cuts: Cuts, hops: Hops) -> None:
         self._record, self._cuts, self._hops = record, cuts, hops
         self._lost: dict[frozenset[str], list[int]] = defaultdict(list)  # link -> rows of what was lost on it
-        self._sent_on: dict[int, frozenset[str]] = {}  # handler -> the link that it put a segment on
+        self._segment: dict[int, int] = {}  # handler -> the segment that it put on a wire
+        self._copies: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (from, to, message) -> rows
         arrived = {record.cause[row] for row, step in enumerate(record.step) if step == ARRIVED}
         for row, step in enumerate(record.step):
             if step == WIRE and record.kind[row].startswith("Tcp"):
                 link = frozenset((record.node[row], record.to[row]))
-                self._sent_on[record.cause[row]] = link
+                self._segment[record.cause[row]] = row
+                for message in record.messages[row]:
+                    self._copies[record.node[row], record.to[row], message].append(row)
                 if row not in arrived:
                     self._lost[link].append(row)
 
@@ -69,15 +73,25 @@ class Connections:
     def timer_kind(self, row: int, is_after_loss: bool = False) -> str:
         """The kind of a wait that this timer ended."""
         kind = timer_kind(self._record.kind[row], is_after_loss)
-        link = self._sent_on.get(row) if kind == RETRANSMISSION else None
-        if link is None:
+        segment = self._segment.get(row, NONE) if kind == RETRANSMISSION else NONE
+        lost = NONE if segment == NONE else self._lost_before(row, segment)
+        if lost == NONE:
             return kind
-        record = self._record
-        lost = next((one for one in reversed(self._lost[link]) if one < row), NONE)
-        if lost == NONE or record.time_ns[lost] < record.start_ns[row]:
-            return kind
+        record, ends = self._record, (self._record.node[segment], self._record.to[segment])
         end = record.events_before[row]
-        is_cut = any(
-            one.loses and one.begin < end and record.events_before[lost] <= one.end for one in self._cuts.of(*link)
-        )
+        cuts = self._cuts.of(*ends)
+        is_cut = any(one.loses and one.begin < end and record.events_before[lost] <= one.end for one in cuts)
         return CUT if is_cut else IMPAIRED_LINK
+
+    def _lost_before(self, timer: int, segment: int) -> int:
+        """The segment whose loss made this timer send again: lost since it was started, or with the same messages."""
+        record, a, b = self._record, self._record.node[segment], self._record.to[segment]
+        losses = self._lost[frozenset((a, b))]
+        place = bisect_left(losses, timer)
+        if not place:
+            return NONE
+        if record.time_ns[losses[place - 1]] >= record.start_ns[timer]:
+            return losses[place - 1]
+        copies = (self._copies[a, b, message] for message in record.messages[segment])
+        before = max((rows[at - 1] for rows in copies if (at := bisect_left(rows, segment))), default=NONE)
+        return before if before in losses[:place] else NONE

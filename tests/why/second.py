@@ -249,8 +249,15 @@ class Run:
         ends = {sent[-1].node, sent[-1].to}
         on_link = [row for row in self.segments if {row.node, row.to} == ends and row.number < timer.number]
         lost = [row for row in on_link if not self.ends[row.number]]
-        if not lost or lost[-1].time_ns < timer.start_ns:
+        if not lost:
             return "retransmission"
+        if lost[-1].time_ns < timer.start_ns:
+            named = set(sent[-1].messages.split())
+            from_here = [row for row in on_link if row.node == sent[-1].node]
+            copies = [row for row in from_here if any(self.is_carried(each, row) for each in named)]
+            lost = [row for row in copies[-1:] if row in lost]
+            if not lost:
+                return "retransmission"
         for begin, end in self.cuts.get(frozenset(ends), ()):
             is_since = end is None or lost[-1].events <= end.number
             if "loses" in (begin.detail or "") and begin.number < timer.events and is_since:
