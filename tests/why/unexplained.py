@@ -29,7 +29,7 @@ from tests.campaign.scenarios import NotDrawn, draw_scenario
 
 FIRST_SEED = 57_000
 MOST_EVENTS = 30_000
-MOST_DELIVERIES = 1_500
+MOST_DELIVERIES = 400
 LIMIT = 0.01  # of the delay
 STEPS = (0.0, 0.001, LIMIT, 0.05, 1.0)
 
