@@ -78,7 +78,7 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
     "causes": {  # what led to what; a row is named by its number, from 0
         "time_ns": "int64",
         "node": "string",
-        "step": "string",  # queued, sent, acknowledged, timer, wire or arrived
+        "step": "string",  # queued, sent, acknowledged, given_up, timer, wire or arrived
         "cause": "int64",  # the row that led to it; -1: none that is recorded
         "kind": "string",  # class of the message, or the timer's name
         "to": "string",  # the receiver; empty: all within reach

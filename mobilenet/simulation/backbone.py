@@ -24,6 +24,7 @@ from mobilenet.protocols.port import WiredPort
 from mobilenet.protocols.vcube.backbone import new_layer
 from mobilenet.protocols.vcube.causal_layer import StampedSends
 from mobilenet.protocols.vcube.detector import Answer, Detector, Test
+from mobilenet.simulation.causes import CauseLog
 
 Positions = Sequence[Sequence[float]]
 
@@ -51,8 +52,9 @@ class TreeBackbone:
 
 
 class VCubeBackbone:
-    def __init__(self, network: WiredNetwork, parameters: BackboneParameters) -> None:
+    def __init__(self, network: WiredNetwork, parameters: BackboneParameters, causes: CauseLog | None) -> None:
         self.network = network
+        self.causes = causes
         self.layers: list[StampedSends] = []
         self.detectors: list[Detector] = []
         self.suspicions = 0
@@ -63,7 +65,7 @@ class VCubeBackbone:
     def port(self, station: int, receive: Receive) -> WiredPort:
         p, n, kernel = self._parameters, self.network.stations, self.network.kernel
         max_delay_ms = MAX_DELAY_MS if p.max_delay_ms is None else p.max_delay_ms
-        port = StationPort(self.network, station, receive)
+        port = StationPort(self, station, receive)
         layer = new_layer(p.kind, port, n, round(max_delay_ms * MILLISECOND), p.mtu_bytes or MTU_BYTES)
         self.layers.append(layer)
         if not p.detects:
@@ -90,6 +92,14 @@ class VCubeBackbone:
         if type(message) is Test or type(message) is Answer:
             self.tests_in_flight -= 1
 
+    def timer(self, station: int, action: Callable[[], None]) -> Any:
+        """A station's timer. Stations do not crash, so their timers live as long as the run."""
+        kernel = self.network.kernel
+        if self.causes is None:
+            return Timer(kernel, action)
+        noted = self.causes.timer(f"s{station}", action)
+        return noted.over(Timer(kernel, noted.fire))
+
     @property
     def is_at_rest(self) -> bool:
         return self.network.in_flight == self.tests_in_flight and all(layer.is_idle for layer in self.layers)
@@ -101,19 +111,20 @@ class VCubeBackbone:
 
 
 class StationPort:
-    """The links and the clock of one station; stations do not crash, so their timers live as long as the run."""
+    """The links and the clock of one station."""
 
-    def __init__(self, network: WiredNetwork, me: int, receive: Receive) -> None:
+    def __init__(self, backbone: VCubeBackbone, me: int, receive: Receive) -> None:
         self.me = me
         self.receive = receive
-        self._network = network
+        self._backbone = backbone
+        self._network = backbone.network
 
     @property
     def now(self) -> int:
         return self._network.kernel.now
 
-    def timer(self, action: Callable[[], None]) -> Timer:
-        return Timer(self._network.kernel, action)
+    def timer(self, action: Callable[[], None]) -> Any:
+        return self._backbone.timer(self.me, action)
 
     def send(self, to: int, message: Any) -> None:
         self._network.route(self.me, self.me, to, message)
@@ -127,8 +138,8 @@ class StationDetectorPort:
         self._backbone = backbone
         self._layer = layer
 
-    def timer(self, action: Callable[[], None]) -> Timer:
-        return Timer(self._backbone.network.kernel, action)
+    def timer(self, action: Callable[[], None]) -> Any:
+        return self._backbone.timer(self.me, action)
 
     def send(self, to: int, message: Any) -> None:
         self._backbone.tests_in_flight += 1
@@ -146,16 +157,22 @@ Backbone = TreeBackbone | VCubeBackbone
 
 
 def new_backbone(
-    kernel: Kernel, parameters: BackboneParameters, positions: Positions, on_hop: Hop | None = None
+    kernel: Kernel,
+    parameters: BackboneParameters,
+    positions: Positions,
+    on_hop: Hop | None = None,
+    causes: CauseLog | None = None,
 ) -> Backbone:
-    """The backbone of the stations at these places; `on_hop(a, b, message, bytes)` sees each message put on a link."""
+    """The backbone of the stations at these places; `on_hop(a, b, message, bytes)` sees each message put on a link,
+    and `causes` notes the timers.
+    """
     p, stations = parameters, len(positions)
     bits_per_s, delay_ns = round(p.bandwidth_mbps * 1_000_000), ns(p.delay_ms / 1000)
     edges = links(p, positions)
     if edges is None:
         mesh = WiredNetwork(kernel, stations, None, bits_per_s, delay_ns, p.header_bytes, on_hop)
-        return VCubeBackbone(mesh, p)
+        return VCubeBackbone(mesh, p, causes)
     if p.kind == "tree":
         return TreeBackbone(Tree(kernel, edges, stations, bits_per_s, delay_ns, p.header_bytes, on_hop))
     routed = WiredNetwork(kernel, stations, adjacency(edges, stations), bits_per_s, delay_ns, p.header_bytes, on_hop)
-    return VCubeBackbone(routed, p)
+    return VCubeBackbone(routed, p, causes)

@@ -1,9 +1,10 @@
 """The log of what led to what: which reception, timer or message on a wire made a node send, and what it carried.
 
-Model     a handler runs when a frame has been received, when the node's own frame has left, when a timer fires, or when
-          a message arrives over a wire. Each of these is a row, and so is everything that a handler sends: its `cause`
-          is the row of the handler. Rows are only added, so a row is named by its number. What the world does to a
-          node (a new cell, a crash, the application's broadcast) has no row: its consequences have the cause -1.
+Model     a handler runs when a frame has been received, when the node's own frame has left or is given up, when a timer
+          fires, or when a message arrives over a wire. Each of these is a row, and so is everything that a handler
+          sends: its `cause` is the row of the handler. Rows are only added, so a row is named by its number. What the
+          world does to a node (a new cell, a crash, the application's broadcast) has no row: its consequences have the
+          cause -1.
           The log costs nothing when it is not kept: nodes and links then call the functions that they always call
 Units     integer nanoseconds, bytes
 Source    ours: docs/models/causes.md
@@ -39,6 +40,7 @@ class CauseLog:
         self._down: set[int] = set()  # processes
         self.window = ""  # what had kept the next segment of TCP back
         self._queues: dict[str, deque[tuple[Frame, int]]] = {}  # sender -> its frames that may still be sent
+        self._is_queueing = False  # a frame is handed to the MAC, which may have no room for it
 
     def cause(self) -> int:
         """The row of the running handler. A handler ends within its instant."""
@@ -65,9 +67,23 @@ class CauseLog:
                 " ".join(carried_messages(message)), NONE, NONE, NONE, self.window, len(self._events), "",
             )  # fmt: skip
             self.window = ""
-            return enqueue(frame)
+            self._is_queueing = True
+            is_queued = enqueue(frame)
+            self._is_queueing = False
+            return is_queued
 
         return note_and_enqueue
+
+    def note_drop(self, node: str, message: Any) -> None:
+        """The MAC of this node gives up the frame with the message, unless it only had no room for it."""
+        if self._is_queueing:
+            return
+        row = next((row for frame, row in self._queues[node] if frame.message is message), NONE)
+        self._begin()
+        self._table.add(
+            self._calendar.now, node, "given_up", row, type(message).__name__, "", "", NONE, NONE, NONE, "",
+            len(self._events), "",
+        )  # fmt: skip
 
     def on_sent(self, frame: Frame) -> None:
         """Every receiver has had the frame: their handlers run next, and the sender's."""
@@ -144,7 +160,8 @@ class CauseLog:
             row = len(self._table)
             self._table.add(
                 self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}",
-                " ".join(carried_messages(message)), NONE, NONE, message.size_bytes, "", len(self._events), "",
+                " ".join([f"p{name[1:]}" for name in carried_messages(message)]), NONE, NONE, message.size_bytes, "",
+                len(self._events), "",
             )  # fmt: skip
             if to not in self._down:
                 self._travelling.setdefault((i, to, id(message)), deque()).append((row, message))

@@ -103,7 +103,8 @@ class Simulation:
             self.kernel, self.recording, Framing(wireless), self.medium, scenario.seed, self._new_host
         )
         self._context.causes = self._counters.causes
-        self.backbone = new_backbone(self.kernel, scenario.stations.backbone, sites.tolist(), self._counters.wired_hop)
+        backbone, counters = scenario.stations.backbone, self._counters
+        self.backbone = new_backbone(self.kernel, backbone, sites.tolist(), counters.wired_hop, counters.causes)
         self.wires = self.backbone.network
         self._wired_channels: list[WiredChannels] = []
         self.stations = [self._new_station(number, x, y) for number, (x, y) in enumerate(sites.tolist())]

@@ -186,6 +186,8 @@ class Node:
 
     def on_dropped(self, message: Any) -> None:
         if self.protocol is not None:
+            if self._context.causes is not None:
+                self._context.causes.note_drop(self.name, message)
             self.protocol.on_dropped(message)
 
     # --- for onlookers

@@ -22,7 +22,6 @@ from mobilenet.why.kinds import (
     HOST,
     IDLE,
     OLD_SESSION,
-    QUEUE,
     UNEXPLAINED,
     Part,
     timer_kind,
@@ -119,7 +118,7 @@ class Interruptions:
             elif queued == NONE:
                 break
             elif record.step[row] != ARRIVED and record.node[queued] == node:  # its own frame has left
-                out.append(Stretch(record.time_ns[queued], end_ns, QUEUE, leg, node, row))
+                hops.in_queue(queued, row, end_ns, out, leg)
                 end_ns, row = record.time_ns[queued], record.cause[queued]
             else:
                 leg = hops.leg(row)

@@ -6,11 +6,15 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
+from mobilenet.why.delay_lines import DelayLines
 from mobilenet.why.kinds import (
     AIR,
     BACKBONE,
     CELL,
     CONTENTION,
+    CUT,
+    IMPAIRED_HOST,
+    IMPAIRED_LINK,
     LOST,
     MAC_RETRY,
     QUEUE,
@@ -29,8 +33,8 @@ UNSOLICITED = ""  # the reason of a repetition for the group: none
 class Hops:
     """The hops of one run."""
 
-    def __init__(self, record: Record, departures: Departures) -> None:
-        self._record, self._departures = record, departures
+    def __init__(self, record: Record, departures: Departures, lines: DelayLines) -> None:
+        self._record, self._departures, self._lines = record, departures, lines
 
     def leg(self, row: int) -> str:
         """The leg of what is sent in this row."""
@@ -56,14 +60,15 @@ class Hops:
         put = record.cause[row]
         place = f"{record.node[put]}-{record.node[row]}"
         arrived_ns = record.time_ns[row]
-        begin_ns, end_ns = self._departures.times(put, arrived_ns)
-        begin_ns = max(record.time_ns[put], begin_ns)
-        out.append(Stretch(end_ns, arrived_ns, WIRE_PROPAGATION, leg, place, put))
-        out.append(Stretch(begin_ns, end_ns, WIRE_TRANSMISSION, leg, place, put))
-        out.append(Stretch(record.time_ns[put], begin_ns, WIRE_QUEUE, leg, place, put))
+        held_ns, first_ns, last_ns, due_ns = self._departures.of(put, arrived_ns)
+        out.append(Stretch(due_ns, arrived_ns, IMPAIRED_LINK, leg, place, put))
+        out.append(Stretch(last_ns, due_ns, WIRE_PROPAGATION, leg, place, put))
+        out.append(Stretch(first_ns, last_ns, WIRE_TRANSMISSION, leg, place, put))
+        out.append(Stretch(held_ns, first_ns, WIRE_QUEUE, leg, place, put))
+        out.append(Stretch(record.time_ns[put], held_ns, CUT, leg, place, put))
 
     def on_air(self, queued: int, last: int, out: list[Stretch], leg: str, node: str) -> None:
-        """All transmissions of one frame up to this one, then contention and queue, backwards."""
+        """All transmissions of one frame up to this one, then contention, queue and delay line, backwards."""
         record = self._record
         place = record.node[queued]
         rows = [row for row in record.sent_rows[queued] if row <= last]
@@ -78,6 +83,13 @@ class Hops:
                 reason = record.outcomes(before).get(to, "out_of_range") if to else UNSOLICITED
                 out.append(Stretch(record.time_ns[before], begin_ns, MAC_RETRY, leg, place, row, reason))
         begin_ns = record.start_ns[rows[0]] if rows else record.time_ns[last]
-        head_ns = min(max(record.time_ns[queued], record.left_before_ns[queued]), begin_ns)
+        head_ns = min(max(self._lines.left_ns(queued), record.left_before_ns[queued]), begin_ns)
         out.append(Stretch(head_ns, begin_ns, CONTENTION, leg, place, queued))
-        out.append(Stretch(record.time_ns[queued], head_ns, QUEUE, leg, place, queued))
+        self.in_queue(queued, queued, head_ns, out, leg)
+
+    def in_queue(self, queued: int, row: int, end_ns: int, out: list[Stretch], leg: str) -> None:
+        """From the time when the frame was queued to this one, shown by this row: queue and delay line, backwards."""
+        node, queued_ns = self._record.node[queued], self._record.time_ns[queued]
+        left_ns = min(self._lines.left_ns(queued), end_ns)
+        out.append(Stretch(left_ns, end_ns, QUEUE, leg, node, row))
+        out.append(Stretch(queued_ns, left_ns, IMPAIRED_HOST, leg, node, row))

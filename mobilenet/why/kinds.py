@@ -25,6 +25,10 @@ HEAD_OF_LINE: Final = "head_of_line"
 WIRE_QUEUE: Final = "wire_queue"
 WIRE_TRANSMISSION: Final = "wire_transmission"
 WIRE_PROPAGATION: Final = "wire_propagation"
+CUT: Final = "cut"
+IMPAIRED_LINK: Final = "impaired_link"
+IMPAIRED_HOST: Final = "impaired_host"
+PARTITION: Final = "partition"
 DOWN: Final = "down"
 OFF_AIR: Final = "off_air"
 OUT_OF_COVERAGE: Final = "out_of_coverage"
@@ -56,7 +60,11 @@ KINDS: Final = {
     WIRE_QUEUE: "waiting until a wire is free",
     WIRE_TRANSMISSION: "being put on a wire",
     WIRE_PROPAGATION: "travelling on a wire",
-    DOWN: "the host is down",
+    CUT: "waiting because a wire is cut",
+    IMPAIRED_LINK: "delayed by the impairment of a wire",
+    IMPAIRED_HOST: "delayed by the impairment of the host that sends it",
+    PARTITION: "after a loss between the sides of a partition, until the message is sent again",
+    DOWN: "the host is down, or the crash of a process is not detected yet",
     OFF_AIR: "the radio of its station is off",
     OUT_OF_COVERAGE: "the host is out of coverage",
     HANDOFF: "the host is between two sessions",

@@ -1,7 +1,7 @@
 """The causes and events of one run, indexed for walks from a delivery back to its broadcast.
 
-Model     rows of `causes` are named by their numbers. A handler is a row of the steps sent, acknowledged, timer and
-          arrived; an event belongs to the last handler before it, if that handler is of the event's instant
+Model     rows of `causes` are named by their numbers. A handler is a row of the steps sent, acknowledged, given_up,
+          timer and arrived; an event belongs to the last handler before it, if that handler is of the event's instant
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -17,7 +17,9 @@ from mobilenet.rundir.table import Table
 
 NONE = -1
 QUEUED, SENT, ACKNOWLEDGED, TIMER, WIRE, ARRIVED = "queued", "sent", "acknowledged", "timer", "wire", "arrived"
-HANDLERS = (SENT, ACKNOWLEDGED, TIMER, ARRIVED)
+GIVEN_UP = "given_up"
+LEAVES = (SENT, ACKNOWLEDGED, GIVEN_UP)  # after these a frame may have left
+HANDLERS = (*LEAVES, TIMER, ARRIVED)
 RECEIVED, OUT_OF_RANGE = "received", "out_of_range"
 
 
@@ -56,12 +58,14 @@ class Record:
         self.size_bytes: list[int] = causes["size_bytes"]
         self.window: list[str] = causes["window"]
         self.messages: list[tuple[str, ...]] = []
+        self.events_before: list[int] = causes["events"]  # how many events there were
         self._receptions: list[str] = causes["heard"]
         self._outcomes: dict[int, dict[str, str]] = {}  # of the rows that were asked for
         handlers = [row for row, step in enumerate(self.step) if step in HANDLERS]
         self._handlers = handlers
         self._handler_events = [causes["events"][row] for row in handlers]
         self.sent_rows: dict[int, list[int]] = defaultdict(list)  # queued row -> when it was on the air
+        self.left_ns: dict[int, int] = {}  # queued row -> when the frame has left
         self.left_before_ns: dict[int, int] = {}  # queued row -> when the frame before it last left
         self.queued: dict[tuple[str, str], list[int]] = defaultdict(list)  # (node, message) -> queued rows
         self.arrivals: dict[str, list[int]] = defaultdict(list)  # message -> rows that brought it to a node
@@ -89,9 +93,9 @@ class Record:
     def _index(self) -> None:
         before: dict[int, int] = {}  # queued row -> the row in which its node had queued the frame before
         last: dict[str, int] = {}
-        left_ns: dict[int, int] = {}  # queued row -> when its last transmission or acknowledgement was over
+        left_ns = self.left_ns
         for row, step in enumerate(self.step):
-            if step in (SENT, ACKNOWLEDGED):
+            if step in LEAVES:
                 left_ns[self.cause[row]] = self.time_ns[row]
             if step == SENT:
                 self.sent_rows[self.cause[row]].append(row)

@@ -1,7 +1,9 @@
 """When a node could not take part: a station was off the air; a host was down, out of coverage, or between sessions.
 
 Model     off air: from radio_off to radio_on. Down: from crash to recover. Out of coverage: from out_of_coverage to
-          in_coverage. Handoff: from handoff_start to handoff_end. Where they overlap, the first of this list counts
+          in_coverage. Handoff: from handoff_start to handoff_end. Where they overlap, the first of this list counts.
+          A stretch of waiting that overlaps a state gets its kind. TCP's timeout is longer after a state, and the state
+          counts until it
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -13,12 +15,29 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from mobilenet.rundir.table import Table
-from mobilenet.why.kinds import DOWN, HANDOFF, OFF_AIR, OUT_OF_COVERAGE
+from mobilenet.why.kinds import (
+    BACKBONE,
+    DOWN,
+    ELSEWHERE,
+    HANDOFF,
+    OFF_AIR,
+    OUT_OF_COVERAGE,
+    PROGRAM,
+    RETRANSMISSION,
+    RETRY,
+    TIMER_WAIT,
+    UNEXPLAINED,
+    UPLINK,
+)
+from mobilenet.why.stretches import Stretch, fill
 
 BEGINS = {"radio_off": OFF_AIR, "crash": DOWN, "out_of_coverage": OUT_OF_COVERAGE, "handoff_start": HANDOFF}
 ENDS = {"radio_on": OFF_AIR, "recover": DOWN, "in_coverage": OUT_OF_COVERAGE, "handoff_end": HANDOFF, "leave": HANDOFF}
 PRIORITY = (OFF_AIR, DOWN, OUT_OF_COVERAGE, HANDOFF)
 SERVED = ("join", "handoff_end", "gap")  # events that name the station which serves the host from then on
+WAITING = frozenset(
+    (RETRY, RETRANSMISSION, TIMER_WAIT, UNEXPLAINED, PROGRAM, ELSEWHERE)
+)  # what a state explains better
 Interval = tuple[int, int, str]
 
 
@@ -74,3 +93,58 @@ class States:
             a, b = max(time_ns, begin_ns), min(until_ns, end_ns)
             if a < b:
                 yield a, b, station
+
+    # --- stretches
+
+    def explain(self, story: list[Stretch], sender: str, receiver: str) -> list[Stretch]:
+        """Divide the waits of a story, of a message from this sender to this receiver, by the states in them."""
+        out: list[Stretch] = []
+        for stretch in story:
+            if stretch.length_ns <= 0:
+                continue
+            if stretch.kind not in WAITING or stretch.held_by or stretch.leg == BACKBONE:
+                out.append(stretch)
+                continue
+            host = receiver
+            if stretch.leg == UPLINK:
+                host = stretch.place if stretch.place.startswith("h") else sender
+            parts = [
+                one
+                for part in (self._off_air(stretch, host) if self.has_off_air else (stretch,))
+                for one in ((part,) if part.kind == OFF_AIR else self.parts(part, host))
+            ]
+            out.extend(_until_timeout(parts) if stretch.kind == RETRANSMISSION else parts)
+        return out
+
+    def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
+        """The stretch, in parts: those in which the radio of the station was off, at which the message waited or to
+        which the host wanted to send it.
+        """
+        begin_ns, end_ns, place = stretch.begin_ns, stretch.end_ns, stretch.place
+        served = [(begin_ns, end_ns, place)] if place[0] == "s" else self.stations(host, begin_ns, end_ns)
+        off = [
+            stretch._replace(begin_ns=a, end_ns=b, kind=OFF_AIR, place=station, reason="")
+            for since_ns, until_ns, station in served
+            for a, b, _ in self.between(station, since_ns, until_ns)
+        ]
+        return fill(off, begin_ns, end_ns, stretch)
+
+    def parts(self, stretch: Stretch, host: str) -> Iterator[Stretch]:
+        """Yield the stretch in parts: those in which the host was in a state are called by it."""
+        at_ns = stretch.begin_ns
+        for begin_ns, end_ns, state in self.between(host, stretch.begin_ns, stretch.end_ns):
+            if begin_ns > at_ns:
+                yield stretch._replace(begin_ns=at_ns, end_ns=begin_ns)
+            yield stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason="")
+            at_ns = end_ns
+        if at_ns < stretch.end_ns:
+            yield stretch._replace(begin_ns=at_ns)
+
+
+def _until_timeout(parts: list[Stretch]) -> list[Stretch]:
+    """The parts of a wait for TCP's timeout: a state counts until the end."""
+    out: list[Stretch] = []
+    for part in parts:
+        is_after = part.kind == RETRANSMISSION and out and out[-1].kind != RETRANSMISSION
+        out.append(part._replace(kind=out[-1].kind, place=out[-1].place, reason="") if is_after else part)
+    return out

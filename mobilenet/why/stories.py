@@ -11,7 +11,6 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,31 +18,34 @@ from mobilenet.rundir.reader import read_coded, require_unchanged
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.real_time import REAL_TIME
+from mobilenet.why.activity import Activity
+from mobilenet.why.connections import Connections
+from mobilenet.why.cuts import Cuts
+from mobilenet.why.delay_lines import DelayLines
 from mobilenet.why.hops import Hops
 from mobilenet.why.kinds import (
     BACKBONE,
     CELL,
+    DOWN,
     ELSEWHERE,
     HANDSHAKE,
     HEAD_OF_LINE,
     HOST,
-    OFF_AIR,
     ORDER,
+    PARTITION,
     PROGRAM,
-    QUEUE,
     RETRANSMISSION,
     RETRY,
     TIMER_WAIT,
     UNEXPLAINED,
     UPLINK,
-    timer_kind,
 )
-from mobilenet.why.record import ACKNOWLEDGED, NONE, RECEIVED, SENT, TIMER, Delivery, Record
+from mobilenet.why.processes import SEPARATED, Processes
+from mobilenet.why.record import LEAVES, NONE, RECEIVED, TIMER, Delivery, Record
 from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
 from mobilenet.why.wires import departures
 
-WAITING = frozenset((RETRY, TIMER_WAIT, UNEXPLAINED, PROGRAM, ELSEWHERE))  # what the state of a host explains better
 OWN_CODE = ("own", "program")  # names of protocols
 
 
@@ -58,10 +60,21 @@ class Errand(NamedTuple):
 class Stories:
     """The stories of one run. `has_own_code`: its protocol is a program or a plug-in."""
 
-    def __init__(self, record: Record, states: States, hops: Hops, has_own_code: bool = False) -> None:
+    def __init__(
+        self,
+        record: Record,
+        states: States,
+        hops: Hops,
+        connections: Connections,
+        processes: Processes,
+        has_own_code: bool = False,
+    ) -> None:
         self.record = record
         self.states = states
         self.hops = hops
+        self._activity = Activity(record)
+        self._connections = connections
+        self._processes = processes
         self._has_own_code = has_own_code
         self._delivery = {(one.node, one.message): one for one in record.deliveries}
         self._before: dict[int, Delivery] = {}  # event of a delivery -> the one before it in its handler
@@ -112,11 +125,11 @@ class Stories:
             held = [s if s.held_by else s._replace(leg=leg_at(s.place, one.node)) for s in held]
             if one.node != sent.node:  # it is not known to have had the message before
                 held = [s._replace(kind=UNEXPLAINED) if s.kind == PROGRAM and not s.held_by else s for s in held]
-            return self._with_states(held, sent.node, one.node)
+            return self.states.explain(held, sent.node, one.node)
         way = self._way(arrival, one.message, one.node, one.node)
         arrived_ns = record.time_ns[arrival]
         held = [] if arrived_ns >= one.time_ns else self._hold(one, arrived_ns, arrival)
-        return self._with_states(clip(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
+        return self.states.explain(clip(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
 
     def _arrival_at_receiver(self, one: Delivery) -> int:
         record = self.record
@@ -137,7 +150,8 @@ class Stories:
         """The message is at the host, and is not delivered yet."""
         record, to_ns = self.record, one.time_ns
         if record.kind[arrival].startswith("Tcp"):
-            return [Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)]
+            hold = Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)
+            return self._connections.of(hold, one.node)
         blocker = self._blocker(one)
         if blocker is not None:
             story = behind(clip(self.of(blocker.message, one.node), from_ns, to_ns), blocker.message)
@@ -245,6 +259,10 @@ class Stories:
                 self.hops.on_air(row, rows[-1], tried, leg, record.to[row] or node)
                 out.extend(cut(stretch, came_ns, left_ns) for stretch in tried)
             cursor_ns, handler, window = record.time_ns[row], record.cause[row], record.window[row]
+        for row, reason in reversed(self._processes.losses(sender, node, message)):
+            if came_ns <= record.time_ns[row] and row < departed:
+                out.extend(reversed(self._wait(errand, sender, record.time_ns[row], cursor_ns, handler, reason)))
+                cursor_ns, handler = record.time_ns[row], record.cause[row]
         out.extend(reversed(self._wait(errand, sender, came_ns, cursor_ns, handler, "", window)))
 
     # --- waiting
@@ -263,45 +281,40 @@ class Stories:
             if row == NONE:
                 rest = self._world(errand, holder, begin_ns, end_ns, outcome)
                 if node != holder:  # the world made another node act, which may have been down before
-                    rest = [part for stretch in rest for part in self._in_states(stretch, node)]
+                    rest = [part for stretch in rest for part in self.states.parts(stretch, node)]
                 out.extend(reversed(rest))
                 break
             step, at, reason = record.step[row], record.node[row], record.kind[row]
-            if step == TIMER and at == holder:
-                kind = timer_kind(reason, outcome not in ("", RECEIVED))
-                is_followed = kind == TIMER_WAIT and record.cause[row] != NONE
-                since_ns = max(begin_ns, record.start_ns[row]) if is_followed else begin_ns
-                detail = window if kind == RETRANSMISSION and window else outcome
-                out.append(Stretch(since_ns, end_ns, kind, leg, at, row, detail))
-                end_ns, row = since_ns, record.cause[row]
+            crash = self._processes.crash_behind(row)
+            if crash is not None and crash.time_ns < end_ns:
+                since_ns = max(begin_ns, crash.time_ns)
+                out.append(Stretch(since_ns, end_ns, DOWN, leg, crash.process, row))
+                end_ns = since_ns
                 continue
             if step == TIMER:
-                since_ns = max(begin_ns, record.start_ns[row])
-                out.append(Stretch(since_ns, end_ns, timer_kind(reason), leg, at, row))
-                end_ns, row = since_ns, record.cause[row]
+                blank = Stretch(begin_ns, end_ns, TIMER_WAIT, leg, at, row, outcome if at == holder else "")
+                out.append(self._until_timer(blank, at == holder, window))
+                end_ns, row = out[-1].begin_ns, record.cause[row]
                 continue
             queued = record.cause[row]
             if queued == NONE:
                 out.append(Stretch(begin_ns, end_ns, UNEXPLAINED, leg, holder, row, outcome))
                 break
-            is_own = step in (SENT, ACKNOWLEDGED) and record.node[queued] == node
+            is_own = step in LEAVES and record.node[queued] == node
             if not is_own and reason.startswith("Tcp"):
                 kind = HANDSHAKE if reason == "TcpSyn" else window or HEAD_OF_LINE
-                out.append(Stretch(begin_ns, end_ns, kind, leg, holder, row, window))
+                rule = Stretch(begin_ns, end_ns, kind, leg, holder, row, window)
+                out.extend(reversed(self._connections.of(rule, node)))
                 break
             if not is_own and node == holder and record.messages[row] and message not in record.messages[row]:
                 other = next((m for m in record.messages[row] if m in record.broadcasts), None)
                 if other is not None:
-                    receiver = node if errand.target[0] == "s" else errand.target
-                    way = self._way(row, other, node, receiver)
-                    way = self._with_states(way, record.broadcasts[other].node, receiver)
-                    story = behind(clip(way, begin_ns, end_ns), other)
-                    blank = Stretch(0, 0, ORDER, leg, holder, row, held_by=other)
-                    out.extend(reversed(fill(story, begin_ns, end_ns, blank)))
+                    blank = Stretch(begin_ns, end_ns, ORDER, leg, holder, row, held_by=other)
+                    out.extend(reversed(self._behind_another(blank, errand.target)))
                     break
             part: list[Stretch] = []
             if is_own:
-                part.append(Stretch(record.time_ns[queued], end_ns, QUEUE, leg, node, row, reason))
+                self.hops.in_queue(queued, row, end_ns, part, leg)
             else:
                 self.hops.departure(row, part, leg, node)
             out.extend(stretch for one in part if (stretch := cut(one, begin_ns, end_ns)).length_ns > 0)
@@ -310,69 +323,52 @@ class Stories:
         out.reverse()
         return [stretch for stretch in out if stretch.length_ns > 0]
 
+    def _until_timer(self, blank: Stretch, is_own: bool, window: str) -> Stretch:
+        """The end of a wait that a timer ended, or all of it."""
+        row, outcome = blank.row, blank.reason
+        kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
+        kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
+        if is_own and (kind != TIMER_WAIT or self.record.cause[row] == NONE):
+            detail = window if kind == RETRANSMISSION and window else outcome
+            return blank._replace(kind=kind, reason=detail)
+        since_ns = min(blank.end_ns, max(blank.begin_ns, self.record.start_ns[row]))
+        return blank._replace(begin_ns=since_ns, kind=kind)
+
+    def _behind_another(self, blank: Stretch, target: str) -> list[Stretch]:
+        """The way of the message that a node waited for, to this node; the rest is like `blank`."""
+        node, other = blank.place, blank.held_by
+        receiver = node if target[0] == "s" else target
+        way = self._way(blank.row, other, node, receiver)
+        way = self.states.explain(way, self.record.broadcasts[other].node, receiver)
+        story = behind(clip(way, blank.begin_ns, blank.end_ns), other)
+        return fill(story, blank.begin_ns, blank.end_ns, blank)
+
     def _world(self, errand: Errand, holder: str, begin_ns: int, end_ns: int, outcome: str) -> list[Stretch]:
         """The wait was ended by something in the world: the host came to another cell, recovered, or joined."""
         _, leg, target = errand
         if outcome not in ("", RECEIVED):
-            return [Stretch(begin_ns, end_ns, RETRY, leg, holder, NONE, outcome)]
+            kind = PARTITION if outcome == SEPARATED else RETRY
+            return [Stretch(begin_ns, end_ns, kind, leg, holder, NONE, outcome)]
+        if outcome and not self._has_own_code:  # it was received, and the answer has not come
+            return [Stretch(begin_ns, end_ns, TIMER_WAIT, leg, holder, NONE, outcome)]
         rest = Stretch(begin_ns, end_ns, PROGRAM if self._has_own_code else UNEXPLAINED, leg, holder, NONE, outcome)
-        if leg != CELL:
-            return [rest]
         away = [
             rest._replace(begin_ns=a, end_ns=b, kind=ELSEWHERE, reason=station)
-            for a, b, station in self.states.stations(target, begin_ns, end_ns)
+            for a, b, station in (self.states.stations(target, begin_ns, end_ns) if leg == CELL else ())
             if station != holder
         ]
-        return fill(away, begin_ns, end_ns, rest)
-
-    # --- states of hosts
-
-    def _with_states(self, story: list[Stretch], sender: str, receiver: str) -> list[Stretch]:
-        """Where a host was down, out of coverage or between sessions, that is why others waited."""
-        out: list[Stretch] = []
-        for stretch in story:
-            if stretch.length_ns <= 0:
-                continue
-            if stretch.kind not in WAITING or stretch.held_by or stretch.leg == BACKBONE:
-                out.append(stretch)
-                continue
-            host = receiver
-            if stretch.leg == UPLINK:
-                host = stretch.place if stretch.place.startswith("h") else sender
-            for part in self._off_air(stretch, host) if self.states.has_off_air else (stretch,):
-                out.extend((part,) if part.kind == OFF_AIR else self._in_states(part, host))
-        return out
-
-    def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
-        """The stretch, in parts: those in which the radio of the station was off, at which the message waited or to
-        which the host wanted to send it.
-        """
-        begin_ns, end_ns, place = stretch.begin_ns, stretch.end_ns, stretch.place
-        served = [(begin_ns, end_ns, place)] if place[0] == "s" else self.states.stations(host, begin_ns, end_ns)
-        off = [
-            stretch._replace(begin_ns=a, end_ns=b, kind=OFF_AIR, place=station, reason="")
-            for since_ns, until_ns, station in served
-            for a, b, _ in self.states.between(station, since_ns, until_ns)
-        ]
-        return fill(off, begin_ns, end_ns, stretch)
-
-    def _in_states(self, stretch: Stretch, host: str) -> Iterator[Stretch]:
-        """The stretch, in parts: those in which the host was in a state are called by it."""
-        at_ns = stretch.begin_ns
-        for begin_ns, end_ns, state in self.states.between(host, stretch.begin_ns, stretch.end_ns):
-            if begin_ns > at_ns:
-                yield stretch._replace(begin_ns=at_ns, end_ns=begin_ns)
-            yield stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason="")
-            at_ns = end_ns
-        if at_ns < stretch.end_ns:
-            yield stretch._replace(begin_ns=at_ns)
+        parts = fill(away, begin_ns, end_ns, rest)
+        return parts if self._has_own_code else self._activity.explain(parts)
 
 
 def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) -> Stories:
     """The stories of all deliveries of a recording."""
     name = scenario.protocol.name
     record = Record(causes, events, name in REAL_TIME)
-    return Stories(record, States(events), Hops(record, departures(record, scenario)), name in OWN_CODE)
+    cuts = Cuts(events)
+    hops = Hops(record, departures(record, cuts, scenario), DelayLines(record, scenario))
+    connections, processes = Connections(record, cuts, hops), Processes(record, scenario)
+    return Stories(record, States(events), hops, connections, processes, name in OWN_CODE)
 
 
 def recorded_stories(directory: Path) -> Stories:

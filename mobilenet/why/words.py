@@ -37,6 +37,23 @@ RULES = {
     "receive_window": "the receiver's window is full",
     "messages_in_flight": "as many messages are unacknowledged as the scenario allows",
 }
+AT_A_PLACE = {  # what needs no more than the place
+    kinds.ORDER: "{place} waits for another message",
+    kinds.HANDSHAKE: "{place} waits until its connection is open",
+    kinds.WIRE_QUEUE: "waits for the wire {place}",
+    kinds.CUT: "the wire {wire} is cut",
+    kinds.IMPAIRED_LINK: "the wire {wire} is impaired",
+    kinds.IMPAIRED_HOST: "the impairment of {place} delays the frame",
+    kinds.WIRE_TRANSMISSION: "is put on the wire {place}",
+    kinds.WIRE_PROPAGATION: "travels along the wire {place}",
+    kinds.PARTITION: "{place} waits for another attempt after a loss in a partition",
+    kinds.OFF_AIR: "the radio of {place} is off",
+    kinds.DOWN: "{place} is down",
+    kinds.OUT_OF_COVERAGE: "{place} is out of coverage",
+    kinds.HANDOFF: "{place} is between two sessions",
+    kinds.OLD_SESSION: "{place} delivers nothing more in its earlier session",
+    kinds.DETECTION: "{place} enters the new cell; its attachment changes at the end of this period",
+}
 MOST_NAMED = 3  # frames in a sentence
 
 
@@ -57,6 +74,8 @@ class Words:
 
     def _text(self, s: Stretch, receiver: str) -> str:
         place, record = s.place, self._record
+        if s.kind in AT_A_PLACE:
+            return AT_A_PLACE[s.kind].format(place=place, wire=place if "-" in place else f"of {place}")
         match s.kind:
             case kinds.QUEUE:
                 return f"a frame waits in {place}'s radio behind other frames"
@@ -76,35 +95,13 @@ class Words:
                 return f"{place} waits for {timer} after a lost frame ({_outcome(s.reason)}){self._since(s)}"
             case kinds.TIMER_WAIT:
                 return f"{place} waits for its timer {self._timer(s.row)!r}{self._since(s)}"
-            case kinds.ORDER:
-                return f"{place} waits for another message"
             case kinds.NAGLE | kinds.CONGESTION_WINDOW | kinds.RECEIVE_WINDOW | kinds.IN_FLIGHT:
                 return f"{place} may not send: {RULES[s.kind]}"
             case kinds.RETRANSMISSION:
                 detail = RULES.get(s.reason) or (_outcome(s.reason) if s.reason else "")
                 return f"{place} waits for TCP's retransmission timeout{f' ({detail})' if detail else ''}"
-            case kinds.HANDSHAKE:
-                return f"{place} waits until its connection is open"
             case kinds.HEAD_OF_LINE:
                 return f"{place} waits for earlier bytes of its connection with {record.node[s.row]}"
-            case kinds.WIRE_QUEUE:
-                return f"waits for the wire {place}"
-            case kinds.WIRE_TRANSMISSION:
-                return f"is put on the wire {place}"
-            case kinds.WIRE_PROPAGATION:
-                return f"travels along the wire {place}"
-            case kinds.OFF_AIR:
-                return f"the radio of {place} is off"
-            case kinds.DOWN:
-                return f"{place} is down"
-            case kinds.OUT_OF_COVERAGE:
-                return f"{place} is out of coverage"
-            case kinds.HANDOFF:
-                return f"{place} is between two sessions"
-            case kinds.OLD_SESSION:
-                return f"{place} delivers nothing more in its earlier session"
-            case kinds.DETECTION:
-                return f"{place} enters the new cell; its attachment changes at the end of this period"
             case kinds.IDLE:
                 if not s.reason:
                     return "no message is in transit"

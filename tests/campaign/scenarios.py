@@ -53,15 +53,20 @@ class NotDrawn(Exception):
     """Nothing that the seed gives is a scenario."""
 
 
-def draw_scenario(seed: int, folder: Path, most_events: int) -> AnyScenario:
-    """The scenario of a seed, as `folder`/scenario.yaml, with the files that it names beside it. Raises NotDrawn."""
+def draw_scenario(seed: int, folder: Path, most_events: int, is_hostile: bool = False) -> AnyScenario:
+    """The scenario of a seed, as `folder`/scenario.yaml, with the files that it names beside it. Raises NotDrawn.
+    `is_hostile`: every kind of backbone is as frequent, and hosts fail, change and are intervened with in each.
+    """
+    of_hostility = Random(f"campaign hostility {seed}") if is_hostile else None
     try:
-        return _draw(Random(f"campaign {seed}"), Random(f"campaign repairs {seed}"), folder, most_events)
+        return _draw(Random(f"campaign {seed}"), Random(f"campaign repairs {seed}"), of_hostility, folder, most_events)
     except ScenarioError as error:
         raise NotDrawn(str(error)) from None
 
 
-def _draw(random: Random, of_repairs: Random, folder: Path, most_events: int) -> AnyScenario:
+def _draw(
+    random: Random, of_repairs: Random, of_hostility: Random | None, folder: Path, most_events: int
+) -> AnyScenario:
     is_wild = random.random() < WILD
     values = Values(random, random.choice(SHARES) if is_wild else FEW)
     if random.random() < 0.2:
@@ -69,10 +74,12 @@ def _draw(random: Random, of_repairs: Random, folder: Path, most_events: int) ->
     document = _mobile(random, values, folder)
     if document["protocol"].get("name") == "mobile_causal":
         _add_repairs(of_repairs, document)
+    if of_hostility is not None:
+        _make_hostile(of_hostility, document)
     scenario = _cut(document, _repair(document, folder), folder, most_events)
     if not is_wild:
         _let_it_broadcast(document, scenario)
-    document |= _at_times(random, values, scenario, is_wild)
+    document |= _at_times(random, values, scenario, is_wild, of_hostility is not None)
     if document["protocol"].get("repair") == "selective":
         _add_silences(of_repairs, document)
     scenario = _repair(document, folder)
@@ -260,6 +267,18 @@ def _add_silences(random: Random, document: Document) -> None:
             document["interventions"].append({"at_s": since_s + 1.5 * expiry_s, **cut_off, "loss": 0})
 
 
+def _make_hostile(random: Random, document: Document) -> None:
+    """Draw the kind of backbone, and a random loss. A stream for this purpose leaves all else as it is."""
+    backbone = document["stations"]["backbone"]
+    if document["protocol"].get("name") == "mobile_causal":
+        for key in ("shape", "edges"):
+            backbone.pop(key, None)
+        backbone["kind"] = random.choice(("tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"))
+        if backbone["kind"] == "vcube_reliable":
+            backbone |= {"test_interval_s": random.choice((0.3, 1.0)), "timeout_s": random.choice((0.05, 0.5))}
+    document["wireless"]["loss"] = random.choice((0.0, 0.0, 0.1, 0.3))
+
+
 def _workload(random: Random, values: Values) -> Document:
     workload: Document = {
         "payload_bytes": values.number({"type": "integer", "minimum": 0, "maximum": 1400, "default": 100})
@@ -314,8 +333,11 @@ def _let_it_broadcast(document: Document, scenario: Scenario) -> None:
         }
 
 
-def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool) -> Document:
-    """Faults, changes of members and interventions, within the run."""
+def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool, is_hostile: bool) -> Document:
+    """Faults, changes of members and interventions, within the run. `is_hostile`: more of them, and interventions in
+    any case.
+    """
+    is_rough = is_wild or is_hostile
     duration_s, sections = scenario.duration_s, Document()
     hosts = scenario.hosts.count or 1
 
@@ -329,7 +351,7 @@ def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool)
         return f"s{random.randrange(scenario.station_count)}"
 
     def later() -> float:
-        return random.choice((0, 0.001, 0.05, 2.0 if is_wild else 0.2))
+        return random.choice((0, 0.001, 0.05, 2.0 if is_rough else 0.2))
 
     def place() -> list[float]:
         return [round(random.uniform(-300, 600), 2), round(random.uniform(-200, 300), 2)]
@@ -345,7 +367,7 @@ def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool)
         ))  # fmt: skip
     if random.random() < 0.25:
         sections["churn"] = values.group("ChurnParameters", frozenset(("changes",)))
-    if random.random() < 0.4:
+    if random.random() < 0.4 or is_hostile:
         makers: list[Callable[[], Document]] = [
             lambda: {"do": random.choice(("crash", "recover", "join", "leave", "broadcast")), "host": host()},
             lambda: {"do": "drag", "host": host(), "to_m": place()},
@@ -360,7 +382,8 @@ def _at_times(random: Random, values: Values, scenario: Scenario, is_wild: bool)
                 | ({"loss": 0.1} if "connections" in declaration_of(scenario.protocol).needs else {})
             ),
         ]
-        chosen = [{"at_s": when(), **random.choice(makers)()} for _ in range(random.randint(1, 8 if is_wild else 3))]
+        count = random.randint(1, 8 if is_rough else 3)
+        chosen = [{"at_s": when(), **random.choice(makers)()} for _ in range(count)]
         sections["interventions"] = [one for one in chosen if len(one.get("link", (1, 2))) == 2]
     return sections
 

@@ -8,6 +8,7 @@ Source    ours: docs/models/causes.md, docs/run-directory.md
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
@@ -21,8 +22,10 @@ import pandas as pd
 from ruamel.yaml import YAML
 
 Stretch = tuple[int, int, str, str]  # begin, end, kind, leg
-HANDLERS = ("sent", "acknowledged", "timer", "arrived")
-GIVES_WAY = ("retry", "timer", "elsewhere", "program", "not_explained")  # to the states of the host
+LEAVES = ("sent", "acknowledged", "given_up")
+HANDLERS = (*LEAVES, "timer", "arrived")
+KEPT = ("lost", "mac_retry", "retransmission", "cut", "impaired_link", "impaired_host")  # in a wait for a segment
+GIVES_WAY = ("retry", "retransmission", "timer", "elsewhere", "program", "not_explained")  # to the states of the host
 SERVES = ("join", "handoff_end", "gap")  # the station that such an event names, from then on
 TESTS = ("Test", "Answer")  # of the failure detector
 LOSES = ("crash", "handoff_start", "join")  # then a host has lost what it had received
@@ -68,7 +71,8 @@ class Row(NamedTuple):
         return self.step == "sent" and is_for and node in self.heard.split()
 
     def ends_a_frame_of(self, node: str) -> bool:
-        return (self.step == "sent" and self.node == node) or (self.step == "acknowledged" and self.to == node)
+        is_own = self.step in ("sent", "given_up") and self.node == node
+        return is_own or (self.step == "acknowledged" and self.to == node)
 
 
 class Event(NamedTuple):
@@ -92,7 +96,7 @@ class Wait(NamedTuple):
     node: str  # that waited
     handler: int  # that ended it, -1: the world
     frame: Row | None  # that this handler sent
-    was_lost: bool  # the frame before
+    before: str  # of the frame before: lost, partition or received; empty: there is none
     leg: str  # empty: that of each place
     message: str
     host: str  # of the delivery
@@ -134,7 +138,7 @@ class Run:
         self.frames_of: dict[str, list[Row]] = defaultdict(list)  # that a node handed to its MAC
         self.carriers: dict[str, list[Row]] = defaultdict(list)
         for row in self.rows:
-            if row.step in ("sent", "acknowledged", "arrived"):
+            if row.step in (*LEAVES, "arrived"):
                 self.ends[row.cause].append(row)
             if row.step == "queued":
                 self.frames_of[row.node].append(row)
@@ -142,6 +146,9 @@ class Run:
                 self.carriers[message].append(row)
         self.left = {node: self.leavings(frames) for node, frames in self.frames_of.items()}
         self.handlers = self.handlers_of_events()
+        self.cuts = self.read_cuts()
+        self.in_line = self.delay_lines()
+        self.detected = self.detected_crashes()
         self.done: dict[tuple[str, str], list[Piece]] = {}
 
     def handlers_of_events(self) -> list[int]:
@@ -163,6 +170,104 @@ class Run:
             latest = max([latest, *(end.time_ns for end in self.ends[frame.number])])
         return result
 
+    # Interventions and faults
+
+    def read_cuts(self) -> dict[frozenset[str], list[tuple[Event, Event | None]]]:
+        """The cuts of each link, with the event that repairs it."""
+        result: dict[frozenset[str], list[tuple[Event, Event | None]]] = defaultdict(list)
+        for event in self.events:
+            ends = frozenset((event.node, event.station or ""))
+            if event.event == "cut":
+                result[ends].append((event, None))
+            elif event.event == "mend":
+                result[ends][-1] = result[ends][-1][0], event
+        return result
+
+    def cut_in(self, row: Row) -> tuple[Event, Event | None] | None:
+        """The cut of a link during which a message was put on it."""
+        for begin, end in self.cuts.get(frozenset((row.node, row.to)), ()):
+            if begin.number < row.events and (end is None or row.events <= end.number):
+                return begin, end
+        return None
+
+    def delay_lines(self) -> dict[int, int]:
+        """For each frame of an impaired host, when it entered the queue of its MAC."""
+        result: dict[int, int] = {}
+        end = round(self.scenario.get("duration_s", 0) * 1e9)
+        for host in {one["host"] for one in self.scenario.get("interventions", ()) if one["do"] == "impair"}:
+            own = [one for one in self.scenario["interventions"] if one["do"] == "impair" and one["host"] == host]
+            crashes = [event.number for event in self.of_node[host] if event.event == "crash"]
+            latest, lives = 0, 0
+            for frame in self.frames_of[host]:
+                before = [one for one in own if round(one["at_s"] * 1e9) < frame.time_ns <= end]
+                last = max(before, key=lambda one: one["at_s"], default=None)
+                delay = round((last or {}).get("delay_s", 0) * 1e9)
+                so_far = sum(number < frame.events for number in crashes)
+                latest = latest if so_far == lives else 0
+                started = [row.start_ns for row in self.ends[frame.number] if row.step == "sent"]
+                entered = max(latest, frame.time_ns + delay)
+                if started and started[0] < entered:
+                    entered = max(latest, frame.time_ns)
+                result[frame.number] = latest = entered
+                lives = so_far
+        return result
+
+    def detected_crashes(self) -> dict[int, tuple[int, str]]:
+        """For each handler in which a process suspects a crashed one, when that crashed."""
+        result: dict[int, tuple[int, str]] = {}
+        crashes = {}
+        for event in self.events:
+            if event.event == "crash":
+                crashes[event.node] = event.time_ns
+            if event.event == "suspect" and (process := json.loads(event.detail or "")["process"]) in crashes:
+                result.setdefault(self.handlers[event.number], (crashes[process], process))
+        result.pop(-1, None)
+        return result
+
+    def losses(self, node: str, to: str, message: str) -> list[tuple[Row, str]]:
+        """What a process sent to another one with this message and was lost, and whether in a partition."""
+        network = self.scenario.get("network", {})
+        if not (network.get("loss") or network.get("partitions")):
+            return []
+        result = []
+        for row in self.carriers[message]:
+            if row.step == "wire" and (row.node, row.to) == (node, to) and not self.ends[row.number]:
+                between = [
+                    one
+                    for one in network["partitions"]
+                    if round(one["since"] * 1e9) <= row.time_ns < round(one["until"] * 1e9)
+                    if (node in one["apart"]) != (to in one["apart"])
+                ]
+                result.append((row, "partition" if between else "lost"))
+        return result
+
+    def timeout_kind(self, timer: Row) -> str:
+        """Return the kind of a wait for TCP's timer: on a wire, what had lost a segment since it was started."""
+        sent = [row for row in self.rows if row.step == "wire" and row.cause == timer.number]
+        if not sent:
+            return "retransmission"
+        ends = {sent[-1].node, sent[-1].to}
+        on_link = [row for row in self.segments if {row.node, row.to} == ends and row.number < timer.number]
+        lost = [row for row in on_link if not self.ends[row.number]]
+        if not lost:
+            return "retransmission"
+        if lost[-1].time_ns < timer.start_ns:
+            named = set(sent[-1].messages.split())
+            from_here = [row for row in on_link if row.node == sent[-1].node]
+            copies = [row for row in from_here if any(self.is_carried(each, row) for each in named)]
+            lost = [row for row in copies[-1:] if row in lost]
+            if not lost:
+                return "retransmission"
+        for begin, end in self.cuts.get(frozenset(ends), ()):
+            is_since = end is None or lost[-1].events <= end.number
+            if "loses" in (begin.detail or "") and begin.number < timer.events and is_since:
+                return "cut"
+        return "impaired_link"
+
+    @cached_property
+    def segments(self) -> list[Row]:
+        return [row for row in self.rows if row.step == "wire" and row.kind.startswith("Tcp")]
+
     # The hop
 
     def hop(self, arrival: Row, receiver: str) -> list[Piece]:
@@ -178,8 +283,10 @@ class Run:
         if not transmissions:
             return []
         on_the_air = transmissions[0].start_ns
-        is_first = min(max(queued.time_ns, self.left[queued.node][queued.number]), on_the_air)
-        spans = [(queued.time_ns, is_first, "queue"), (is_first, on_the_air, "contention")]
+        entered = self.in_line.get(queued.number, queued.time_ns)
+        is_first = min(max(entered, self.left[queued.node][queued.number]), on_the_air)
+        spans = [(queued.time_ns, entered, "impaired_host"), (entered, is_first, "queue")]
+        spans.append((is_first, on_the_air, "contention"))
         for place, row in enumerate(transmissions):
             if place:
                 spans.append((transmissions[place - 1].time_ns, row.start_ns, "mac_retry"))
@@ -187,24 +294,45 @@ class Run:
         return [Piece(begin, end, kind, leg, queued.node) for begin, end, kind in spans]
 
     def wire(self, put: Row, arrival: Row) -> list[Piece]:
-        first_bit, last_bit = self.bits[put.number] if self.bits else self.bits_of_link(put, arrival)
+        held, due = put.time_ns, arrival.time_ns
+        if self.bits:
+            first_bit, last_bit = self.bits[put.number]
+        elif "network" in self.scenario and self.scenario["network"]["edges"] is not None:
+            first_bit = last_bit = put.time_ns
+        else:
+            held, first_bit, last_bit, due = self.on_links[put.number]
         return [
-            Piece(put.time_ns, first_bit, "wire_queue", "backbone"),
+            Piece(put.time_ns, held, "cut", "backbone"),
+            Piece(held, first_bit, "wire_queue", "backbone"),
             Piece(first_bit, last_bit, "wire_transmission", "backbone"),
-            Piece(last_bit, arrival.time_ns, "wire_propagation", "backbone"),
+            Piece(last_bit, due, "wire_propagation", "backbone"),
+            Piece(due, arrival.time_ns, "impaired_link", "backbone"),
         ]
 
-    def bits_of_link(self, put: Row, arrival: Row) -> tuple[int, int]:
-        """When the first bit was on the wire, and the last one."""
+    @cached_property
+    def on_links(self) -> dict[int, tuple[int, int, int, int]]:
+        """For each message on a link: until when the link was cut, when its first and its last bit left, and when it
+        is due.
+        """
         is_of_processes = "network" in self.scenario
         link = self.scenario["network"] if is_of_processes else self.scenario["stations"]["backbone"]
-        if is_of_processes and link["edges"] is not None:
-            return put.time_ns, put.time_ns
-        size = put.size_bytes + (link["header_bytes"] if is_of_processes else 0)
-        last_bit = max(put.time_ns, arrival.time_ns - round(link["delay_ms"] * 1e6))
-        return max(
-            put.time_ns, last_bit - ceil(Fraction(8000 * size) / Fraction(str(link["bandwidth_mbps"])))
-        ), last_bit
+        header = link["header_bytes"] if is_of_processes else 0
+        free: dict[tuple[str, str, int], int] = defaultdict(int)
+        result = {}
+        for row in self.rows:
+            if row.step != "wire":
+                continue
+            losing = [one for one, _ in self.cuts.get(frozenset((row.node, row.to)), ()) if "loses" in str(one.detail)]
+            key = row.node, row.to, sum(one.number < row.events for one in losing)
+            cut = self.cut_in(row)
+            if cut is not None and cut[0] in losing:
+                continue
+            held = row.time_ns if cut is None or cut[1] is None else cut[1].time_ns
+            first = max(held, free[key])
+            takes = ceil(Fraction(8000 * (row.size_bytes + header)) / Fraction(str(link["bandwidth_mbps"])))
+            free[key] = first + takes
+            result[row.number] = held, first, first + takes, first + takes + round(link["delay_ms"] * 1e6)
+        return result
 
     @cached_property
     def bits(self) -> dict[int, tuple[int, int]]:
@@ -237,7 +365,7 @@ class Run:
         handler = self.handlers[delivery.number]
         reception = self.reception(message, delivery)
         if reception is None:
-            whole = Wait(begin, delivery.time_ns, node, handler, None, False, "host", message, node)
+            whole = Wait(begin, delivery.time_ns, node, handler, None, "", "host", message, node)
             pieces = self.wait(whole)
             pieces = [p if p.is_borrowed else p._replace(leg=self.leg_at(p.place, node)) for p in pieces]
             is_senders = self.broadcasts[message].node == node
@@ -275,11 +403,11 @@ class Run:
         if begin >= end:
             return []
         if reception.kind.startswith("Tcp"):
-            return [Piece(begin, end, "head_of_line", "host", node)]
+            return self.segment_wait(begin, end, "head_of_line", "host", node, self.handlers[delivery.number])
         blocker = self.blocker(message, delivery)
         if blocker is None:
             handler = self.handlers[delivery.number]
-            return self.wait(Wait(begin, end, node, handler, None, False, "host", message, node))
+            return self.wait(Wait(begin, end, node, handler, None, "", "host", message, node))
         since = self.broadcasts[blocker].time_ns
         story = [Piece(begin, since, "not_explained", "host", node), *self.story(blocker, node)]
         return [piece._replace(is_borrowed=True) for piece in clip(story, begin, end)]
@@ -330,16 +458,21 @@ class Run:
         if last.step == "wire" and host.startswith("h") and any(row.to in ("", host) for row in before):
             receiver, leg = host, "cell"
         frames = [row for row in before if leg == "uplink" or (leg == "cell" and row.to in ("", receiver))]
-        pieces, was_lost, at = list[Piece](), False, since
+        pieces, outcome, at = list[Piece](), "", since
+        for put, reason in self.losses(node, receiver, message):
+            if since <= put.time_ns and put.number < last.number:
+                pieces += self.wait(Wait(at, put.time_ns, node, put.cause, put, outcome, leg, message, host))
+                outcome, at = reason, put.time_ns
         for frame, following in pairwise([*frames, last]):
-            pieces += self.wait(Wait(at, frame.time_ns, node, frame.cause, frame, was_lost, leg, message, host))
+            pieces += self.wait(Wait(at, frame.time_ns, node, frame.cause, frame, outcome, leg, message, host))
             hearer = frame.to or receiver
             ends = self.ends[frame.number]
             parts = self.frame(frame, ends, hearer, leg)
             pieces += clip(parts, max(at, frame.time_ns), following.time_ns)
-            was_lost = not any(row.step == "sent" and hearer in row.heard.split() for row in ends)
+            is_received = any(row.step == "sent" and hearer in row.heard.split() for row in ends)
+            outcome = "received" if is_received else "lost"
             at = max([at, *(piece.end for piece in pieces)])
-        return pieces + self.wait(Wait(at, last.time_ns, node, last.cause, last, was_lost, leg, message, host))
+        return pieces + self.wait(Wait(at, last.time_ns, node, last.cause, last, outcome, leg, message, host))
 
     # A wait
 
@@ -352,22 +485,26 @@ class Run:
             if handler is None:
                 rest = self.world(w, frame, end)
                 return (rest if node == w.node else self.in_states(rest, node)) + pieces
-            if handler.step == "timer":
+            crashed, process = self.detected.get(number, (end, ""))
+            if crashed < end:
+                pieces[:0] = [Piece(max(w.begin, crashed), end, "down", w.leg, process)]
+                end = max(w.begin, crashed)
+            elif handler.step == "timer":
                 is_own = handler.node == w.node
-                kind = "retry" if w.was_lost and is_own else "timer"
-                kind = "retransmission" if handler.kind == "TCP retransmission" else kind
+                kind = {"lost": "retry", "partition": "partition"}.get(w.before if is_own else "", "timer")
+                kind = self.timeout_kind(handler) if handler.kind == "TCP retransmission" else kind
                 is_whole = is_own and (kind != "timer" or handler.cause < 0)
-                begin = w.begin if is_whole else max(w.begin, handler.start_ns)
+                begin = w.begin if is_whole else min(end, max(w.begin, handler.start_ns))
                 pieces[:0] = [Piece(begin, end, kind, w.leg, node)]
                 end, number = begin, handler.cause
             elif handler.ends_a_frame_of(node):
                 before = self.rows[handler.cause]
-                pieces[:0] = clip([Piece(before.time_ns, end, "queue", w.leg, node)], w.begin, end)
-                end, number = before.time_ns, before.cause
+                pieces[:0] = clip(self.own_frame(before, end, w.leg), w.begin, end)
+                end, number = min(end, before.time_ns), before.cause
             elif handler.kind.startswith("Tcp"):
                 held = frame.window if frame is not None and frame.window else "head_of_line"
                 held = "handshake" if handler.kind == "TcpSyn" else held
-                return [Piece(w.begin, end, held, w.leg, w.node), *pieces]
+                return self.segment_wait(w.begin, end, held, w.leg, w.node, number, node) + pieces
             elif node == w.node and (other := self.other(handler, w)) is not None:
                 order = Piece(w.begin, self.broadcasts[other].time_ns, "order", w.leg, w.node)
                 way = self.with_states(self.way(other, node, handler, w.host), other, w.host)
@@ -377,8 +514,43 @@ class Run:
                 frame = self.rows[handler.cause]
                 hop = [piece._replace(leg=w.leg) for piece in self.hop(handler, node)]
                 pieces[:0] = clip(hop, w.begin, end)
-                node, end, number = frame.node, frame.time_ns, frame.cause
+                node, end, number = frame.node, min(end, frame.time_ns), frame.cause
         return pieces
+
+    def own_frame(self, queued: Row, end: int, leg: str) -> list[Piece]:
+        """The time since another frame of this node was queued."""
+        entered = min(end, self.in_line.get(queued.number, queued.time_ns))
+        return [
+            Piece(queued.time_ns, entered, "impaired_host", leg, queued.node),
+            Piece(entered, end, "queue", leg, queued.node),
+        ]
+
+    def segment_wait(
+        self, begin: int, end: int, rule: str, leg: str, holder: str, number: int, at: str = ""
+    ) -> list[Piece]:
+        """A wait for a segment of TCP: what keeps its kind, and the rule for the rest."""
+        kept: list[Piece] = []
+        until, node = end, at or holder
+        while number >= 0 and begin < until:
+            handler = self.rows[number]
+            if handler.step == "timer":
+                node, since, number = handler.node, handler.start_ns, handler.cause
+                kind = self.timeout_kind(handler) if handler.kind == "TCP retransmission" else "timer"
+                parts = [Piece(since, until, kind, leg, node)]
+            elif handler.cause < 0:
+                break
+            else:
+                queued = self.rows[handler.cause]
+                is_own = handler.ends_a_frame_of(node)
+                parts = self.own_frame(queued, until, leg) if is_own else self.hop(handler, node)
+                node, since, number = queued.node, queued.time_ns, queued.cause
+            kept[:0] = clip([part for part in parts if part.kind in KEPT], begin, until)
+            until = min(until, since)
+        result, done = list[Piece](), begin
+        for part in kept:
+            result += [Piece(done, part.begin, rule, leg, holder), part]
+            done = part.end
+        return clip([*result, Piece(done, end, rule, leg, holder)], begin, end)
 
     def other(self, handler: Row, w: Wait) -> str | None:
         """The other message that a reception carries."""
@@ -389,15 +561,64 @@ class Run:
     def world(self, w: Wait, frame: Row | None, end: int) -> list[Piece]:
         if frame is not None and frame.window:
             return [Piece(w.begin, end, frame.window, w.leg, w.node)]
-        if w.was_lost:
-            return [Piece(w.begin, end, "retry", w.leg, w.node)]
+        if w.before in ("lost", "partition"):
+            return [Piece(w.begin, end, "retry" if w.before == "lost" else "partition", w.leg, w.node)]
+        is_own_code = self.rest == "program"
+        if w.before == "received" and not is_own_code:
+            return [Piece(w.begin, end, "timer", w.leg, w.node)]
         pieces = []
         changes = [e for e in self.of_node[w.host] if e.event in SERVES]
         for a, b in pairwise([w.begin, *(e.time_ns for e in changes if w.begin < e.time_ns < end), end]):
             before = [e.station for e in changes if e.time_ns <= a]
             is_elsewhere = w.leg == "cell" and bool(before) and before[-1] != w.node
-            pieces.append(Piece(a, b, "elsewhere" if is_elsewhere else self.rest, w.leg, w.node))
+            whole = Piece(a, b, "elsewhere" if is_elsewhere else self.rest, w.leg, w.node)
+            pieces += [whole] if is_elsewhere or is_own_code else self.timers_in(whole)
         return pieces
+
+    def timers_in(self, piece: Piece) -> list[Piece]:
+        """The parts of a time in which a timer of the node ran by which messages are sent."""
+        result, at = list[Piece](), piece.begin
+        for timer in self.sending_timers.get(piece.place, ()):
+            if timer.time_ns > at and timer.start_ns < piece.end:
+                begin, end = max(at, timer.start_ns), min(timer.time_ns, piece.end)
+                if begin < end:
+                    result += [piece._replace(begin=at, end=begin), piece._replace(begin=begin, end=end, kind="timer")]
+                    at = end
+        parts = [part for part in [*result, piece._replace(begin=at)] if part.begin < part.end]
+        return [each for part in parts for each in (self.frames_in(part) if part.kind == piece.kind else [part])]
+
+    def frames_in(self, piece: Piece) -> list[Piece]:
+        """The parts of a time in which frames of the node with messages were in its queue."""
+        result, at = list[Piece](), piece.begin
+        for frame, left in self.carrying_frames.get(piece.place, ()):
+            begin, end = max(at, frame.time_ns), min(left, piece.end)
+            if begin < end:
+                result += [piece._replace(begin=at, end=begin), piece._replace(begin=begin, end=end, kind="queue")]
+                at = end
+        return [part for part in [*result, piece._replace(begin=at)] if part.begin < part.end]
+
+    @cached_property
+    def carrying_frames(self) -> dict[str, list[tuple[Row, int]]]:
+        """List the frames with messages of each node that left, and when."""
+        result: dict[str, list[tuple[Row, int]]] = defaultdict(list)
+        for node, frames in self.frames_of.items():
+            for frame in frames:
+                ends = [end.time_ns for end in self.ends[frame.number]]
+                if ends and any(self.is_carried(each, frame) for each in frame.messages.split()):
+                    result[node].append((frame, max(ends)))
+        return result
+
+    @cached_property
+    def sending_timers(self) -> dict[str, list[Row]]:
+        """List the timers of each node by whose name a frame or a message on a wire with a message was sent."""
+        sent = [row for row in self.rows if row.step in ("queued", "wire") and row.cause >= 0]
+        carrying = [row for row in sent if any(self.is_carried(each, row) for each in row.messages.split())]
+        names = {self.rows[row.cause].kind for row in carrying if self.rows[row.cause].step == "timer"}
+        result: dict[str, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            if row.step == "timer" and row.kind in names:
+                result[row.node].append(row)
+        return result
 
     # States
 
@@ -411,8 +632,13 @@ class Run:
             whose = host
             if piece.leg == "uplink":
                 whose = piece.place if piece.place.startswith("h") else self.broadcasts[message].node
+            parts = list[Piece]()
             for part in self.off_air(piece, whose):
-                result += [part] if part.kind == "off_air" else self.in_states([part], whose)
+                parts += [part] if part.kind == "off_air" else self.in_states([part], whose)
+            kind = piece.kind
+            for part in parts:
+                kind = part.kind if part.kind != piece.kind or piece.kind != "retransmission" else kind
+                result.append(part._replace(kind=kind if piece.kind == "retransmission" else part.kind))
         return result
 
     def off_air(self, piece: Piece, host: str) -> list[Piece]:

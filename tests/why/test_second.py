@@ -34,6 +34,30 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
     ),
     "town.yaml": ("duration_s=10", "warmup_s=0"),  # stations within reach of each other
     "vcube/dynamic_on_vcube.yaml": ("duration_s=5", "warmup_s=0"),
+    "first.yaml impaired": (
+        "wireless.loss=0.1",
+        "interventions=[{at_s: 3, do: impair, host: h2, delay_s: 0.5, loss: 0.2}, {at_s: 5, do: crash, host: h2},"
+        " {at_s: 7, do: recover, host: h2}, {at_s: 4, do: cut, link: [s0, s1]}, {at_s: 8, do: mend, link: [s0, s1]},"
+        " {at_s: 5, do: impair_link, link: [s1, s2], delay_s: 0.3}, {at_s: 12, do: impair, host: h2, delay_s: 0.1},"
+        " {at_s: 13, do: radio_off, station: s2}, {at_s: 16, do: radio_on, station: s2}]",
+    ),
+    "tcp_static.yaml impaired": (
+        "duration_s=14",
+        "warmup_s=0",
+        "interventions=[{at_s: 3, do: impair, host: h2, delay_s: 0.5, loss: 0.3},"
+        " {at_s: 5, do: radio_off, station: s2}, {at_s: 7, do: radio_on, station: s2},"
+        " {at_s: 4, do: cut, link: [s0, s1], loses: true},"
+        " {at_s: 8, do: mend, link: [s0, s1]}, {at_s: 5, do: impair_link, link: [s0, s2], delay_s: 0.3, loss: 0.2}]",
+    ),
+    "vcube/dynamic_on_vcube.yaml suspecting": (
+        "duration_s=8",
+        "warmup_s=0",
+        "stations.backbone={kind: vcube_reliable, test_interval_s: 0.3, timeout_s: 0.05}",
+        "wireless.loss=0.1",
+        "interventions=[{at_s: 2, do: cut, link: [s0, s1]}, {at_s: 5, do: mend, link: [s0, s1]}]",
+    ),
+    "vcube/causal_reliable.yaml": (),
+    "vcube/reliable.yaml": ("processes=24", "faults=[{process: p8, at: 1}]", "workload={messages: 1}"),
 }
 Shares = dict[tuple[str, str], int]  # kind, leg -> ns over all deliveries
 

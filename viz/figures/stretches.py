@@ -29,7 +29,7 @@ MOST_ROWS = 40
 SECONDS_FROM_NS = 10_000_000_000  # an axis in seconds
 DARK = (
     kinds.AIR, kinds.LOST, kinds.NAGLE, kinds.CONGESTION_WINDOW, kinds.RECEIVE_WINDOW, kinds.RETRANSMISSION,
-    kinds.WIRE_QUEUE, kinds.DOWN, kinds.OFF_AIR,
+    kinds.WIRE_QUEUE, kinds.CUT, kinds.DOWN, kinds.OFF_AIR,
 )  # fmt: skip
 BEFORE_HANDOFFS = (kinds.OLD_SESSION, kinds.DETECTION)
 MEAN_DELAYS = ("delivery_delay_mean_s", "delivery_latency_mean")

@@ -1,0 +1,73 @@
+"""What a node did for other messages while one waited that something in the world made it send.
+
+Model     the node waited for a timer by which it sends messages, or its frames with other messages were in the queue of
+          its radio. A timer sends messages if a timer of its name queued a frame with a message, or put one on a wire,
+          anywhere in the run. Those that only acknowledge, report or test do not count
+Units     integer nanoseconds
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from mobilenet.why.kinds import QUEUE, TIMER_WAIT, UNEXPLAINED
+from mobilenet.why.record import NONE, QUEUED, TIMER, WIRE, Record
+from mobilenet.why.stretches import Stretch, fill
+
+
+class Activity:
+    """The timers by which messages are sent, and the frames with messages, of all nodes of one run."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        names = {
+            record.kind[record.cause[row]]
+            for row, step in enumerate(record.step)
+            if step in (QUEUED, WIRE)
+            and record.messages[row]
+            and record.cause[row] != NONE
+            and record.step[record.cause[row]] == TIMER
+        }
+        self._fired: dict[str, list[int]] = defaultdict(list)  # node -> rows
+        for row, step in enumerate(record.step):
+            if step == TIMER and record.kind[row] in names:
+                self._fired[record.node[row]].append(row)
+        self._queued: dict[str, list[int]] = defaultdict(list)  # node -> rows, in the order in which they left
+        for row, step in enumerate(record.step):
+            if step == QUEUED and record.messages[row] and row in record.left_ns:
+                self._queued[record.node[row]].append(row)
+
+    def explain(self, parts: list[Stretch]) -> list[Stretch]:
+        """Divide what is not explained: while such a timer ran at the place, then while such a frame was queued."""
+        record = self._record
+        for kind, rows_of, begins_ns, ends_ns in (
+            (TIMER_WAIT, self._fired, record.start_ns, record.time_ns),
+            (QUEUE, self._queued, record.time_ns, record.left_ns),
+        ):
+            out: list[Stretch] = []
+            for part in parts:
+                if part.kind != UNEXPLAINED:
+                    out.append(part)
+                    continue
+                rows = rows_of.get(part.place, [])
+                first = bisect_right(rows, part.begin_ns, key=ends_ns.__getitem__)
+                spans = ((row, begins_ns[row], ends_ns[row]) for row in islice(rows, first, None))
+                out.extend(fill(list(_within(part, kind, spans)), part.begin_ns, part.end_ns, part))
+            parts = out
+        return parts
+
+
+def _within(part: Stretch, kind: str, spans: Iterable[tuple[int, int, int]]) -> Iterator[Stretch]:
+    """Yield the parts that lie in spans of time: rows, begins and ends, in order of their ends."""
+    at_ns = part.begin_ns
+    for row, begin_ns, end_ns in spans:
+        begin_ns, end_ns = max(at_ns, begin_ns), min(end_ns, part.end_ns)
+        if begin_ns < end_ns:
+            yield part._replace(begin_ns=begin_ns, end_ns=end_ns, kind=kind, row=row)
+            at_ns = end_ns
+        if at_ns >= part.end_ns:
+            return

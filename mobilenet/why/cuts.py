@@ -1,0 +1,43 @@
+"""When a link between two stations was cut.
+
+Model     from the event that cuts a link to the one that repairs it, in both directions
+Units     integer nanoseconds
+Source    ours: docs/models/causes.md
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from mobilenet.rundir.table import Table
+
+NEVER = 2**62
+LOSES = '"loses"'  # in the detail of a cut that loses what is on the link
+
+
+class Cut(NamedTuple):
+    """`begin`, `end`: the rows of `events`. `loses`: what is put on the link, or is on it already, is lost."""
+
+    begin: int
+    end: int
+    end_ns: int
+    loses: bool
+
+
+class Cuts:
+    """The cuts of all links of a run."""
+
+    def __init__(self, events: Table) -> None:
+        self._of_link: dict[frozenset[str], list[Cut]] = defaultdict(list)
+        columns = (events[name] for name in ("time_ns", "node", "event", "station", "detail"))
+        for row, (time_ns, node, event, station, detail) in enumerate(zip(*columns, strict=True)):
+            if event == "cut":
+                self._of_link[frozenset((node, station))].append(Cut(row, NEVER, NEVER, LOSES in (detail or "")))
+            elif event == "mend":
+                cuts = self._of_link[frozenset((node, station))]
+                cuts[-1] = cuts[-1]._replace(end=row, end_ns=time_ns)
+
+    def of(self, a: str, b: str) -> list[Cut]:
+        """The cuts of a link, in order."""
+        return self._of_link.get(frozenset((a, b)), [])

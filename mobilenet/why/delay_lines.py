@@ -1,0 +1,66 @@
+"""When the frames of an impaired host left its delay line for the queue of its radio.
+
+Model     as in simulation/delay_line.py: a frame enters the queue later by the delay at the time at which it was
+          queued, and never before an earlier one. A crash empties the line, and at `duration_s` all impairments end
+Units     integer nanoseconds
+Source    ours: docs/models/causes.md, docs/models/world.md
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+
+from mobilenet.clock import ns
+from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.why.record import QUEUED, Record
+from mobilenet.world.interventions import Impair, in_order
+
+NO_DELAYS: dict[str, list[tuple[int, int]]] = {}
+
+
+class DelayLines:
+    """The delay lines of one run."""
+
+    def __init__(self, record: Record, scenario: Scenario | ProcessScenario) -> None:
+        self._record = record
+        self._left_ns: dict[int, int] = {}  # queued row -> when the frame entered the queue of the radio
+        delays = NO_DELAYS if isinstance(scenario, ProcessScenario) else _delays(scenario)
+        if not delays:
+            return
+        crashes: dict[str, list[int]] = defaultdict(list)  # host -> events
+        for number, (node, event) in enumerate(zip(record.events["node"], record.events["event"], strict=True)):
+            if event == "crash":
+                crashes[node].append(number)
+        last: dict[str, tuple[int, int]] = {}  # host -> crashes before, and when the last frame left
+        for row, step in enumerate(record.step):
+            if step == QUEUED and (changes := delays.get(record.node[row])):
+                self._leave(row, changes, bisect_left(crashes[record.node[row]], record.events_before[row]), last)
+
+    def _leave(self, row: int, changes: list[tuple[int, int]], lives: int, last: dict[str, tuple[int, int]]) -> None:
+        record = self._record
+        host, queued_ns = record.node[row], record.time_ns[row]
+        lives_before, last_ns = last.get(host, (lives, 0))
+        least_ns = max(queued_ns, last_ns if lives == lives_before else 0)
+        change = bisect_left(changes, queued_ns, key=lambda one: one[0]) - 1  # it acts after its nanosecond
+        left_ns = max(least_ns, queued_ns + (changes[change][1] if change >= 0 else 0))
+        sent = record.sent_rows.get(row)
+        if sent and record.start_ns[sent[0]] < left_ns:  # queued in the nanosecond in which the impairment ended
+            left_ns = least_ns
+        self._left_ns[row] = left_ns
+        last[host] = lives, left_ns
+
+    def left_ns(self, queued: int) -> int:
+        """When the frame entered the queue of the radio."""
+        left_ns = self._left_ns.get(queued)
+        return self._record.time_ns[queued] if left_ns is None else left_ns
+
+
+def _delays(scenario: Scenario) -> dict[str, list[tuple[int, int]]]:
+    """Return the changes of each host that is impaired with a delay: (time, delay from then on), in order."""
+    changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for one in in_order(scenario.interventions):
+        if isinstance(one, Impair):
+            changes[one.host].append((ns(one.at_s), ns(one.delay_s)))
+    ends = (ns(scenario.duration_s), 0)
+    return {host: [*own, ends] for host, own in changes.items() if any(delay_ns for _, delay_ns in own)}
