@@ -94,10 +94,7 @@ def export(
             "--node": node, "--origin": origin, "--from-s": from_s or None, "--to-s": to_s,
             "--epoch-s": None if epoch_s == EPOCH_S else epoch_s, "--allow-code": allow_code or None,
         }  # fmt: skip
-        ignored = [name for name, value in values.items() if value is not None and kinds[0] not in FORMATS_OF[name]]
-        if ignored:
-            formats = " or ".join(f"--{name}" for name in FORMATS_OF[ignored[0]])
-            fail(f"{ignored[0]}: has no effect on --{kinds[0]}; expected {formats}", Exit.BAD_INPUT)
+        _require_effects(kinds[0], [name for name, value in values.items() if value is not None])
         at = None if origin is None else parse_origin(origin)
         if not directory.is_dir():
             fail(f"{directory}: no such run directory", Exit.BAD_INPUT)
@@ -109,6 +106,13 @@ def export(
             _export_shiviz(directory, out or directory / "shiviz.log", (from_s, to_s), allow_code, quiet)
         else:
             _export_places(directory, out or directory / f"{kinds[0]}.geojson", at, epoch_s if kepler else None)
+
+
+def _require_effects(kind: str, options: list[str]) -> None:
+    """Refuse an option that this format ignores."""
+    if ignored := [name for name in options if kind not in FORMATS_OF[name]]:
+        formats = " or ".join(f"--{name}" for name in FORMATS_OF[ignored[0]])
+        fail(f"{ignored[0]}: has no effect on --{kind}; expected {formats}", Exit.BAD_INPUT)
 
 
 def _export_csv(directory: Path, target: Path, origin: Any) -> None:
