@@ -21,6 +21,12 @@ At = Annotated[
     str | None,
     typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth; overrides the scenario's origin."),
 ]
+FromS = Annotated[
+    float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: start of the excerpt in simulated time.")
+]
+ToS = Annotated[
+    float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: end of the excerpt in simulated time.")
+]
 Epoch = Annotated[
     float,
     typer.Option(
@@ -71,12 +77,8 @@ def export(
         ),
     ] = None,
     origin: At = None,
-    from_s: Annotated[
-        float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: start of the excerpt in simulated time.")
-    ] = 0.0,
-    to_s: Annotated[
-        float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: end of the excerpt in simulated time.")
-    ] = None,
+    from_s: FromS = 0.0,
+    to_s: ToS = None,
     epoch_s: Epoch = EPOCH_S,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
