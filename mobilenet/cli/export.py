@@ -21,10 +21,14 @@ At = Annotated[
     str | None,
     typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth; overrides the scenario's origin."),
 ]
-FromS = Annotated[
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="PLACE", help="New folder or file to write; by default inside the directory."),
+]
+Begin = Annotated[
     float, typer.Option("--from-s", min=0, metavar="S", help="ShiViz: start of the excerpt in simulated time.")
 ]
-ToS = Annotated[
+End = Annotated[
     float | None, typer.Option("--to-s", min=0, metavar="S", help="ShiViz: end of the excerpt in simulated time.")
 ]
 Epoch = Annotated[
@@ -67,18 +71,10 @@ def export(
     ] = False,
     pcap: Pcap = False,
     node: Node = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="PLACE",
-            help="New folder or file to write; by default inside the directory.",
-        ),
-    ] = None,
+    out: Out = None,
     origin: At = None,
-    from_s: FromS = 0.0,
-    to_s: ToS = None,
+    from_s: Begin = 0.0,
+    to_s: End = None,
     epoch_s: Epoch = EPOCH_S,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
