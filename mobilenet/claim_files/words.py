@@ -22,7 +22,7 @@ HEAD = ("claim", "answer", "value", "interval", "required", "runs")
 
 def cells(one: AnsweredClaim) -> tuple[str, ...]:
     """Return the row of a claim, for HEAD."""
-    return (one.question.name, decision(one), *_numbers(one), one.required, f"{one.replications:,}")
+    return (one.question.name, _answer(one), *_numbers(one), one.required, f"{one.replications:,}")
 
 
 def decision(one: AnsweredClaim) -> str:
@@ -50,7 +50,7 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
     """Return the answer of a claim with what supports it, in one line. `out`: the directory, for its command."""
     value, interval = _numbers(one)
     says = f" {one.question.claim.says}" if one.question.claim.says else ""
-    begin = _delivery_ratios(one)
+    begin = _opening(one)
     numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
     runs = f" {_replications(one)};" if one.replications and one.question.tests else ""
     why = f" {one.why};" if one.why else ""
@@ -59,13 +59,25 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
 
 
 def _delivery_ratios(one: AnsweredClaim) -> str:
-    """The delivery ratio comes first, unless all that was owed was delivered."""
+    """The delivery ratios of its places: `85 % and 100 %`; empty if all that was owed was delivered."""
     ratios = [] if one.delivery is None else [r for r in (one.delivery.value, one.delivery.other) if r is not None]
-    if one.delivery is None or min(ratios, default=1.0) == 1 or one.question.metric == DELIVERED:
+    if min(ratios, default=1.0) == 1 or one.question.metric == DELIVERED:
         return ""
-    shares = " and ".join(map(percentage, ratios))
-    common = " over the deliveries that both made:" if one.delivery.is_common else ""
+    return " and ".join(map(percentage, ratios))
+
+
+def _opening(one: AnsweredClaim) -> str:
+    """The delivery ratio comes first."""
+    if not (shares := _delivery_ratios(one)):
+        return ""
+    common = " over the deliveries that both made:" if one.delivery is not None and one.delivery.is_common else ""
     return f" Delivered of what was owed to members: {shares};{common}"
+
+
+def _answer(one: AnsweredClaim) -> str:
+    """The decision for tables, with what was delivered."""
+    shares = _delivery_ratios(one)
+    return f"{decision(one)}; delivered {shares}" if shares else decision(one)
 
 
 def _replications(one: AnsweredClaim) -> str:
@@ -92,7 +104,7 @@ def summary(outcome: Outcome) -> str:
 def summary_with_names(outcome: Outcome) -> str:
     """`12 claims: fast holds, small does not hold, ...`; the answers in one line."""
     return f"{pluralize(len(outcome.answers), 'claim')}: " + ", ".join(
-        f"{one.question.name} {decision(one)}" for one in outcome.answers
+        f"{one.question.name} {_answer(one)}" for one in outcome.answers
     )
 
 
