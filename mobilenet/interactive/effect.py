@@ -42,6 +42,7 @@ from mobilenet.world.interventions import (
 EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network
 THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # at whom it is done to
 CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # at the others of its cell
+COUNTS = (EFFECTS[1], THERE[1], CELL[1])
 CONFIDENCE = 0.95
 
 WORDS = {  # of what is done to a host or a station
@@ -157,7 +158,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[st
     }  # fmt: skip
     worlds = max(finding["pairs"] for finding in findings)
     sentences, alike = [], []
-    for finding in findings:
+    for finding in sorted(findings, key=lambda one: one["metric"] not in COUNTS):  # what was delivered comes first
         name, unit = words[finding["metric"]]
         if not finding["pairs"]:
             sentences.append(f"Too few runs have a value for {name}.")

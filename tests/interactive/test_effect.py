@@ -53,7 +53,7 @@ def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -
     assert job.text.startswith(
         "Effect of the crash of h3 at 8 s on the following 20 s, from 6 worlds with and without the"
         " intervention (95 % intervals):"
-        " The mean delivery delay "
+        " The number of deliveries "
     )
     study = Path(job.result["directory"])
     one = desk.session.branch.interventions[0]
