@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.rundir.stamp import KEY, stamp
+from mobilenet.whole import in_place_of
 from mobilenet.why import kinds
-
-from .files import in_place_of
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")

@@ -21,6 +21,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 
 import mobilenet
+from mobilenet.rundir.stamp import commit
 from tests.cli.test_option_effects import make_inputs
 
 from .commands import COMMANDS, MORE_INPUTS
@@ -34,6 +35,7 @@ def load_modules() -> None:
             import_module(module.name)
     for name in ("viz.report", "viz.map", "viz.figures", "viz.robust", "viz.style", "pyspark", "scipy.stats"):
         import_module(name)
+    commit()  # once for all
 
 
 def main() -> int:
