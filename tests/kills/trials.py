@@ -24,6 +24,7 @@ import time
 import traceback
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -71,6 +72,8 @@ def start(words: str, place: Path, moments: Path | None = None) -> int:
     """Begin a command in a forked process, which leads a group of its own; `moments`: where it notes when it opened
     or renamed files.
     """
+    for name in ("out", "err"):
+        (place / name).write_text("")
     child = os.fork()
     if child:
         return child
@@ -81,7 +84,7 @@ def start(words: str, place: Path, moments: Path | None = None) -> int:
         os.environ["TMPDIR"] = str(place / "tmp")
         os.environ[MARK] = str(place)
         for number, name in ((1, "out"), (2, "err")):
-            os.dup2(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            os.dup2(os.open(place / name, os.O_WRONLY), number)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         sys.argv = ["mobilenet", *words.split()]
         code = _call(sys.argv[1:], moments)
@@ -126,7 +129,9 @@ def finish(child: int, place: Path, began: float, within_s: float = LONGEST_S) -
         time.sleep(min(0.002, max(0.0, began + within_s - time.monotonic())))
     took_s = time.monotonic() - began
     if code is None:
-        os.killpg(child, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has not made its group yet
+            os.killpg(child, signal.SIGKILL)
+        os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     texts = [(place / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "err")]
     return Call(code, texts[0], texts[1], took_s)
@@ -169,7 +174,10 @@ class Trials:
     def __init__(self, command: Command, inputs: Path, folder: Path) -> None:
         self._command, self._inputs, self._folder = command, inputs, folder
         self._before = files_in(self._fresh("before"))
-        self.whole = self._undisturbed()
+        self.whole = self._measure()
+        for reader in command.readers:  # some of them write
+            call(reader, folder / "trial")
+        self._allowed = {*self._before, *self.whole.files, *files_in(folder / "trial")}
 
     def _fresh(self, name: str) -> Path:
         place = self._folder / name
@@ -178,7 +186,7 @@ class Trials:
         (place / "tmp").mkdir()
         return place
 
-    def _undisturbed(self) -> Whole:
+    def _measure(self) -> Whole:
         calls, contents = [], []
         for _ in range(2):
             place = self._fresh("trial")
@@ -232,7 +240,7 @@ class Trials:
         done = call(words, place)
         if done.code not in (0, 1, 2) or is_crash(done):
             yield f"{words}: ends with {done.code}: {done.err[-500:]}"
-        if done.code == 2 and (done.err.count("\n") != 1 or done.out):
+        if done.code == 2 and (done.err.count("\n") != 1 or (done.out and "unfinished" not in done.out)):
             yield f"{words}: does not refuse in one line: {done.out[-200:]}{done.err[-500:]}"
         runs = {name for name in self.whole.files if name.endswith("/manifest.json")}
         if done.code == 0 and "show" in words and not runs <= {*files_in(place)} and "unfinished" not in done.out:
@@ -257,7 +265,7 @@ class Trials:
     def _leftovers(self, place: Path) -> Iterator[str]:
         for name in files_in(place):
             is_part = PARTS in name and not Path(name).name.startswith(".")
-            if name not in self._before and name not in self.whole.files and not is_part:
+            if name not in self._allowed and not is_part:
                 yield f"remains: {name}"
         yield from (f"remains in the temporary folder: {path.name}" for path in (place / "tmp").iterdir())
         yield from (f"remains: ../{path.name}" for path in place.glob(".*"))
