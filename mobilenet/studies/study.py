@@ -161,12 +161,13 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
         require_metric(store.study, metric)
     of_processes = isinstance(store.study.base(), ProcessScenario)
     summary = table_rows(path, "tables/summary.csv")
-    have_runs = {int(row["configuration"]) for row in summary}
+    numbers = {int(row["configuration"]) for row in summary}
+    with_runs = [one for one in store.configurations if one.number in numbers]
     all_findings = findings(
-        comparison, [one for one in store.configurations if one.number in have_runs], values_of_runs(path, comparison.metrics), _unstable(summary),
+        comparison, with_runs, values_of_runs(path, comparison.metrics), _unstable(summary),
         store.study.confidence, Delivered.of_study(path), of_processes,
     )  # fmt: skip
-    if not all_findings and len(have_runs) < len(store.configurations):
+    if not all_findings and len(with_runs) < len(store.configurations):
         (path / "comparison.json").unlink(missing_ok=True)  # of runs that are no longer there
         return None
     document = {
