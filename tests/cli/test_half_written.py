@@ -103,6 +103,14 @@ def test_a_study_without_runs_of_a_level_is_unfinished_and_not_damaged(number: i
         assert "loss: unfinished: these numbers cover 2 of 4 runs" in done.stdout
 
 
+def test_a_study_file_does_not_make_a_folder_a_study(study: Store, tmp_path: Path) -> None:
+    """An archive lies next to the file of its study."""
+    (tmp_path / "study.yaml").write_text("scenario: first.yaml\n")
+    (tmp_path / "new.zip").write_text("")
+    line = one_line(mobilenet("explain", "new.zip", place=tmp_path), 2)
+    assert line.startswith("new.zip: ")
+
+
 @pytest.mark.spark
 def test_pieces_of_a_killed_study_go_with_the_next_command(study: Store, tmp_path: Path) -> None:
     shutil.copytree(study.path, tmp_path / "loss")
