@@ -44,7 +44,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return make(Study.of(LOSS, place, "loss"), place / "loss")
 
 
-def killed(work: Callable[[], object]) -> None:
+def kill_after(work: Callable[[], object]) -> None:
     """Do it in a process that is killed, by itself if `work` does not do it."""
     child = os.fork()
     if child == 0:
@@ -82,7 +82,7 @@ def test_figures_of_a_killed_artefact_go_with_the_next_command(
     words = ("artefact", study.path, "--out", "new.zip")
     with monkeypatch.context() as patch:
         patch.setattr(Figure, "savefig", kill)
-        killed(lambda: mobilenet(*words, place=tmp_path))
+        kill_after(lambda: mobilenet(*words, place=tmp_path))
     assert list(scratch.iterdir()) and not (tmp_path / "new.zip").exists()
     assert mobilenet(*words, place=tmp_path).returncode == 0
     assert everything_below(tmp_path) == ["new.zip", "tmp"]
@@ -120,7 +120,7 @@ def test_pieces_of_a_killed_study_go_with_the_next_command(study: Store, tmp_pat
             (folder / "0.runs.parquet").write_text("half")
             os.kill(os.getpid(), signal.SIGKILL)
 
-    killed(begin)
+    kill_after(begin)
     assert list((tmp_path / "loss").glob(".pieces-*"))
     done = mobilenet("study", "loss/study.yaml", "--out", "loss", "--workers", "2", place=tmp_path)
     assert done.returncode == 0, done
@@ -136,7 +136,7 @@ def test_a_scratch_folder_goes_with_its_block_or_its_process(tmp_path: Path) -> 
             (folder / "x").write_text("x")
             os.kill(os.getpid(), signal.SIGKILL)
 
-    killed(begin)
+    kill_after(begin)
     (abandoned,) = tmp_path.iterdir()
     for name in ("mobilenet-mine", ".trial-mine", "other.scratch"):
         (tmp_path / name).mkdir()
@@ -182,7 +182,7 @@ def test_a_file_is_whole_or_as_before(tmp_path: Path) -> None:
             partial.write_text("ne")
             os.kill(os.getpid(), signal.SIGKILL)
 
-    killed(begin)
+    kill_after(begin)
     assert file.read_text() == "old" and len(list(tmp_path.iterdir())) == 2
     (tmp_path / ".partial-mine").write_text("mine")
     living = partial_path(tmp_path / "b.md")
@@ -214,7 +214,7 @@ def test_what_is_written_in_the_place_of_a_file_is_whole(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_text", write_half)
-        killed(lambda: mobilenet(*words.split(), place=tmp_path))
+        kill_after(lambda: mobilenet(*words.split(), place=tmp_path))
     assert {name: (tmp_path / name).read_bytes() for name in whole} == whole
     assert mobilenet(*words.split(), place=tmp_path).returncode == 0
     assert {name for name in everything_below(tmp_path) if (tmp_path / name).is_file()} == whole.keys()
@@ -228,7 +228,7 @@ def test_a_study_that_was_killed_as_it_began_begins_again(tmp_path: Path, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr("mobilenet.studies.store.write_whole", kill)
-        killed(lambda: create(study, tmp_path / "loss"))
+        kill_after(lambda: create(study, tmp_path / "loss"))
     assert (tmp_path / "loss" / "runs").is_dir() and not (tmp_path / "loss" / "study.yaml").exists()
     assert create(study, tmp_path / "loss").path == tmp_path / "loss"
 
@@ -251,7 +251,7 @@ def test_a_run_that_was_being_replaced_comes_back(tmp_path: Path, monkeypatch: p
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", rename_once)
-        killed(replace)
+        kill_after(replace)
     assert not place.exists()
     recover(place)
     assert everything_below(tmp_path) == ["run", "run/x"] and (place / "x").read_text() == "old"

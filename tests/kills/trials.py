@@ -39,6 +39,7 @@ from .commands import Command
 MARK = "MOBILENET_KILLS"  # in the environment of all processes of a trial
 ENDS_WITHIN_S = 20.0  # what outlives its group by itself, as Spark's processes do
 LONGEST_S = 240.0
+ATTEMPTS = 3  # of a call that ends before its moment
 PARTS = "measured/"  # of a study: named by the runs that a task made, which differ after an interruption
 OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # what Python caches next to plug-ins
 
@@ -209,9 +210,13 @@ class Trials:
         return anywhere + at_files
 
     def trial(self, moment_s: float) -> Trial:
-        place = self._fresh("trial")
-        began = time.monotonic()
-        killed = finish(start(self._command.words, place), place, began, moment_s)
+        for _ in range(ATTEMPTS):
+            place = self._fresh("trial")
+            began = time.monotonic()
+            killed = finish(start(self._command.words, place), place, began, moment_s)
+            if killed.code is None:
+                break
+            moment_s *= killed.took_s / max(self.whole.call.took_s, moment_s)  # the machine was less busy
         problems = list(self._remaining_processes(place))
         problems += self._half_written(place)
         for reader in self._command.readers:
