@@ -41,6 +41,7 @@ ENDS_WITHIN_S = 20.0  # what outlives its group by itself, as Spark's processes 
 LONGEST_S = 240.0
 ATTEMPTS = 3  # of a call that ends before its moment
 PARTS = "measured/"  # of a study: named by the runs that a task made, which differ after an interruption
+TIMED = "manifest.json"  # has a wall time, which may be the same by chance
 OF_PROCESSES = re.compile(r"(^|/)__pycache__/|\.pyc$")  # what Python caches next to plug-ins
 
 
@@ -199,7 +200,10 @@ class Trials:
                 raise AssertionError(f"{self._command.words}: leaves {left} in the temporary folder")
         names = contents[0].keys() | contents[1].keys()
         files = {
-            name: digest(contents[0][name]) if contents[0].get(name) == contents[1].get(name) else "" for name in names
+            name: digest(contents[0][name])
+            if contents[0].get(name) == contents[1].get(name) and not name.endswith(TIMED)
+            else ""
+            for name in names
         }
         return Whole(calls[1], files, contents[1], moments)
 
