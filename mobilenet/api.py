@@ -38,6 +38,7 @@ from mobilenet.rundir.writer import (
     RecordError,
     file_digests,
     is_being_written,
+    recover,
     run_directory,
     write_json,
     write_recording,
@@ -242,6 +243,8 @@ def _run(
     loaded_files(loaded)  # a file that cannot be copied should not cost a run
     stem = loaded.name or (source.stem if source is not None else "scenario")
     directory = out if out is not None else free_directory(stem, loaded.seed, replace)
+    if replace:
+        recover(directory)
     is_replaced = replace and os.path.lexists(directory)
     if is_replaced:
         _require_replaceable(directory)

@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 
 # From the ground up. Rooms of one line lie side by side: none of them imports another.
 FLOORS = (
-    ("clock", "parameters", "quoting", "safe_path", "scratch", "shipped"),
+    ("clock", "parameters", "quoting", "safe_path", "scratch", "shipped", "whole"),
     ("engine", "tracks", "protocols"),
     ("propagation",),
     ("world", "network.radio", "network.wired", "network.tcp"),

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.rundir.stamp import KEY, stamp
+from mobilenet.rundir.writer import RecordError
+from mobilenet.whole import in_place_of, remove_dead
 from mobilenet.why import kinds
-
-from .files import in_place_of
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
@@ -181,8 +181,12 @@ def save(figure: Any, target: Path) -> None:
     metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
     if (line := stamp()) is not None:
         metadata[{".svg": "Description", ".pdf": "Subject"}.get(suffix, KEY)] = line
-    with in_place_of(target) as partial:
-        figure.savefig(partial, dpi=DOTS_PER_INCH, metadata=metadata)
+    remove_dead(target.parent)
+    try:
+        with in_place_of(target) as partial:
+            figure.savefig(partial, dpi=DOTS_PER_INCH, metadata=metadata)
+    except OSError as error:
+        raise RecordError(f"{target}: could not be written completely: {error.strerror}") from error
 
 
 def save_all(figure: Any, folder: Path, name: str, suffixes: tuple[str, ...] = (".svg", ".png")) -> Path:

@@ -10,7 +10,6 @@ Source    ours: docs/performance.md
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mobilenet.bench.row import Column, Head, tell
 from mobilenet.bench.simulator import in_a_process
+from mobilenet.scratch import scratch_folder
 from mobilenet.shipped import SCENARIOS
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def once(case: Case) -> dict[str, float]:
     simulate(plain.with_changes(["duration_s=12"]))  # what is imported and compiled belongs to no case
     simulating_s, _ = _time(lambda: simulate(plain))
     recording_s, outcome = _time(lambda: simulate(recorded))
-    with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as folder:
+    with scratch_folder("bench") as folder:
         run, with_causes = Path(folder, "plain"), Path(folder, "recorded")
         for place, scenario, result in ((run, plain, simulate(plain)), (with_causes, recorded, outcome)):
             with run_directory(place) as partial:

@@ -16,17 +16,16 @@ import json
 import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mobilenet.bench.row import Column, Head
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.phy import ACK_BYTES, MODES
 from mobilenet.protocols.packet_relay import AROUND_BYTES
+from mobilenet.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from mobilenet.scenario import Scenario
@@ -176,9 +175,8 @@ def _play(commands: dict[str, list[str]], hosts: int, duration_s: float = SECOND
         "workload": {"arrivals": "none"},
         "protocol": {"name": "ip", "commands": commands},
     }
-    with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
+    with scratch_folder("bench") as folder:
+        folder.parent.chmod(0o755)
         (folder / "sender.py").write_text(SENDER, encoding="ascii")
         (folder / "scenario.yaml").write_text(json.dumps(values), encoding="ascii")
         scenario = Scenario.load(folder / "scenario.yaml")

@@ -16,7 +16,6 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from mobilenet.bench.row import Column, Head
 from mobilenet.programs.cast import Cast, Setting
 from mobilenet.programs.host import Memory, ProgramHost
 from mobilenet.programs.message import Says
+from mobilenet.scratch import scratch_folder
 from mobilenet.shipped import SCENARIOS
 
 EVENTS = 30_000
@@ -115,7 +115,7 @@ def measure(repeat: int) -> Iterator[Row]:
 
 def _pipes(count: int) -> tuple[float, float]:
     """Events per CPU second of the emulator, and of the programs."""
-    with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as folder:
+    with scratch_folder("bench") as folder:
         (Path(folder) / "echo.py").write_text(PROGRAM, encoding="ascii")
         command = (sys.executable, "-S", "echo.py")
         counts = {"stations": 2, "hosts": count}

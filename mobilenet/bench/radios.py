@@ -12,7 +12,6 @@ Source    ours: docs/performance.md
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from mobilenet.bench.baseline import REFERENCE_EVENTS_PER_S
 from mobilenet.bench.row import Column, Head, tell
 from mobilenet.bench.simulator import Case, in_a_process, run_and_measure
 from mobilenet.engine.random_streams import Stream
+from mobilenet.scratch import scratch_folder
 
 RADIO = "mode: g, broadcast_rate_mbps: 6"
 SINR = f"wireless={{model: sinr, {RADIO}}}"
@@ -88,7 +88,7 @@ def once(case: Case) -> dict[str, float]:
     """Run a case here."""
     from mobilenet.network.radio.links import cutoff_m
 
-    with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as folder:
+    with scratch_folder("bench") as folder:
         overrides = case.overrides
         if case.name == "sinr_70_all":
             town = Path(folder, "town.geojson")

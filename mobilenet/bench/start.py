@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from pathlib import Path
 from mobilenet import safe_path
 from mobilenet.bench.baseline import Baseline
 from mobilenet.bench.row import Column, Head
+from mobilenet.scratch import scratch_folder
 from mobilenet.shipped import SCENARIOS
 
 QUEUE_EVENTS_PER_S = 1_200_000
@@ -65,7 +65,7 @@ def measure(repeat: int) -> Iterator[Row]:
     for case in CASES:
         queue, times_s = Baseline(), []
         queue.begin()
-        with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as folder:
+        with scratch_folder("bench") as folder:
             for number in range(1 + max(3, repeat)):
                 out = [str(Path(folder, str(number)))] if case.words[-1] == "--out" else []
                 times_s.append(_cpu_s([*case.words, *out]))

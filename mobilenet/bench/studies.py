@@ -9,13 +9,12 @@ Source    ours: docs/performance.md
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from mobilenet.bench.row import Column, Head
+from mobilenet.scratch import scratch_folder
 from mobilenet.shipped import SCENARIOS
 from mobilenet.studies.batch import run_all
 from mobilenet.studies.configurations import plan_runs
@@ -46,8 +45,7 @@ class Row(Head):
 
 
 def measure() -> Iterator[Row]:
-    with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as name:
-        folder = Path(name)
+    with scratch_folder("bench") as folder:
         file = folder / "bench.yaml"
         file.write_text(STUDY.format(scenario=SCENARIOS / "dynamic.yaml"))
         study = Study.load(file)

@@ -11,7 +11,6 @@ Source    ours: docs/performance.md
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from mobilenet.bench.row import Column, Head, tell
 from mobilenet.bench.simulator import in_a_process
+from mobilenet.scratch import scratch_folder
 from mobilenet.shipped import SCENARIOS
 
 MOST = 0.4  # share that the rest may have
@@ -76,7 +76,7 @@ def once(case: Case) -> dict[str, float]:
     from mobilenet.scenario import load_scenario
 
     scenario = load_scenario(SCENARIOS / case.scenario, case.changes)
-    with tempfile.TemporaryDirectory(prefix="mobilenet-bench-") as folder:
+    with scratch_folder("bench") as folder:
         began_s = time.process_time()
         outcome = simulate(scenario)
         simulated_s = time.process_time()

@@ -43,9 +43,10 @@ from mobilenet.studies.parts import metrics_by_configuration
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_context
 from mobilenet.studies.statistics import Bounds
-from mobilenet.studies.store import Store, create, write_text
+from mobilenet.studies.store import Store, create
 from mobilenet.studies.study import STUDIES, known_metrics
 from mobilenet.studies.tables import write_tables
+from mobilenet.whole import write_whole
 
 QUICK_S = 540.0  # of ten minutes; the rest is for Spark's start and the tables
 EVENTS_PER_S = 150_000  # of a run on one core, roughly; only the order of experiments depends on it
@@ -137,7 +138,7 @@ def answer(plan: Plan, means: Means, master: str, context: Any = None) -> Outcom
     stores = {
         name: create(study, means.out / name, means.allow_code, means.say) for name, study in plan.studies.items()
     }
-    write_text(means.out / KEPT, plan.claims.file_text(stores))
+    write_whole(means.out / KEPT, plan.claims.file_text(stores))
     work = _Work(plan, means, stores)
     with ExitStack() as held:
         for store in stores.values():
@@ -154,7 +155,7 @@ def answer(plan: Plan, means: Means, master: str, context: Any = None) -> Outcom
         permission = next(filter(None, (store.permission() for store in stores.values())), "")
         with stamping(new_provenance(f"mobilenet claims {PLACE}/{KEPT}{permission}", inputs)):
             write_rows(means.out, "claims", outcome.rows())
-            write_text(means.out / "claims.md", in_text(markdown(outcome), "\n<!-- ", " -->"))
+            write_whole(means.out / "claims.md", in_text(markdown(outcome), "\n<!-- ", " -->"))
             write_json(means.out / MARK, in_document(outcome.json()))
     return outcome
 

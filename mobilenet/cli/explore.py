@@ -165,12 +165,13 @@ def reference(
     """
     with reporting():
         from mobilenet.cli.key_reference import listing, reference
+        from mobilenet.whole import write_whole
 
         if out is not None:
             if keys or search:
                 fail("--out writes all keys; omit KEY and --search", Exit.BAD_INPUT)
             with writing(out):
-                out.write_text(reference(), encoding="utf-8")
+                write_whole(out, reference())
             say(f"Next: read {quote(out)}")
             return
         try:
@@ -201,9 +202,10 @@ def schema(
                 "Next: mobilenet schema --out FOLDER", file=sys.stderr
             )  # what is printed may be on its way into a file
             return
-        with writing(out):
-            out.mkdir(parents=True, exist_ok=True)
+        from mobilenet.viz.files import together
+
+        with together(out) as place:
             for name, document in schemas().items():
-                (out / name).write_text(text_of(document), encoding="utf-8")
+                (place / name).write_text(text_of(document), encoding="utf-8")
         say(f"Written to {quote(out)}: {', '.join(schemas())}")
         say("Next: begin a scenario with  # yaml-language-server: $schema=FOLDER/scenario.schema.json")

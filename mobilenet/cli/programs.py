@@ -11,6 +11,7 @@ from mobilenet.cli.console import Exit, fail, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import error_console, progress
 from mobilenet.quoting import cut, pluralize, quote, spell_out
+from mobilenet.whole import write_whole
 
 LONGEST = 2000  # characters of a line
 REPEATED = (
@@ -92,7 +93,7 @@ def replay(
 
 def _write(out: Path, events: list[str], what: str) -> None:
     with writing(out):
-        out.write_text("".join(f"{line}\n" for line in events), encoding="utf-8")
+        write_whole(out, "".join(f"{line}\n" for line in events))
     say(f"{out}: {what}, {pluralize(len(events), 'event')}. Next: PROGRAM < {quote(out)}")
 
 

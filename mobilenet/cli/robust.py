@@ -70,9 +70,9 @@ def _end(plan: Any, place: Path, results: list[Any]) -> None:
     from mobilenet.studies.robust import robust as robustness
     from mobilenet.studies.robust.words import markdown, totals, without_mean
     from mobilenet.studies.rows import write_rows
-    from mobilenet.studies.store import write_text
     from mobilenet.viz.files import together
     from mobilenet.viz.robust import draw
+    from mobilenet.whole import write_whole
 
     failed = [f"{result.store.path.name}/{line}" for result in results for line in result.failed]
     violated = [result.store.runs / run for result in results for run in result.violated]
@@ -84,7 +84,7 @@ def _end(plan: Any, place: Path, results: list[Any]) -> None:
         stamping_of(place, f"mobilenet robust STUDY/study.yaml{results[0].store.permission()}"),
     ):
         write_rows(fresh, "robust", robustness.rows(claims))
-        write_text(fresh / "robust.md", in_text(markdown(plan, claims, unclear), "\n<!-- ", " -->"))
+        write_whole(fresh / "robust.md", in_text(markdown(plan, claims, unclear), "\n<!-- ", " -->"))
         for suffix in ("svg", "png"):
             draw(plan.factor, plan.names, plan.study.confidence, claims, fresh / f"robust.{suffix}")
     _print_claims(plan, claims)

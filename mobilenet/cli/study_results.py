@@ -31,6 +31,7 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
     with reporting(quiet, reads=[study], as_json=as_json):
         from mobilenet.studies.caveats import doubts
         from mobilenet.studies.effects import study_effects, write_effects
+        from mobilenet.studies.store import open_store
         from mobilenet.studies.study import compare_study
         from mobilenet.studies.tables import tables_of_what_is_there
         from mobilenet.viz.comparison import draw, has_room
@@ -51,7 +52,9 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
             return
         in_words = _print_effects(effects, tables, study / "effects.csv")
         if not has_comparison:
-            say("The study file has no key `compare`, so these are the means of the study:\n")
+            is_early = open_store(study).study.compare is not None
+            reason = "No two levels to compare have runs yet" if is_early else "The study file has no key `compare`"
+            say(f"{reason}, so these are the means of the study:\n")
             _print_means(tables, metrics)
             conclude(" ".join(in_words.values()) or _means_in_brief(tables, metrics))
             say(f"Next: mobilenet report {quote(study)}")

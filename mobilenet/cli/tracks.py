@@ -12,6 +12,7 @@ import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say, writing
 from mobilenet.quoting import pluralize, quote
+from mobilenet.whole import write_whole
 
 MOST_LISTED = 5
 RANGE_M = 120.0
@@ -355,7 +356,7 @@ def _write_scenario(
     text = starter(tracks, sites, inspection.extent_m, inspection.window_s(LONGEST_S), range_m, origin)
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        write_whole(target, text)
     try:
         load_scenario(target)
     except ScenarioError:

@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +22,7 @@ from pathlib import Path
 from mobilenet import safe_path
 from mobilenet.engine import native
 from mobilenet.engine.native import PACKAGE, PLACE, folder, sources
+from mobilenet.scratch import scratch_folder
 
 SETTINGS = """[mypy]
 ignore_missing_imports = true
@@ -75,12 +75,12 @@ def make() -> str | None:
     target = folder()
     report = target.with_suffix(".failed")
     PLACE.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch_folder("build") as scratch:
         settings = Path(scratch, "mypy.ini")
         settings.write_text(SETTINGS)
         build_folder = Path(scratch, "made")
         paths = [str(path.relative_to(PACKAGE.parent)) for path in sources()]
-        command = safe_path.python("-c", SCRIPT, str(settings), scratch, str(build_folder), *paths)
+        command = safe_path.python("-c", SCRIPT, str(settings), str(scratch), str(build_folder), *paths)
         env = {name: value for name, value in os.environ.items() if name not in FLAGS}
         process = subprocess.run(
             command, cwd=PACKAGE.parent, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False

@@ -11,9 +11,9 @@ Source    ours: docs/guide/live.md
 from __future__ import annotations
 
 import shutil
-import tempfile
 import weakref
 from collections import Counter
+from contextlib import ExitStack
 from ipaddress import IPv4Address
 from pathlib import Path
 from socket import inet_aton
@@ -25,6 +25,7 @@ from mobilenet.protocols.packet_relay import GROUPS
 from mobilenet.rundir.pcap import CAPTURES, FILE_HEADER, RECORD
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.ip import Ip
+from mobilenet.scratch import scratch_folder
 from mobilenet.simulation.mobile import Simulation
 
 MOST_FLOWS = 12  # that a card lists
@@ -36,9 +37,10 @@ def temporary_folder(owner: object, scenario: Scenario) -> Path | None:
     """
     if not isinstance(scenario.protocol, Ip):
         return None
-    folder = Path(tempfile.mkdtemp(prefix="mobilenet-live-"))
-    folder.chmod(0o755)  # programs may have their files there
-    weakref.finalize(owner, shutil.rmtree, folder, True)
+    block = ExitStack()
+    folder = block.enter_context(scratch_folder("live"))
+    folder.parent.chmod(0o755)  # programs may have their files there
+    weakref.finalize(owner, block.close)
     return folder
 
 

@@ -34,7 +34,7 @@ from mobilenet.scenario.yaml_writer import inline
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import t_interval
-from mobilenet.studies.store import write_text
+from mobilenet.whole import write_whole
 
 PRINTED = shipped.PAPERS / "rodrigues2018_bundling.csv"
 STUDY = shipped.SCENARIOS / "studies" / "vcube_bundling.yaml"
@@ -74,7 +74,7 @@ def reproduce(
         write_rows(out, "bundling", rows)
         write_rows(out, "bundling_packets", list(_packets(results, max(run_sizes))))
         title = "Rodrigues et al. (LADC 2018), tables 2 to 5"
-        write_text(out / "bundling.md", in_markdown(document(title, HEAD, rows)))
+        write_whole(out / "bundling.md", in_markdown(document(title, HEAD, rows)))
     return rows
 
 

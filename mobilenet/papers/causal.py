@@ -44,7 +44,7 @@ from mobilenet.papers.jobs import (
 from mobilenet.shipped import PAPERS
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.statistics import t_interval
-from mobilenet.studies.store import write_text
+from mobilenet.whole import write_whole
 from mobilenet.workers import nothing
 
 PRINTED = PAPERS / "rodrigues_causal.csv"
@@ -88,7 +88,7 @@ def reproduce(
         rows = list(_rows(results, run_sizes))
         write_rows(out, "causal", rows)
         write_rows(out, "causal_distributions", list(_spread(results, run_sizes)))
-        write_text(out / "causal.md", in_markdown(document("Rodrigues, Duarte, Arantes, section 5", HEAD, rows)))
+        write_whole(out / "causal.md", in_markdown(document("Rodrigues, Duarte, Arantes, section 5", HEAD, rows)))
     return rows
 
 

@@ -43,8 +43,8 @@ from mobilenet.studies.batch import Progress
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import spark_context
 from mobilenet.studies.statistics import Interval, Values, compare_pairs, t_interval
-from mobilenet.studies.store import write_text
 from mobilenet.studies.study import run_study
+from mobilenet.whole import write_whole
 
 PRINTED = PAPERS / "wilhelm2020_mobile.csv"
 BACK_WITHIN = 2.0  # times what it was before: it has recovered
@@ -105,7 +105,7 @@ def hold_against_print(out: Path, engineering: bool) -> list[Line]:
     with stamping_of(studies, normal_command("reproduce", "mobile", engineering=engineering)):
         for name, table in {"mobile": rows, **tables, **tables_of_figures}.items():
             write_rows(out, name, table)
-        write_text(out / "mobile.md", in_markdown(document(rows, tables, bool(others))))
+        write_whole(out / "mobile.md", in_markdown(document(rows, tables, bool(others))))
     return lines
 
 

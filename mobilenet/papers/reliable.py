@@ -42,7 +42,7 @@ from mobilenet.papers.reliable_statements import (
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize
 from mobilenet.studies.rows import write_rows
-from mobilenet.studies.store import write_text
+from mobilenet.whole import write_whole
 from mobilenet.workers import nothing
 
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
@@ -109,7 +109,7 @@ def reproduce(
         text += "\n" + markdown(
             ("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in outcomes]
         )
-        write_text(out / "reliable.md", in_markdown(text))
+        write_whole(out / "reliable.md", in_markdown(text))
     verdicts = Counter(s["verdict"] for s in outcomes)
     breakdown = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name])
     say(f"{pluralize(len(outcomes), 'statement')}: {breakdown}")

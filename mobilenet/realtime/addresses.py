@@ -8,9 +8,11 @@ Source    ours: docs/guide/real-time.md
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from socket import inet_aton
-from tempfile import TemporaryDirectory
+
+from mobilenet.scratch import scratch_folder
 
 
 class Addresses:
@@ -25,7 +27,8 @@ class Addresses:
         self._port = port
         self._first = first
         self.flat = flat
-        self._folder: TemporaryDirectory[str] | None = None  # of files of hosts, until close()
+        self._block = ExitStack()  # around the folder of files of hosts, until close()
+        self._folder: Path | None = None
 
     def of(self, host: int, peer: int) -> str:
         """Return the address at which `host` reaches `peer`, without the port; for itself, its own address."""
@@ -60,8 +63,8 @@ class Addresses:
     def _hosts_file(self, host: int, own_port: int | None) -> str:
         """Write a line `NUMBER ADDRESS PORT` for each host, as this one reaches it; the file's path."""
         if self._folder is None:
-            self._folder = TemporaryDirectory(prefix="mobilenet-hosts-")
-        path = Path(self._folder.name) / f"hosts{host + self._first}"
+            self._folder = self._block.enter_context(scratch_folder("hosts"))
+        path = self._folder / f"hosts{host + self._first}"
         ports = (own_port if peer == host else self._port for peer in range(self._hosts))
         lines = (f"{peer + self._first} {self.of(host, peer)} {port}\n" for peer, port in enumerate(ports))
         path.write_text("".join(lines), encoding="ascii")
@@ -69,5 +72,4 @@ class Addresses:
 
     def close(self) -> None:
         """Remove the files of hosts."""
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._block.close()

@@ -112,7 +112,8 @@ def stamping_of(directory: Path | Sequence[Path], command: str) -> Iterator[None
 def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
     """Return the innermost run or study that a file belongs to, or that this directory is."""
     for place in (file, *file.parents, *file.absolute().parents):
-        if place.is_dir() and ((place / "manifest.json").is_file() or (place / "study.yaml").is_file()):
+        is_study = (place / "study.yaml").is_file() and (place / "configurations").is_dir()  # not only a study's file
+        if is_study or (place / "manifest.json").is_file():
             return place, inputs_of(place)
     return None, None
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet import __version__
+from mobilenet.whole import write_whole
 
 KEY = "mobilenet-provenance"
 SIDECAR = ".provenance.json"
@@ -187,7 +188,7 @@ def as_member() -> str:
 def write_sidecar(path: Path) -> None:
     """Write NAME.provenance.json, for a format that has no metadata."""
     if (line := stamp()) is not None:
-        path.with_name(path.name + SIDECAR).write_text(line + "\n", encoding="ascii")
+        write_whole(path.with_name(path.name + SIDECAR), line + "\n")
 
 
 def for_tables() -> dict[str, str]:

@@ -87,13 +87,15 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
     try:
         if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write there
             raise RecordError(f"{path}: cannot be written: the name is not UTF-8 text", is_input=True)
-        if (os.path.lexists(path) and not replaces) or path.name in ("", ".."):
+        if path.name in ("", ".."):
+            raise AlreadyThere(path)
+        recover(path)
+        if os.path.lexists(path) and not replaces:
             raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
             folder.mkdir(exist_ok=True)
             new_folders.insert(0, folder)
         with _alone_in(path.parent):  # no process takes a directory for abandoned before it is locked
-            _remove_dead(path)
             partial.mkdir()
             begun = True
             lock = lock_folder(partial)
@@ -125,14 +127,15 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
 
 
 def _put_in_place_of(path: Path, fresh: Path) -> None:
-    """What was there comes back if that fails."""
+    """What was there comes back if that fails; the next process does it if this one is killed in between."""
     old = path.parent / f".{path.name}.replaced-{os.getpid()}"
-    os.rename(path, old)
-    try:
-        os.rename(fresh, path)
-    except BaseException:
-        os.rename(old, path)
-        raise
+    with _alone_in(path.parent):
+        os.rename(path, old)
+        try:
+            os.rename(fresh, path)
+        except BaseException:
+            os.rename(old, path)
+            raise
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -150,6 +153,13 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def recover(path: Path) -> None:
+    """Remove what killed processes have left under this name; a run that one of them was replacing gets it back."""
+    if path.parent.is_dir():
+        with _alone_in(path.parent):
+            _remove_dead(path)
 
 
 def is_being_written(path: Path) -> bool:
@@ -173,6 +183,11 @@ def _remove_dead(path: Path) -> None:
                 lock = lock_folder(left)
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(lock)
+        elif re.fullmatch(rf"(?s)\.{re.escape(path.name)}\.replaced-\d+", left.name):
+            if os.path.lexists(path):
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                os.rename(left, path)
 
 
 def _sync(path: Path) -> None:

@@ -26,6 +26,7 @@ from mobilenet.simulation.plugins import with_declared
 from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.declaration import KEPT
 from mobilenet.studies.level_names import format_level
+from mobilenet.whole import partial_path
 
 MOST_DIFFERENCES = 5
 DECLARED = "protocol."  # null below it stands for what a plug-in's class declares; older versions left it so
@@ -67,7 +68,7 @@ def write_configuration(
     called for a scenario that was damaged.
     """
     target = configured_file(study, number).parent
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    fresh = partial_path(target)
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -27,6 +26,7 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import MOST_RUNS
 from mobilenet.studies.csv_tables import AGAIN
 from mobilenet.studies.measure import Measurement
+from mobilenet.whole import in_place_of
 
 HANDOFF = pa.struct(
     [
@@ -88,9 +88,8 @@ def write_part(folder: Path, names: Iterable[str], rows: list[dict[str, Any]], k
     names = list(names)
     schema = SCHEMA.with_metadata({"kind": kind, "version": VERSION})
     name = f"{names[0]}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
-    partial = folder / f".{name}.{os.getpid()}"
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial)
-    os.replace(partial, folder / f"{name}.parquet")
+    with in_place_of(folder / f"{name}.parquet") as partial:
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial)
 
 
 def index(folder: Path, kind: str) -> Iterator[Part | Path]:

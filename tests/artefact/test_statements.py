@@ -10,9 +10,12 @@ import pytest
 
 from mobilenet.artefact.comparing import Sameness
 from mobilenet.artefact.making import make
-from mobilenet.artefact.parts import CLAIMS, Part
+from mobilenet.artefact.parts import CLAIMS, STUDIES, Part
 from mobilenet.artefact.statements import REPORTS, differing_reports, differing_statements, not_compared
+from mobilenet.studies.declaration import Study
 from tests.cli.command import mobilenet
+from tests.conftest import FIRST
+from tests.studies.test_handed_on import make as make_study
 
 from .archives import unzip
 
@@ -80,3 +83,29 @@ def test_forged_metadata(text: str, made: Path, kept: Path) -> None:
     lines = differing_statements(kept, [part(kept)], versions(made))
     assert [line.what for line in lines] == ["ro-crate-metadata.json"]
     assert {line.sameness for line in lines} == {Sameness.DIFFERS}
+
+
+STUDY = {
+    "scenario": str(FIRST), "set": {"duration_s": 4}, "factors": {"wireless.loss": [0, 0.2]},
+    "replications": {"min": 2}, "compare": {"factor": "wireless.loss", "baseline": 0, "metrics": ["broadcasts"]},
+}  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_forged_file_of_a_study_is_named(tmp_path: Path) -> None:
+    """Its checksums may be repaired; the metadata describe another file."""
+    make_study(Study.of(STUDY, tmp_path, "loss"), tmp_path / "loss")
+    assert mobilenet("compare", "loss", place=tmp_path).returncode == 0
+    make([tmp_path / "loss"], tmp_path / "x.zip", "A title", "CC-BY-4.0", "2026-11-26")
+    own = Part(STUDIES, "loss", tmp_path / "kept" / "studies" / "loss")
+    for name, data in unzip(tmp_path / "x.zip").items():
+        (tmp_path / "kept" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "kept" / name).write_bytes(data)
+    assert differing_statements(tmp_path / "kept", [own], versions(tmp_path)) == []
+    for name in ("comparison.csv", "comparison.json", "summary.csv"):
+        (file, *_) = (tmp_path / "kept").rglob(name)
+        right = file.read_bytes()
+        file.write_bytes(right.replace(b"0", b"1"))
+        (line,) = differing_statements(tmp_path / "kept", [own], versions(tmp_path))
+        assert line.what == str(file.relative_to(tmp_path / "kept")) and line.sameness is Sameness.DIFFERS
+        file.write_bytes(right)

@@ -317,10 +317,8 @@ def parameters() -> Iterator[Any]:
         yield pytest.param(name, option, marks=marks, id=f"{name} {option}")
 
 
-@pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with small inputs for all commands."""
-    place = tmp_path_factory.mktemp("inputs")
+def make_inputs(place: Path) -> None:
+    """Fill a folder with small inputs for all commands."""
     for name in ("first.yaml", "own_protocol/gossip.py", "town.yaml"):
         shutil.copy(SCENARIOS / name, place)
     (place / "town.yaml").write_text((SCENARIOS / "town.yaml").read_text().replace("../data", str(ROOT / "data")))
@@ -344,6 +342,12 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert mobilenet("report", "run", place=place).returncode == 0
     make(Study.load(place / "study.yaml"), place / "study")
     compare_study(place / "study")
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("inputs")
+    make_inputs(place)
     return place
 
 

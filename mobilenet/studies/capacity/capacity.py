@@ -33,9 +33,10 @@ from mobilenet.studies.parts import metrics_by_configuration
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_context
 from mobilenet.studies.statistics import look
-from mobilenet.studies.store import Store, create, write_text
+from mobilenet.studies.store import Store, create
 from mobilenet.studies.study import known_metrics
 from mobilenet.studies.tables import write_tables
+from mobilenet.whole import write_whole
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -144,7 +145,7 @@ def search(
         with stamping_of(out, command):
             write_rows(out, "capacity", result.rows())
             write_json(out / "capacity.json", in_document(document(result)))
-            write_text(out / "capacity.md", in_text(markdown(result), "\n<!-- ", " -->"))
+            write_whole(out / "capacity.md", in_text(markdown(result), "\n<!-- ", " -->"))
         planned, run_rows = read_rows(out / "runs.csv"), read_rows(store.tables / "runs.csv")
     return Outcome(
         store,

@@ -1,0 +1,62 @@
+"""Whole files: each gets its name only when it is complete, and the next process removes what a killed one has left.
+
+Model     a file is written next to its place as .partial-PID.NAME, and renamed. One whose process no longer lives is
+          abandoned
+Errors    OSError where nothing can be written
+Source    ours: docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def in_place_of(target: Path) -> Iterator[Path]:
+    """Give a name to write to, with the same suffix; the file takes the place of `target` if the block ends well."""
+    partial = partial_path(target)
+    try:
+        yield partial
+        os.replace(partial, target)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def write_whole(target: Path, text: str) -> None:
+    """Write a text to a file, whole or not at all."""
+    remove_dead(target.parent)
+    with in_place_of(target) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def partial_path(target: Path) -> Path:
+    """Return this process's name for a file or folder that is not complete yet."""
+    return target.parent / f".partial-{os.getpid()}.{target.name[-100:]}"
+
+
+def remove_dead(folder: Path) -> None:
+    """Remove what processes that no longer live have left in a folder under their names."""
+    for left in folder.glob(".partial-*"):
+        number = re.fullmatch(r"(?s)\.partial-(\d+)\..*", left.name)
+        if number and not _is_alive(int(number[1])):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left, ignore_errors=True)
+                continue
+            with suppress(OSError):
+                left.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass  # another user's
+    return True

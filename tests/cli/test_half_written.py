@@ -1,0 +1,259 @@
+"""Half-written is never whole: a damaged run is refused, and the next process removes what a killed one has left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from mobilenet import api
+from mobilenet.rundir.writer import recover, run_directory
+from mobilenet.scratch import scratch_folder
+from mobilenet.studies.configurations import plan_runs
+from mobilenet.studies.declaration import Study
+from mobilenet.studies.store import Store, create
+from mobilenet.studies.task import Batch, Job, perform
+from mobilenet.whole import in_place_of, partial_path, remove_dead, write_whole
+from tests.studies.test_handed_on import make
+
+from .command import FIRST, ROOT, everything_below, mobilenet, one_line
+
+LOSS = {
+    "scenario": str(FIRST), "set": {"duration_s": 4}, "factors": {"wireless.loss": [0, 0.2]}, "replications": {"min": 2}
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("runs")
+    api.run(FIRST, overrides=["duration_s=5"], out=place / "run")
+    return place
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    place = tmp_path_factory.mktemp("studies")
+    return make(Study.of(LOSS, place, "loss"), place / "loss")
+
+
+def kill_after(work: Callable[[], object]) -> None:
+    """Do it in a process that is killed, by itself if `work` does not do it."""
+    child = os.fork()
+    if child == 0:
+        work()
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "show run", "report run", "figures run --out new", "map run", "why run --out new.svg", "why run",
+        "export run --csv --out new", "export run --shiviz", "spacetime run", "verify run",
+    ],
+)  # fmt: skip
+def test_a_truncated_text_is_refused(words: str, runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "run", tmp_path / "run")
+    file = tmp_path / "run" / "counters.json"
+    file.write_bytes(file.read_bytes()[:200])
+    before = everything_below(tmp_path)
+    line = one_line(mobilenet(*words.split(), place=tmp_path), 2)
+    assert line.startswith("run/counters.json: ")
+    assert everything_below(tmp_path) == before
+
+
+def test_figures_of_a_killed_artefact_go_with_the_next_command(
+    study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(figure: Figure, name: Path, **options: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    words = ("artefact", study.path, "--out", "new.zip")
+    with monkeypatch.context() as patch:
+        patch.setattr(Figure, "savefig", kill)
+        kill_after(lambda: mobilenet(*words, place=tmp_path))
+    assert list(scratch.iterdir()) and not (tmp_path / "new.zip").exists()
+    assert mobilenet(*words, place=tmp_path).returncode == 0
+    assert everything_below(tmp_path) == ["new.zip", "tmp"]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_study_without_runs_of_a_level_is_unfinished_and_not_damaged(number: int, tmp_path: Path) -> None:
+    keys = LOSS | {"compare": {"factor": "wireless.loss", "baseline": 0, "metrics": ["broadcasts"]}}
+    study = Study.of(keys, tmp_path, "loss")
+    store, targets = create(study, tmp_path / "loss"), [2, 2]
+    runs = plan_runs(study, targets)
+    jobs = [Job(run.id, run.configuration, run.replication, run.seed) for run in runs if run.configuration == number]
+    perform(Batch(str(store.path), study.kind, tuple(jobs)))
+    store.write_runs(runs, {job.run for job in jobs})
+    for words in ("show loss", "compare loss", "report loss", "figures loss --format svg", "export loss --csv"):
+        done = mobilenet(*words.split(), place=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), (words, done)
+        assert "loss: unfinished: these numbers cover 2 of 4 runs" in done.stdout
+
+
+def test_a_study_file_does_not_make_a_folder_a_study(study: Store, tmp_path: Path) -> None:
+    """An archive lies next to the file of its study."""
+    (tmp_path / "study.yaml").write_text("scenario: first.yaml\n")
+    (tmp_path / "new.zip").write_text("")
+    line = one_line(mobilenet("explain", "new.zip", place=tmp_path), 2)
+    assert line.startswith("new.zip: ")
+
+
+@pytest.mark.spark
+def test_pieces_of_a_killed_study_go_with_the_next_command(study: Store, tmp_path: Path) -> None:
+    shutil.copytree(study.path, tmp_path / "loss")
+
+    def begin() -> None:
+        with scratch_folder("pieces", tmp_path / "loss") as folder:
+            (folder / "0.runs.parquet").write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    kill_after(begin)
+    assert list((tmp_path / "loss").glob(".pieces-*"))
+    done = mobilenet("study", "loss/study.yaml", "--out", "loss", "--workers", "2", place=tmp_path)
+    assert done.returncode == 0, done
+    assert not [name for name in everything_below(tmp_path / "loss") if "/." in f"/{name}"]
+
+
+# --- temporary folders
+
+
+def test_a_scratch_folder_goes_with_its_block_or_its_process(tmp_path: Path) -> None:
+    def begin() -> None:
+        with scratch_folder("trial", tmp_path) as folder:
+            (folder / "x").write_text("x")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    kill_after(begin)
+    (abandoned,) = tmp_path.iterdir()
+    for name in ("mobilenet-mine", ".trial-mine", "other.scratch"):
+        (tmp_path / name).mkdir()
+    with scratch_folder("trial", tmp_path) as folder:
+        assert not abandoned.exists() and list(folder.iterdir()) == []
+    assert everything_below(tmp_path) == [".trial-mine", "mobilenet-mine", "other.scratch"]
+
+
+def test_the_folder_of_a_living_process_stays(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from mobilenet.scratch import scratch_folder\n"
+        f"with scratch_folder('trial', Path({str(tmp_path)!r})) as folder: print(folder, flush=True); sys.stdin.read()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    folder = Path(process.stdout.readline().strip())
+    with scratch_folder("trial", tmp_path):
+        assert folder.is_dir()
+    assert folder.is_dir()
+    process.communicate("")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_scratch_folders_in_each_other_and_locked_by_their_users(tmp_path: Path) -> None:
+    with scratch_folder("a", tmp_path) as outer, scratch_folder("a", tmp_path), scratch_folder("a", outer) as inner:
+        api.run(FIRST, overrides=["duration_s=1"], out=outer / "run")  # locks the folder in which it is written
+        with create(Study.of(LOSS, tmp_path, "loss"), inner / "loss").alone():
+            assert inner.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- files
+
+
+def test_a_file_is_whole_or_as_before(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    write_whole(file, "old")
+
+    def begin() -> None:
+        with in_place_of(file) as partial:
+            partial.write_text("ne")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    kill_after(begin)
+    assert file.read_text() == "old" and len(list(tmp_path.iterdir())) == 2
+    (tmp_path / ".partial-mine").write_text("mine")
+    living = partial_path(tmp_path / "b.md")
+    living.write_text("in progress")
+    write_whole(file, "new")
+    assert file.read_text() == "new"
+    assert everything_below(tmp_path) == sorted([".partial-mine", living.name, "a.md"])
+    with pytest.raises(ZeroDivisionError), in_place_of(file) as partial:
+        partial.write_text(str(1 // 0))
+    assert file.read_text() == "new" and not list(tmp_path.glob(f"{partial.name}"))
+    living.unlink()
+    remove_dead(tmp_path)
+    assert everything_below(tmp_path) == [".partial-mine", "a.md"]
+
+
+@pytest.mark.parametrize("words", ["reference --out new.md", "schema --out new"])
+def test_what_is_written_in_the_place_of_a_file_is_whole(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is killed while it writes leaves what was there."""
+    assert mobilenet(*words.split(), place=tmp_path).returncode == 0
+    whole = {name: (tmp_path / name).read_bytes() for name in everything_below(tmp_path) if (tmp_path / name).is_file()}
+    written = Path.write_text
+
+    def write_half(path: Path, text: str, **options: str) -> int:
+        written(path, text[: len(text) // 2], encoding="utf-8")
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", write_half)
+        kill_after(lambda: mobilenet(*words.split(), place=tmp_path))
+    assert {name: (tmp_path / name).read_bytes() for name in whole} == whole
+    assert mobilenet(*words.split(), place=tmp_path).returncode == 0
+    assert {name for name in everything_below(tmp_path) if (tmp_path / name).is_file()} == whole.keys()
+
+
+def test_a_study_that_was_killed_as_it_began_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study.of(LOSS, tmp_path, "loss")
+
+    def kill(*anything: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mobilenet.studies.store.write_whole", kill)
+        kill_after(lambda: create(study, tmp_path / "loss"))
+    assert (tmp_path / "loss" / "runs").is_dir() and not (tmp_path / "loss" / "study.yaml").exists()
+    assert create(study, tmp_path / "loss").path == tmp_path / "loss"
+
+
+# --- run directories
+
+
+def test_a_run_that_was_being_replaced_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename, place = os.rename, tmp_path / "run"
+    with run_directory(place) as partial:
+        (partial / "x").write_text("old")
+
+    def rename_once(old: Path, new: Path) -> None:
+        rename(old, new)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def replace() -> None:
+        with run_directory(place, replaces=True) as partial:
+            (partial / "x").write_text("new")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", rename_once)
+        kill_after(replace)
+    assert not place.exists()
+    recover(place)
+    assert everything_below(tmp_path) == ["run", "run/x"] and (place / "x").read_text() == "old"
+    replace()
+    assert everything_below(tmp_path) == ["run", "run/x"] and (place / "x").read_text() == "new"
