@@ -210,6 +210,8 @@ class Slow:
 
     def handoffs(self) -> dict[str, Any]:
         done, superseded, recoveries, interruptions, excess = [], 0, 0, [], []
+        returned: list[bool] = []
+        waiting = {host for host, _, _ in self.missing_deliveries()}
         for host in self.nodes:
             own = [e for e in self.events if e.node == host]
             open_one: SimpleNamespace | None = None
@@ -227,6 +229,10 @@ class Slow:
                             recoveries += 1
                     open_one = None
             times = [e.time_ns for e in own if e.event == "deliver"]
+            begun = [started for name, started, *_ in done if name == host]
+            if open_one is not None and self.inside(open_one.time_ns):
+                begun += [open_one.time_ns] * (json.loads(open_one.detail or "{}").get("cause") == "cell")
+            returned += [host not in waiting or any(t > started for t in times) for started in begun]
             ends = [e.time_ns for e in own if e.event in ("crash", "leave")]
             quiet = [(a, b) for a, b in pairwise(times) if not any(a <= t <= b for t in ends)]
             usual = Fraction(sum(b - a for a, b in quiet), len(quiet)) if quiet else Fraction(0)
@@ -238,6 +244,7 @@ class Slow:
         lasted = [Fraction(b - a, SECOND) for _, a, b, _ in done]
         recovered, skipped = ([detail.get(name, 0) for *_, detail in done] for name in ("recovered", "skipped"))
         return {
+            "handoff_return_ratio": mean(list(map(Fraction, returned))),
             "handoffs": len(done), "handoffs_superseded": superseded, "recoveries": recoveries,
             "handoff_duration_mean_s": mean(lasted), "handoff_duration_max_s": float(max(lasted)) if lasted else None,
             "handoff_interruption_mean_s": mean(interruptions), "handoff_interruption_excess_mean_s": mean(excess),

@@ -172,7 +172,8 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], lo
         _means(above, [row for row in tables.summary if row["metric"] == metric], layout)
         above.set_ylabel(plain(axis_name(metric, tables.of_processes)))
         above.tick_params(bottom=False, labelbottom=False)
-        _ratios(below, [finding for finding in comparison["findings"] if finding["metric"] == metric], layout)
+        own = [finding for finding in comparison["findings"] if finding["metric"] == metric]
+        _ratios(below, [finding for finding in own if str(finding["level"]) in layout.levels], layout)
         below.set_xlim(above.get_xlim())
     handles, names = ([], []) if layout.is_plain else rows[0][0].get_legend_handles_labels()
     if comparison["equivalence_margin"] is not None:

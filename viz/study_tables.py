@@ -101,7 +101,9 @@ def is_study(directory: Path) -> bool:
 
 def study_tables(directory: Path) -> StudyTables:
     summary = table_rows(directory, "tables/summary.csv")
-    columns = list(summary[0]) if summary else ["configuration", "metric"]
+    if not summary:
+        raise StudyError(f"{directory}: none of its runs has ended; runs.csv has the reasons")
+    columns = list(summary[0])
     factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
     comparison, study_keys = _comparison(directory, summary, factors), _study_keys(directory)
     confidence = comparison["confidence"] if comparison else _confidence(directory, study_keys)
@@ -185,6 +187,8 @@ def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str,
     for finding in value["findings"]:
         if (wrong := _wrong_finding(finding, others_of)) is not None:
             raise damage_error(wrong)
+        if finding.get("mean") is None and finding["verdict"] in ("no data", "unstable"):
+            continue  # perhaps no run of the level has ended
         if finding["metric"] not in metrics or str(finding["level"]) not in levels:
             raise damage_error(
                 f"{finding['metric']} of level {finding['level']} is not in {Path('tables') / 'summary.csv'}"

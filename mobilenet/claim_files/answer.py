@@ -42,6 +42,7 @@ class AnsweredClaim:
     assumes: bool = False  # the answer neglects rare outcomes
     had: int | None = None  # replications that have the metric; None: not known
     delivery: Delivery | None = None
+    violated: int = 0  # runs of its configurations
 
     @property
     def is_expected(self) -> bool:
@@ -92,6 +93,8 @@ class Outcome:
                 "replications": one.replications,
                 "delivery_ratio": getattr(one.delivery, "value", None),
                 "other_delivery_ratio": getattr(one.delivery, "other", None),
+                "broadcast_ratio": getattr(one.delivery, "broadcast", None),
+                "violated_runs": one.violated,
                 "over_common_deliveries": getattr(one.delivery, "is_common", False),
                 "within_margin": not one.is_clear,
                 "left": one.is_left,
@@ -126,7 +129,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def answer_to(question: Question, judged: Judgement, command: str, is_left: bool) -> AnsweredClaim:
+def answer_to(question: Question, judged: Judgement, command: str, is_left: bool, violated: int = 0) -> AnsweredClaim:
     """Combine a question with what its runs have shown. Of several tests, the one nearest to failing is reported."""
     place = _nearest(question, judged)
     bounds = judged.bounds[place] if judged.bounds else None
@@ -134,7 +137,7 @@ def answer_to(question: Question, judged: Judgement, command: str, is_left: bool
     return AnsweredClaim(
         question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
         judged.why, judged.is_clear, is_left, judged.assumes, judged.had[place] if judged.had else None,
-        judged.deliveries[place] if judged.deliveries else None,
+        judged.deliveries[place] if judged.deliveries else None, violated,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +37,7 @@ from mobilenet.studies.batch import Progress, Standing, run_all
 from mobilenet.studies.capacity.feasibility import Row
 from mobilenet.studies.commands import require_programs
 from mobilenet.studies.common_deliveries import common_deliveries
-from mobilenet.studies.configurations import PlannedRun, highest_replications
+from mobilenet.studies.configurations import RUN, PlannedRun, highest_replications
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.parts import metrics_by_configuration
 from mobilenet.studies.rows import write_rows
@@ -287,19 +287,20 @@ class _Work:
 
     def outcome(self) -> Outcome:
         """Return all answers, after the last run."""
+        violated_runs = tuple(self._violations())
         return Outcome(
             self._means.out,
             self._plan.claims.name or "",
             self._plan.claims.error,
             self._plan.claims.rare,
             self._plan.claims.seed,
-            tuple(self._answer(question) for question in self._plan.questions),
+            tuple(self._answer(question, violated_runs) for question in self._plan.questions),
             sum(map(sum, self._targets.values())),
             tuple(self._failures()),
-            tuple(self._violations()),
+            violated_runs,
         )
 
-    def _answer(self, question: Question) -> AnsweredClaim:
+    def _answer(self, question: Question, violated_runs: Sequence[Path]) -> AnsweredClaim:
         if question.name in self._others:
             return self._others[question.name]
         if not question.tests:
@@ -314,7 +315,14 @@ class _Work:
         names = dict.fromkeys(cell.experiment for cell in question.cells)
         shell_command = " && ".join(f"mobilenet report {quote(Path(PLACE, name))}" for name in names)
         is_left = not judged.is_final
-        return answer_to(question, judged._replace(why=LEFT) if is_left else judged, shell_command, is_left)
+        judged = judged._replace(why=LEFT) if is_left else judged
+        cells = {(cell.experiment, cell.configuration) for cell in question.cells}
+        violated = sum(
+            (run.parents[1].name, int(numbers[1])) in cells
+            for run in violated_runs
+            if (numbers := RUN.fullmatch(run.name))
+        )
+        return answer_to(question, judged, shell_command, is_left, violated)
 
     def _failures(self) -> Iterator[str]:
         for name, store in self._stores.items():

@@ -28,7 +28,7 @@ from mobilenet.metrics.registry import limits, of_delays
 from mobilenet.quoting import format_number
 from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, NEVER, OF_BACKLOG, Row, may_run_away
 from mobilenet.studies.common_deliveries import NotPaired
-from mobilenet.studies.delivered import DELIVERED, OWED
+from mobilenet.studies.delivered import DELIVERED, OWED, mean_shares
 from mobilenet.studies.rare import OF_RARE, RARE, Error, Unseen, clip, is_rare, lower, unseen, upper
 from mobilenet.studies.statistics import Bounds, Values, grows, share_of_look
 
@@ -47,6 +47,7 @@ class Delivery(NamedTuple):
     value: float | None
     other: float | None
     is_common: bool
+    broadcast: float | None = None  # of what was offered; the smaller one of both places
 
 
 class Judgement(NamedTuple):
@@ -110,9 +111,9 @@ def _comparable(question: Question, rows: Runs, test: Inequality, common: Common
 
 
 def _delivery(rows: Runs, compared: Runs, test: Inequality) -> Delivery:
-    places = [[row[DELIVERED] for row in rows[cell] if DELIVERED in row] for cell in (test.value, test.other) if cell]
-    ratios = [sum(own) / len(own) if own else None for own in places]
-    return Delivery(ratios[0], ratios[1] if len(ratios) > 1 else None, compared is not rows)
+    shares = [mean_shares(rows[cell]) for cell in (test.value, test.other) if cell]
+    broadcast = min((accepted for _, accepted in shares if accepted is not None), default=None)
+    return Delivery(shares[0][0], shares[1][0] if len(shares) > 1 else None, compared is not rows, broadcast)
 
 
 def _judgement(

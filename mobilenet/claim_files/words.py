@@ -14,7 +14,7 @@ from mobilenet.claim_files.declaration import Answer
 from mobilenet.papers.jobs import markdown as table
 from mobilenet.quoting import format_number, percentage, pluralize
 from mobilenet.rundir.stamp import PLACE
-from mobilenet.studies.delivered import DELIVERED
+from mobilenet.studies.delivered import DELIVERED, LOSS_MARGIN
 from mobilenet.studies.rare import assumption
 
 HEAD = ("claim", "answer", "value", "interval", "required", "runs")
@@ -50,34 +50,31 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
     """Return the answer of a claim with what supports it, in one line. `out`: the directory, for its command."""
     value, interval = _numbers(one)
     says = f" {one.question.claim.says}" if one.question.claim.says else ""
-    begin = _opening(one)
+    common = " over the deliveries that both made:" if one.delivery is not None and one.delivery.is_common else ""
     numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
     runs = f" {_replications(one)};" if one.replications and one.question.tests else ""
     why = f" {one.why};" if one.why else ""
     command = one.command if out is None else command_in(one.command, out)
-    return f"{one.question.name}: {decision(one)}.{says}{begin}{numbers}{runs}{why} {command}"
-
-
-def _delivery_ratios(one: AnsweredClaim) -> str:
-    """The delivery ratios of its places: `85 % and 100 %`; empty if all that was owed was delivered."""
-    ratios = [] if one.delivery is None else [r for r in (one.delivery.value, one.delivery.other) if r is not None]
-    if min(ratios, default=1.0) == 1 or one.question.metric == DELIVERED:
-        return ""
-    return " and ".join(map(percentage, ratios))
+    return f"{one.question.name}: {_answer(one)}.{says}{common}{numbers}{runs}{why} {command}"
 
 
 def _opening(one: AnsweredClaim) -> str:
-    """The delivery ratio comes first."""
-    if not (shares := _delivery_ratios(one)):
-        return ""
-    common = " over the deliveries that both made:" if one.delivery is not None and one.delivery.is_common else ""
-    return f" Delivered of what was owed to members: {shares};{common}"
+    """What was delivered and broadcast, and how many runs are violated, as far as that is worth a word."""
+    parts = []
+    if (delivery := one.delivery) is not None:
+        ratios = [share for share in (delivery.value, delivery.other) if share is not None]
+        if min(ratios, default=1.0) < 1 and one.question.metric != DELIVERED:
+            parts.append(f"delivered {' and '.join(map(percentage, ratios))} of what was owed")
+        if delivery.broadcast is not None and delivery.broadcast < 1 - LOSS_MARGIN:
+            parts.append(f"broadcast {percentage(delivery.broadcast)} of what was offered")
+    if one.violated:
+        parts.append(f"{pluralize(one.violated, 'run')} violated")
+    return ", ".join(parts)
 
 
 def _answer(one: AnsweredClaim) -> str:
     """The decision for tables, with what was delivered."""
-    shares = _delivery_ratios(one)
-    return f"{decision(one)}; delivered {shares}" if shares else decision(one)
+    return f"{opening}: {decision(one)}" if (opening := _opening(one)) else decision(one)
 
 
 def _replications(one: AnsweredClaim) -> str:

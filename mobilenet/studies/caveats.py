@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from mobilenet.quoting import percentage, pluralize
+from mobilenet.quoting import pluralize
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.studies.aggregation import PROBABLY, UNSTABLE
 from mobilenet.studies.csv_tables import Rows
-from mobilenet.studies.delivered import DELIVERED
+from mobilenet.studies.delivered import DELIVERED, shares_in_words
 from mobilenet.studies.level_names import LevelNames
 
 SAME_MOVEMENT = (
@@ -56,17 +56,17 @@ def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)
     return [f"{row['label']}: {_where(row, names)}: {_growth(row)}{ENDS[row['label']]}" for row in rows]
 
 
-def deliveries(summary: Rows, names: LevelNames, most: int = 4) -> list[str]:
-    """Return one line with the delivery ratios of the configurations, unless each delivered all that it owed. The
-    ratios of more than `most` configurations are given as a range.
-    """
-    rows = [row for row in summary if row["metric"] == DELIVERED and row["mean"]]
-    ratios = [float(row["mean"]) for row in rows]
-    if not rows or min(ratios) == 1:
-        return []
-    ranked = [f"{_where(row, names)} {percentage(share)}" for row, share in zip(rows, ratios, strict=True)]
-    of_each = f"{percentage(min(ratios))} to {percentage(max(ratios))}" if len(rows) > most else ", ".join(ranked)
-    return [f"delivered of what was owed to members: {of_each}; delays are those of delivered messages only"]
+def deliveries(summary: Rows, names: LevelNames) -> list[str]:
+    """Return a line on what the configurations delivered and broadcast, unless there is nothing to remark."""
+    means = {(_where(row, names), row["metric"]): float(row["mean"]) for row in summary if row["mean"]}
+    delivered = {place: mean for (place, metric), mean in means.items() if metric == DELIVERED}
+    accepted = {
+        place: means.get((place, "broadcasts"), 0.0) / mean
+        for (place, metric), mean in means.items()
+        if metric == "broadcasts_offered" and mean
+    }
+    lines = shares_in_words(delivered, accepted)
+    return ["; ".join([*lines, "delays are those of delivered messages only"])] if lines else []
 
 
 def _configurations(summary: Rows) -> int:

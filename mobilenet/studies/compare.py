@@ -57,6 +57,7 @@ class Finding:
     shares: tuple[Share, ...] = ()
     common: Comparison | None = None  # over the deliveries that both made, where the verdict is about these
     common_deliveries: int | None = None
+    is_paired: bool = True  # False: delays of levels whose hosts planned other broadcasts
 
     @property
     def judged(self) -> Comparison | None:
@@ -83,7 +84,7 @@ class Finding:
 
     def document(self) -> dict[str, Any]:
         """Return what comparison.json has of it: the row, and all shares."""
-        return self.row() | {"shares": [share._asdict() for share in self.shares]}
+        return self.row() | {"shares": [share._asdict() for share in self.shares], "is_paired": self.is_paired}
 
 
 def _columns(r: Comparison) -> dict[str, Any]:
@@ -141,7 +142,9 @@ def findings(
                     continue
                 x, y = np.array([a[r] for r in both]), np.array([b[r] for r in both])
                 finding.result = compare_pairs(x, y, confidence, comparison.equivalence_margin)
-                if (common := over_common.get(metric)) is not None:
+                common = over_common.get(metric)
+                finding.is_paired = common is None or common.deliveries is not None
+                if common is not None and common.deliveries is not None:
                     finding.verdict, finding.common_deliveries = common.lack or "no data", common.deliveries
                     if len(common.values) < 2:
                         continue

@@ -12,6 +12,9 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from mobilenet.studies import StudyError
 
 Rows = list[dict[str, str]]
@@ -62,6 +65,19 @@ def values_of_runs(directory: Path, metrics: Sequence[str]) -> dict[tuple[int, s
     return values
 
 
+def _require_all_rows(path: Path, count: int) -> None:
+    """Refuse a table that has other rows than the same table in Parquet: it may be cut at the end of a line."""
+    twin = path.with_suffix(".parquet")
+    if not twin.is_file():
+        return
+    try:
+        written = pq.read_metadata(twin).num_rows
+    except (OSError, pa.ArrowException):
+        raise StudyError(f"{twin}: damaged: not readable as Parquet; {AGAIN}") from None
+    if written != count:
+        raise StudyError(f"{path}: damaged: {count} rows, but {twin.name} has {written}; {AGAIN}")
+
+
 def _fits(value: str, is_count: bool, is_text: bool) -> bool:
     if is_text:
         return len(value) <= LONGEST_TEXT
@@ -85,7 +101,9 @@ def _read(path: Path) -> tuple[Rows, list[str]]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file, strict=True)
-            return list(reader), list(reader.fieldnames or ())
+            rows = list(reader)
+            _require_all_rows(path, len(rows))
+            return rows, list(reader.fieldnames or ())
     except FileNotFoundError:
         raise StudyError(f"{path}: missing; the study is not finished; {AGAIN}") from None
     except OSError as error:

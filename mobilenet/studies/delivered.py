@@ -5,6 +5,7 @@ Model     a setting that loses what is slow has short delays. So two settings ar
               delivery_ratio        of the deliveries that it owed, by its own memberships
               broadcast_ratio       of the messages that its applications wanted to broadcast, those not refused
               handoff_return_ratio  of handoffs, those after which the host delivered again; for metrics of handoffs
+              confirmed_ratio       of handoffs, those that no later one superseded; for metrics of handoffs
               valid_ratio           of its runs, those that ended and whose verdict is valid
           A setting is behind if the interval of the difference lies below 0. It is called better only if it is not
           behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. Delays are compared over
@@ -16,7 +17,7 @@ Source    ours: docs/guide/studies.md, with the source of the rule
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -33,14 +34,17 @@ from mobilenet.studies.statistics import t_interval
 Replicated = Mapping[int, float]  # replication -> value
 Shares = Mapping[str, Mapping[int, Replicated]]  # name of a share -> configuration
 
-DELIVERED, ACCEPTED, RETURNED, VALID = "delivery_ratio", "broadcast_ratio", "handoff_return_ratio", "valid_ratio"
+DELIVERED, ACCEPTED, VALID = "delivery_ratio", "broadcast_ratio", "valid_ratio"
+OF_HANDOFFS = RETURNED, CONFIRMED = "handoff_return_ratio", "confirmed_ratio"
 OWED = "deliveries_owed"
 NOT_PAIRED, NOT_READABLE = "not paired", "runs not readable"  # verdicts on a delay
+MOST_NAMED = 4  # settings in a sentence
 LOSS_MARGIN = 0.01  # of a share: what a setting may lose and still be called better
 WORDS = {
     DELIVERED: "delivered {} of what it owed to members",
     ACCEPTED: "broadcast {} of what its applications offered",
     RETURNED: "delivered again after {} of its handoffs",
+    CONFIRMED: "confirmed {} of its handoffs before the next one began",
     VALID: "has a valid run in {} of the pairs",
 }
 
@@ -49,7 +53,7 @@ class CommonDelays(NamedTuple):
     """A metric over the deliveries that both settings made."""
 
     values: Mapping[int, tuple[float, float]]  # replication -> own, baseline
-    deliveries: int  # in all pairs
+    deliveries: int | None  # in all pairs; None: each setting is taken over its own, which are complete
     lack: str = ""  # why there are none
 
 
@@ -67,6 +71,11 @@ class Share(NamedTuple):
         """Whether it differs in any pair."""
         return not self.low == self.high == 0
 
+    @property
+    def is_worth_a_word(self) -> bool:
+        """Whether it differs, or both settings lack something that no setting should lack."""
+        return self.differs or (self.name in (DELIVERED, VALID) and min(self.own, self.baseline) < 1)
+
 
 class Delivered:
     """What the configurations of a study delivered; from its tables and, where delays have to be matched, its runs."""
@@ -80,12 +89,22 @@ class Delivered:
     def of_study(cls, path: Path) -> Self:
         """Read the tables of a study. Raises StudyError."""
         values: dict[str, dict[int, dict[int, float]]] = {}
-        names = (DELIVERED, RETURNED, OWED, "broadcasts", "broadcasts_offered", "warmup_cut_s")
+        names = (
+            DELIVERED, RETURNED, OWED, "broadcasts", "broadcasts_offered", "handoffs", "handoffs_superseded",
+            "warmup_cut_s",
+        )  # fmt: skip
         for (configuration, metric), own in values_of_runs(path, names).items():
             values.setdefault(metric, {})[configuration] = own
         accepted = {
             configuration: {r: values["broadcasts"][configuration][r] / count for r, count in offered.items() if count}
             for configuration, offered in values.get("broadcasts_offered", {}).items()
+        }
+        confirmed = {
+            configuration: {
+                r: count / (count + lost.get(r, 0.0)) for r, count in handoffs.items() if count + lost.get(r, 0.0)
+            }
+            for configuration, handoffs in values.get("handoffs", {}).items()
+            for lost in [values.get("handoffs_superseded", {}).get(configuration, {})]
         }
         valid: dict[int, dict[int, float]] = {}
         for row in table_rows(path, "tables/runs.csv"):
@@ -94,7 +113,7 @@ class Delivered:
             if row["state"] == "failed" and (numbers := RUN.fullmatch(row["run"])):
                 valid.setdefault(int(numbers[1]), {})[int(numbers[2])] = 0.0
         delivered, returned = values.get(DELIVERED, {}), values.get(RETURNED, {})
-        shares = {DELIVERED: delivered, ACCEPTED: accepted, RETURNED: returned, VALID: valid}
+        shares = {DELIVERED: delivered, ACCEPTED: accepted, RETURNED: returned, CONFIRMED: confirmed, VALID: valid}
         return cls(shares, values.get(OWED, {}), values.get("warmup_cut_s", {}), path / "runs")
 
     def shares(self, own: int, baseline: int, confidence: float) -> tuple[Share, ...]:
@@ -109,8 +128,8 @@ class Delivered:
         return tuple(compared)
 
     def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> dict[str, CommonDelays]:
-        """Compute metrics over the deliveries that both settings made; empty where each has to be judged over its own,
-        because both delivered all that they owed, and owed the same or are not paired.
+        """Compute metrics over the deliveries that both settings made; empty where these are all of their own, because
+        both delivered all that they owed, and owed the same.
         """
         delivered = self._shares.get(DELIVERED, {})
         owed = [self._owed.get(number, {}) for number in (own, baseline)]
@@ -128,7 +147,7 @@ class Delivered:
             except RunError:
                 return dict.fromkeys(metrics, CommonDelays({}, 0, NOT_READABLE))
             except NotPaired:
-                return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, NOT_PAIRED))
+                return dict.fromkeys(metrics, CommonDelays({}, None if is_complete else 0, NOT_PAIRED))
             for name, metric in metrics.items():
                 if (both := common.compare(metric)) is not None:
                     values[name][replication] = both
@@ -141,20 +160,24 @@ NOTHING = Delivered({}, {}, {}, Path())  # known of what was delivered
 
 def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
     """Return those that a comparison by this metric depends on."""
-    return [one for one in shares if one.name != metric and (one.name != RETURNED or metric.startswith("handoff_"))]
+    return [
+        one for one in shares if one.name != metric and (one.name not in OF_HANDOFFS or metric.startswith("handoff"))
+    ]
 
 
 def opening(shares: Iterable[Share], baseline: str) -> str:
     """Return what a sentence about a setting opens with: the shares that differ, and which setting is behind."""
-    return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.differs)
+    return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.is_worth_a_word)
 
 
 def _share_in_words(one: Share, baseline: str) -> str:
-    ends = " to ".join(f"{100 * end:+.2g}" for end in (one.low, one.high))
+    what = WORDS[one.name].format(percentage(one.own))
+    if not one.differs:
+        return f"{what}, the same as {baseline} in every pair"
+    ends = " to ".join(f"{max(-100.0, min(100.0, 100 * end)):+.3g}" for end in (one.low, one.high))
     standing = (
         "behind" if one.high < 0 else f"{baseline} is behind" if one.low > 0 else "which is behind is not settled"
     )
-    what = WORDS[one.name].format(percentage(one.own))
     return f"{what} ({baseline}: {percentage(one.baseline)}; difference {ends} percentage points; {standing})"
 
 
@@ -162,6 +185,8 @@ def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]
     """Return why a setting must not be called better; empty: it may be. `names`: of the setting and the baseline."""
     own = names[1] if of_baseline else names[0]
     for one in shares:
+        if one.name == VALID and (one.baseline if of_baseline else one.own) == 0:
+            return f"{own} has no valid run"
         low, high = (-one.high, -one.low) if of_baseline else (one.low, one.high)
         if high < 0:
             return f"{own} is behind"
@@ -173,3 +198,32 @@ def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]
 def as_shares(rows: Any) -> list[Share]:
     """Read what comparison.json holds of them. Raises TypeError, ValueError."""
     return [Share(str(row["name"]), *(float(row[key]) for key in Share._fields[1:])) for row in rows]
+
+
+def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float]) -> list[str]:
+    """State what several settings delivered and broadcast, by their names, where that is worth a word: not all that
+    they owed to members, or not the same share of what was offered.
+    """
+    lines = []
+    if delivered and min(delivered.values()) < 1:
+        lines.append(f"delivered of what was owed to members: {_each(delivered)}")
+    if accepted and min(accepted.values()) < max(accepted.values()):
+        lines.append(f"broadcast of what was offered: {_each(accepted)}")
+    return lines
+
+
+def _each(shares: Mapping[str, float]) -> str:
+    """Each one, or of many the range."""
+    if len(shares) > MOST_NAMED:
+        return f"{percentage(min(shares.values()))} to {percentage(max(shares.values()))}"
+    return ", ".join(f"{name} {percentage(share)}" for name, share in shares.items())
+
+
+def mean_shares(rows: Sequence[Mapping[str, float]]) -> tuple[float | None, float | None]:
+    """Return the mean delivery ratio of runs by their metrics, and the share of what was offered that they broadcast;
+    None where it was not measured.
+    """
+    delivered = [row[DELIVERED] for row in rows if DELIVERED in row]
+    offered = sum(row.get("broadcasts_offered", 0.0) for row in rows)
+    accepted = sum(row.get("broadcasts", 0.0) for row in rows) / offered if offered else None
+    return sum(delivered) / len(delivered) if delivered else None, accepted

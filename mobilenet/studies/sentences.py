@@ -23,6 +23,7 @@ from mobilenet.studies.level_names import LevelNames
 
 Row = Mapping[str, Any]  # of comparison.json: Finding.row()
 TIMES = 2.0  # from here on a ratio is a factor
+BEFORE_DELAYS = {DELIVERED: "delivery ratio", "broadcasts_refused": "number of refused broadcasts"}
 WHY_NOT = {
     NOT_PAIRED: "because their hosts planned different broadcasts",
     NOT_READABLE: "because runs that would show the deliveries in common cannot be read",
@@ -39,7 +40,7 @@ def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = 
     if verdict == "unstable":
         return f"{begin}cannot be compared with {base}, because an unstable level has no mean"
     if row.get("mean") is None:
-        return f"{begin}cannot be compared with {base}, because there are fewer than two pairs of runs"
+        return f"{begin}cannot be compared with {base}, because fewer than two pairs of runs have a value"
     common, unit = row.get("common_deliveries"), unit_of(metric, of_processes)
     if common is not None and row.get("common_mean") is None:
         own, other = _with_unit(row, unit)
@@ -99,7 +100,9 @@ def _of_difference(row: Row) -> str:
 
 def _verdict(row: Row, comparison: Row, direction: str, shares: Sequence[Share], names: tuple[str, str]) -> str:
     verdict: str = row["verdict"]
-    if verdict == "different" and row["metric"] not in SIGNED and direction:
+    if verdict == "different" and not row.get("is_paired", True):
+        verdict += f", but not judged, {WHY_NOT[NOT_PAIRED]}"
+    elif verdict == "different" and row["metric"] not in SIGNED and direction:
         verdict = _judgement(row["difference"], direction, shares, names)
     if verdict == "equivalent":
         return f"equivalent within ±{comparison['equivalence_margin'] * 100:g} %"
@@ -149,7 +152,7 @@ def conclusions(
     """Return for each metric what the effects on it come to. If the effect is one on a delay, and changes the delivery
     ratio too, the sentence opens with that. Raises StudyError for damaged tables.
     """
-    on_delivery = study_effects(path, factors, [DELIVERED], confidence) if all_effects else []
+    on_delivery = study_effects(path, factors, list(BEFORE_DELAYS), confidence) if all_effects else []
     sentences = {}
     for metric, own in by_metric(all_effects).items():
         begin = _delivery_first(own[0], on_delivery, names, confidence) if better(metric, of_processes) else ""
@@ -158,15 +161,22 @@ def conclusions(
 
 
 def _delivery_first(effect: Effect, on_delivery: Sequence[Effect], names: LevelNames, confidence: float) -> str:
-    own = next((one for one in on_delivery if one.levels == effect.levels and one.metric != effect.metric), None)
-    if own is None or (own.interval.mean == 0 and own.interval.half_width == 0):
+    """What the same levels change in the delivery ratio, and in the number of refused broadcasts if that is certain."""
+    changes = []
+    for own in on_delivery:
+        is_certain = own.interval.low > 0 or own.interval.high < 0
+        if own.levels == effect.levels and own.metric != effect.metric and own.interval.mean and (
+            own.metric == DELIVERED or is_certain
+        ):  # fmt: skip
+            mean, low, high = effect_in_numbers(own)
+            changes.append(
+                f"the {BEFORE_DELAYS[own.metric]} by {mean} ({confidence * 100:g} % interval {low} to {high})"
+            )
+    if not changes:
         return ""
-    mean, low, high = effect_in_numbers(own)
-    change = "on average, in either direction" if own.is_size else "on average"
     return (
-        f"{effect_name(effect, names)} changes the delivery ratio by {mean} {change} ({confidence * 100:g} % interval"
-        f" {low} to {high}), so the next sentence compares different messages and does not judge which setting is"
-        " better. "
+        f"{effect_name(effect, names)} changes {' and '.join(changes)}, so the next sentence compares different"
+        " messages and does not judge which setting is better. "
     )
 
 

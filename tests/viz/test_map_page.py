@@ -13,6 +13,7 @@ from mobilenet.viz.map.pack import for_script
 from mobilenet.viz.map.record import harmless_text
 
 import mobilenet
+from mobilenet.rundir.writer import file_digests
 from tests.tools import editing
 from tests.viz.conftest import document_in
 
@@ -45,6 +46,12 @@ def test_the_same_run_makes_the_same_page(run: Path, page: Path, tmp_path: Path)
     assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
 
 
+def renew_digests(run: Path) -> None:
+    """As if the files had been written so."""
+    with editing(run / "manifest.json") as manifest:
+        manifest["files"] = file_digests(run)
+
+
 def hostile(run: Path, folder: Path) -> Path:
     """A copy of the run in which everything that can come from outside is hostile."""
     shutil.copytree(run, folder)
@@ -60,6 +67,7 @@ def hostile(run: Path, folder: Path) -> Path:
         line = f'{key}: "{value}"'
         scenario = "\n".join(line if old.startswith(f"{key}:") else old for old in scenario.splitlines()) + "\n"
     (folder / "scenario.yaml").write_text(scenario)
+    renew_digests(folder)
     verdict = {"verdict": "<i>", "checks": {"<script>": {"answer": "</title>"}}}
     (folder / "verdict.json").write_text(json.dumps(verdict))
     return folder
@@ -96,6 +104,7 @@ def test_text_that_is_shown() -> None:
 def on_earth(scenario: Path) -> None:
     """Whether it already says where it lies or not."""
     scenario.write_text(re.sub(r"(?m)^origin:.*\n", "", scenario.read_text()) + "origin: {lon: -46.6, lat: -23.5}\n")
+    renew_digests(scenario.parent)
 
 
 def test_with_an_origin_it_lies_on_earth_and_tiles_are_asked_for_only_when_wished(run: Path, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_scenario_that_was_edited_is_not_replayed(plain: mobilenet.Run) -> Non
     text = scenario.read_text()
     scenario.write_text(text.replace("seed: 3", "seed: 4"))
     try:
-        with pytest.raises(RunError, match="no longer produces the same run"):
+        with pytest.raises(RunError, match="changed since the run wrote it"):
             protocol_messages(plain.path)
     finally:
         scenario.write_text(text)

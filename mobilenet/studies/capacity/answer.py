@@ -90,6 +90,7 @@ class SearchResult:
                 "all_requirements": judged.state.value,
                 "backlog": "runs away" if judged.runs_away else "",
                 "delivery_ratio": judged.delivery_ratio,
+                "broadcast_ratio": judged.broadcast_ratio,
             }
             for value, judged in self.points.items()
             for estimate in judged.estimates

@@ -27,7 +27,7 @@ import numpy as np
 
 from mobilenet.metrics.registry import limits
 from mobilenet.studies.capacity.requirements import Requirement
-from mobilenet.studies.delivered import DELIVERED
+from mobilenet.studies.delivered import mean_shares
 from mobilenet.studies.rare import OF_RARE, RARE, Error, clip, is_rare, lower, unseen, upper
 from mobilenet.studies.statistics import Bounds, Values, grows, look, may_grow, share_of_look
 
@@ -71,6 +71,7 @@ class ValueJudgement(NamedTuple):
     is_far: bool = False  # the interval is beyond the tolerance
     may_run_away: bool = False  # all requirements hold, but the backlog may still grow without bound
     delivery_ratio: float | None = None  # mean of the runs
+    broadcast_ratio: float | None = None  # of what was offered in them
 
     @property
     def assumes(self) -> bool:
@@ -110,8 +111,8 @@ class Judge:
             if n > len(rows):
                 return judgement
             judgement = self._look(rows[:n], share_of_look(number), look(number + 1))
-            ratios = [row[DELIVERED] for row in rows[:n] if DELIVERED in row]
-            judgement = judgement._replace(delivery_ratio=sum(ratios) / len(ratios) if ratios else None)
+            delivered, accepted = mean_shares(rows[:n])
+            judgement = judgement._replace(delivery_ratio=delivered, broadcast_ratio=accepted)
             if judgement.state is not State.OPEN:
                 return judgement
         raise AssertionError("unreachable")

@@ -12,17 +12,16 @@ import math
 from typing import Any
 
 from mobilenet.metrics.registry import unit_of
-from mobilenet.quoting import format_number, percentage, pluralize
+from mobilenet.quoting import format_number, pluralize
 from mobilenet.studies.capacity.answer import Number, SearchQuestion, SearchResult, format_value
 from mobilenet.studies.capacity.feasibility import Estimate, State, ValueJudgement
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.capacity.search import Verdict, first_values
-from mobilenet.studies.delivered import DELIVERED
+from mobilenet.studies.delivered import DELIVERED, shares_in_words
 from mobilenet.studies.rare import assumption
 
 HEAD = ("requirement", "runs", "mean", "interval", "decision")
 TOGETHER = "all requirements"
-MOST_RATIOS = 4  # in a sentence
 
 
 def answer(result: SearchResult) -> str:
@@ -31,13 +30,12 @@ def answer(result: SearchResult) -> str:
 
 
 def _delivery_ratios(result: SearchResult) -> str:
-    """Return the delivery ratios at the values that the answer rests on, unless a requirement is about them."""
-    known = {value: one.delivery_ratio for value, one in result.points.items() if one.delivery_ratio is not None}
-    ends = [value for value in (result.holds_at, result.fails_at) if value in known] or list(known)
-    if not ends or min(known[value] for value in ends) == 1 or _requires_delivery(result):
-        return ""
-    shares = ", ".join(f"{percentage(known[value])} at {format_value(value)}" for value in ends[:MOST_RATIOS])
-    return f"delivered of what was owed to members: {shares}; "
+    """What was delivered and broadcast at the values that the answer rests on, or at all that were run."""
+    ends = [value for value in (result.holds_at, result.fails_at) if value in result.points]
+    points = {f"at {format_value(value)}": result.points[value] for value in ends or result.points}
+    delivered = {name: one.delivery_ratio for name, one in points.items() if one.delivery_ratio is not None}
+    accepted = {name: one.broadcast_ratio for name, one in points.items() if one.broadcast_ratio is not None}
+    return "".join(f"{line}; " for line in shares_in_words({} if _requires_delivery(result) else delivered, accepted))
 
 
 def _requires_delivery(result: SearchResult) -> bool:
@@ -168,7 +166,7 @@ def assumptions(result: SearchResult) -> list[str]:
     lines = []
     if _delivery_ratios(result):
         lines.append(
-            "the requirements do not cover messages that were not delivered; a requirement such as"
+            "the requirements do not cover messages that were refused or not delivered; a requirement such as"
             f" '{DELIVERED} >= 0.99', or one on a delivery_delay_survival metric, does"
         )
     if any(judged.assumes for judged in result.points.values()):

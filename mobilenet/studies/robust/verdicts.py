@@ -64,7 +64,7 @@ class Claim:
     @property
     def not_better_under(self) -> list[str]:
         """The radios on which the effect favours a setting that delivered less, or may have done so."""
-        if not (way := better(self.metric)):
+        if not (way := better(self.metric)) or not self.is_one:
             return []
         sign = 1 if way == "higher" else -1
         return [e.radio for e in self.effects if e.direction and objection(e.shares, e.direction != sign, ("", ""))]

@@ -83,7 +83,9 @@ def totals(claims: list[Claim]) -> str:
         for word, plural in WORDS.items()
         if counts[word]
     ]
-    return f"{pluralize(len(claims), 'comparison')}: {', '.join(many)}"
+    less = sum(bool(c.not_better_under) for c in claims)
+    favour = f"; {less} {'favours' if less == 1 else 'favour'} a level that delivered less" if less else ""
+    return f"{pluralize(len(claims), 'comparison')}: {', '.join(many)}{favour}"
 
 
 def without_mean(results: list[Result]) -> list[str]:
