@@ -128,8 +128,8 @@ class Delivered:
         return tuple(compared)
 
     def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> dict[str, CommonDelays]:
-        """Compute metrics over the deliveries that both settings made; empty where no delivery has to be left out, because
-        both delivered all that they owed, and owed the same.
+        """Compute metrics over the deliveries that both settings made; empty where no delivery has to be left out,
+        because both delivered all that they owed, and owed the same.
         """
         delivered = self._shares.get(DELIVERED, {})
         owed = [self._owed.get(number, {}) for number in (own, baseline)]
