@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 import mobilenet
 from mobilenet.metrics.registry import of_delays
+from mobilenet.studies import StudyError
 from mobilenet.studies.common_deliveries import NotPaired, common_deliveries
 from mobilenet.studies.compare import findings
 from mobilenet.studies.configurations import Configuration, PlannedRun
@@ -123,6 +125,16 @@ def test_the_setting_that_loses_is_not_called_better(lossy: Store) -> None:
     assert finding["mean"] != pytest.approx(finding["common_mean"], rel=1e-6)  # over its own deliveries
 
 
+@pytest.mark.parametrize("name", ["tables/runs.csv", "tables/summary.csv", "runs.csv"])
+def test_a_table_that_is_cut_at_the_end_of_a_line_is_refused(lossy: Store, tmp_path: Path, name: str) -> None:
+    shutil.copytree(lossy.path, tmp_path / "study")
+    file = tmp_path / "study" / name
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[: len(lines) // 2]))
+    with pytest.raises(StudyError, match=f"{file.name}: damaged: .* rows, but {file.stem}.parquet has"):
+        compare_study(tmp_path / "study")
+
+
 def test_other_workloads_are_given_without_a_judgement(tmp_path: Path) -> None:
     compare = {"factor": "workload.interval_s", "baseline": 5, "metrics": [DELAY]}
     levels = {"workload.interval_s": [5, 2]}
@@ -214,6 +226,8 @@ def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
         ("handoff_interruption_mean_s", {"handoff_return_ratio": {0: [1] * 4, 1: [0.5, 0.6, 0.7, 0.5]}}, "is behind"),
         ("collision_loss_ratio", {"handoff_return_ratio": {0: [1] * 4, 1: [0.5, 0.6, 0.7, 0.5]}}, "better"),
         ("handoff_interruption_mean_s", {"handoff_return_ratio": {0: [1] * 4, 1: [1] * 4}}, "better"),
+        ("collision_loss_ratio", {"valid_ratio": {0: [0] * 4, 1: [0] * 4}}, "has no valid run"),  # both violated
+        ("handoff_duration_mean_s", {"confirmed_ratio": {0: [1] * 4, 1: [0.3, 0.4, 0.3, 0.4]}}, "is behind"),
     ],
 )
 def test_other_shares_count_like_the_delivery_ratio(metric: str, share: dict[str, object], word: str) -> None:
