@@ -96,8 +96,9 @@ class Delivered:
         for (configuration, metric), own in values_of_runs(path, names).items():
             values.setdefault(metric, {})[configuration] = own
         accepted = {
-            configuration: {r: values["broadcasts"][configuration][r] / count for r, count in offered.items() if count}
+            configuration: {r: made.get(r, 0.0) / count for r, count in offered.items() if count}
             for configuration, offered in values.get("broadcasts_offered", {}).items()
+            for made in [values.get("broadcasts", {}).get(configuration, {})]
         }
         confirmed = {
             configuration: {
@@ -145,7 +146,7 @@ class Delivered:
             try:
                 common = common_deliveries(run, other, max(cuts))
             except RunError:
-                return dict.fromkeys(metrics, CommonDelays({}, 0, NOT_READABLE))
+                return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, NOT_READABLE))
             except NotPaired:
                 return dict.fromkeys(metrics, CommonDelays({}, None if is_complete else 0, NOT_PAIRED))
             for name, metric in metrics.items():
