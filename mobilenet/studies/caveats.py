@@ -66,7 +66,7 @@ def deliveries(summary: Rows, names: LevelNames) -> list[str]:
         if metric == "broadcasts_offered" and mean
     }
     lines = shares_in_words(delivered, accepted)
-    return ["; ".join([*lines, "delays are those of delivered messages only"])] if lines else []
+    return ["; ".join([*lines, "delays are those of delivered messages"])] if lines else []
 
 
 def _configurations(summary: Rows) -> int:

@@ -85,7 +85,8 @@ def test_a_study_draws_the_means_that_its_tables_have(study: Path) -> None:
 def test_a_study_says_what_it_found_and_gives_tables_for_papers(study: Path) -> None:
     study_frames = mobilenet.StudyFrames(study)
     lines = study_frames.sentences()
-    assert lines and all("mean delay (s)" in line or "delivery" in line for line in lines)
+    assert lines and all("mean delay (s)" in line or "deliver" in line for line in lines)
+    assert any(line.startswith("Broadcast of what was offered: ") for line in lines)
     assert (
         study_frames.to_latex("delivery_delay_mean_s").count(r"\\") >= 3
         and "mean delay (s)" in study_frames.to_markdown()
