@@ -25,7 +25,7 @@ def scratch_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
     """Make an empty folder for the block, in `place` or where the system has temporary files."""
     parent = Path(tempfile.gettempdir()) if place is None else place
     prefix = f"mobilenet-{purpose}-" if place is None else f".{purpose}-"
-    remove_abandoned(parent)
+    remove_abandoned(parent.absolute())
     bare = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     lock = lock_folder(bare)
     folder = bare.with_name(bare.name + SUFFIX)

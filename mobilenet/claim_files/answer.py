@@ -93,7 +93,7 @@ class Outcome:
                 "replications": one.replications,
                 "delivery_ratio": getattr(one.delivery, "value", None),
                 "other_delivery_ratio": getattr(one.delivery, "other", None),
-                "broadcast_ratio": getattr(one.delivery, "broadcast", None),
+                "broadcast_ratio": min(getattr(one.delivery, "broadcast", ()), default=None),
                 "violated_runs": one.violated,
                 "over_common_deliveries": getattr(one.delivery, "is_common", False),
                 "within_margin": not one.is_clear,

@@ -47,7 +47,7 @@ class Delivery(NamedTuple):
     value: float | None
     other: float | None
     is_common: bool
-    broadcast: float | None = None  # of what was offered; the smaller one of both places
+    broadcast: tuple[float, ...] = ()  # share of what was offered, at each place
 
 
 class Judgement(NamedTuple):
@@ -112,7 +112,7 @@ def _comparable(question: Question, rows: Runs, test: Inequality, common: Common
 
 def _delivery(rows: Runs, compared: Runs, test: Inequality) -> Delivery:
     shares = [mean_shares(rows[cell]) for cell in (test.value, test.other) if cell]
-    broadcast = min((accepted for _, accepted in shares if accepted is not None), default=None)
+    broadcast = tuple(accepted for _, accepted in shares if accepted is not None)
     return Delivery(shares[0][0], shares[1][0] if len(shares) > 1 else None, compared is not rows, broadcast)
 
 

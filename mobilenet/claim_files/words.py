@@ -50,7 +50,7 @@ def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
     """Return the answer of a claim with what supports it, in one line. `out`: the directory, for its command."""
     value, interval = _numbers(one)
     says = f" {one.question.claim.says}" if one.question.claim.says else ""
-    common = " over the deliveries that both made:" if one.delivery is not None and one.delivery.is_common else ""
+    common = " Over the deliveries that both made:" if one.delivery is not None and one.delivery.is_common else ""
     numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
     runs = f" {_replications(one)};" if one.replications and one.question.tests else ""
     why = f" {one.why};" if one.why else ""
@@ -65,8 +65,9 @@ def _opening(one: AnsweredClaim) -> str:
         ratios = [share for share in (delivery.value, delivery.other) if share is not None]
         if min(ratios, default=1.0) < 1 and one.question.metric != DELIVERED:
             parts.append(f"delivered {' and '.join(map(percentage, ratios))} of what was owed")
-        if delivery.broadcast is not None and delivery.broadcast < 1 - LOSS_MARGIN:
-            parts.append(f"broadcast {percentage(delivery.broadcast)} of what was offered")
+        least, most = (end(delivery.broadcast, default=1.0) for end in (min, max))
+        if least < (most if len(delivery.broadcast) > 1 else 1.0) - LOSS_MARGIN:
+            parts.append(f"broadcast {' and '.join(map(percentage, delivery.broadcast))} of what was offered")
     if one.violated:
         parts.append(f"{pluralize(one.violated, 'run')} violated")
     return ", ".join(parts)
