@@ -203,12 +203,12 @@ def as_shares(rows: Any) -> list[Share]:
 
 def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float]) -> list[str]:
     """State what several settings delivered and broadcast, by their names, where that is worth a word: not all that
-    they owed to members, or not the same share of what was offered.
+    they owed to members, or shares of what was offered that differ by more than LOSS_MARGIN.
     """
     lines = []
     if delivered and min(delivered.values()) < 1:
         lines.append(f"delivered of what was owed to members: {_each(delivered)}")
-    if accepted and min(accepted.values()) < max(accepted.values()):
+    if accepted and max(accepted.values()) - min(accepted.values()) > LOSS_MARGIN:
         lines.append(f"broadcast of what was offered: {_each(accepted)}")
     return lines
 

@@ -244,7 +244,7 @@ def test_the_comparison_fits_a_page(study: Path, tmp_path: Path, looked_at: Look
     names = pd.read_csv(study / "tables" / "summary.csv")["metric"].unique()[:3].tolist()
     with editing(study / "comparison.json") as document:
         document["findings"] = [document["findings"][0] | {"metric": name} for name in names]
-        document["findings"][1] |= {"ratio": None, "ratio_low": None, "ratio_high": None}
+        document["findings"][1] |= {"ratio": None, "ratio_low": None, "ratio_high": None, "common_deliveries": None}
 
     def look(figure: Any, target: Path) -> None:
         assert figure.get_figwidth() <= 8.5
