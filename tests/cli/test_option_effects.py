@@ -3,8 +3,8 @@
 Model     a case is a command on small inputs, without the option and with it. What is printed, which files are there
           afterwards, what they contain and how the command ends are compared; what already differs between two calls
           without the option, such as a wall time, does not count. WITHOUT_EFFECT has the options that rightly change
-          nothing here, each with the reason. `make test` draws one case of eight, and the slow tests have the others;
-          of the commands on Spark, one in six, and all of them with `--repetitions 2`
+          nothing here, each with the reason. `make test` draws one case of eight, and the slow tests one of three, or
+          of six on Spark; `--repetitions 2` has all of them
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ LONLAT = str(ROOT / "data" / "formats" / "walk_lonlat.csv")
 NOWHERE = "spark://127.0.0.1:1"  # refuses, so a command that reads --master cannot go on
 SPARK = ("study", "capacity", "sensitivity", "robust", "claims", "reproduce")
 DRAWN = 8  # one of so many cases is in `make test`
+DRAWN_SLOW = 3  # one of so many others is in `make test-rest`
 DRAWN_ON_SPARK = 6  # and one of so many that start Spark in `make test-rest`
 
 STUDY = """
@@ -387,7 +388,8 @@ def test_each_option_has_a_case_or_a_reason() -> None:
 
 @pytest.mark.parametrize(("name", "option"), list(parameters()))
 def test_an_option_changes_something(name: str, option: str, inputs: Path, tmp_path: Path, repetitions: int) -> None:
-    if name in SPARK and repetitions == 1 and number_of(name, option) % DRAWN_ON_SPARK:
+    drawn = (DRAWN_ON_SPARK,) if name in SPARK else (DRAWN, DRAWN_SLOW)
+    if repetitions == 1 and all(number_of(name, option) % each for each in drawn):
         pytest.skip("on demand: pytest tests/cli/test_option_effects.py --repetitions 2")
     case, place = case_of(name, option), tmp_path / "place"
     base = BASES_CALLED.get(case.base) or BASES_CALLED.setdefault(case.base, call(case.base, inputs, place))
