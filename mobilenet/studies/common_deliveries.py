@@ -67,7 +67,9 @@ def common_deliveries(run: Path, other: Path, from_s: float = 0.0) -> CommonDeli
     """Match the deliveries of two run directories. `from_s`: when the measurement period begins, if it is later than
     the scenario states. Raises NotPaired, RunError.
     """
-    a, b = _planned_deliveries(run), _planned_deliveries(other)
+    a, b = (
+        _planned_deliveries(one.absolute(), read_json(one, "manifest.json").get("fingerprint")) for one in (run, other)
+    )
     shared = ((a.planned[host], b.planned[host]) for host in a.planned.keys() & b.planned.keys())
     if not all(np.array_equal(x[: len(y)], y[: len(x)]) for x, y in shared):
         raise NotPaired
@@ -87,7 +89,8 @@ def _keys(run: PlannedDeliveries, codes: Mapping[str, int], times: NDArray[np.in
 
 
 @lru_cache(maxsize=KEPT_RUNS)
-def _planned_deliveries(run: Path) -> PlannedDeliveries:
+def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries:
+    """Read a run; `fingerprint`: another run may have taken its name since."""
     manifest, events = read_json(run, "manifest.json"), read_coded(run, "events")
     begin_ns, end_ns = run_kind(manifest).window_ns(manifest)
     times, event, node = events.numbers("time_ns"), events.column("event"), events.column("node")
