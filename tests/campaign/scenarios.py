@@ -54,7 +54,7 @@ class NotDrawn(Exception):
 
 
 def draw_scenario(seed: int, folder: Path, most_events: int, is_hostile: bool = False) -> AnyScenario:
-    """The scenario of a seed, as `folder`/scenario.yaml, with the files that it names beside it. Raises NotDrawn.
+    """The scenario of a seed, as `folder`/scenario.yaml, with the files that it names next to it. Raises NotDrawn.
     `is_hostile`: every kind of backbone is as frequent, and hosts fail, change and are intervened with in each.
     """
     of_hostility = Random(f"campaign hostility {seed}") if is_hostile else None
