@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.clock import Progress
-from mobilenet.judgement import judge, judge_anew, own_metrics, read_warnings, verdicts_of
+from mobilenet.judgement import answer_in_words, judge, judge_anew, own_metrics, read_warnings, verdicts_of
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
 from mobilenet.quoting import as_file_name, format_number, pluralize, quote, spell_out
@@ -88,6 +88,11 @@ class Run:
     def verdict(self) -> str:
         """valid, violated or unknown: of all properties together."""
         return overall(self.verdicts)
+
+    @property
+    def answer(self) -> str:
+        """The verdict, and the delivery ratio unless the verdict covers it."""
+        return answer_in_words(self.verdicts, self.metrics.get("delivery_ratio"))
 
     @property
     def still_owed(self) -> str:
@@ -173,7 +178,7 @@ class Run:
         delay = self.metrics["delivery_delay_mean_s"]
         mean = "no delivery" if delay is None else f"mean delay {delay:.3f} s"
         return (
-            f"<Run {self.path}: {self.verdict}, seed {manifest['seed']}, {manifest['simulated_s']:g} s simulated, "
+            f"<Run {self.path}: {self.answer}, seed {manifest['seed']}, {manifest['simulated_s']:g} s simulated, "
             f"{pluralize(cast('int', self.metrics['deliveries']), 'delivery')}, {mean}>"
         )
 
@@ -191,7 +196,7 @@ class Run:
         )
         rest = pluralize(len(self.metrics) - len(first), "more metric")
         return (
-            f"<b>{escape(spell_out(str(self.path)))}</b>: {escape(self.verdict)}"
+            f"<b>{escape(spell_out(str(self.path)))}</b>: {escape(self.answer)}"
             f"<table>{rows}</table>{rest} in <code>run.metrics</code>"
         )
 

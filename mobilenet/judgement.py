@@ -19,6 +19,7 @@ from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.own import Record, measure, own_metric
 from mobilenet.packets.passed import Captures
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import percentage
 from mobilenet.rundir.pcap import read_captures
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest
 from mobilenet.rundir.recorder import Recording
@@ -160,6 +161,14 @@ def _restore(path: Path, document: dict[str, Any]) -> str:
     except OSError as error:
         return f"{path} was missing, and cannot be written: {error.strerror}"
     return f"{path} was missing, and has been restored"
+
+
+def answer_in_words(verdicts: dict[str, Verdict], delivery_ratio: float | int | None) -> str:
+    """The verdict, and the delivery ratio unless the verdict covers it: a valid run need not deliver everything."""
+    answer = overall(verdicts)
+    if delivery_ratio is None or (delivery_ratio == 1 and verdicts.keys() & {"delivery", "validity", "agreement"}):
+        return answer
+    return f"{answer}; delivered {percentage(delivery_ratio)} of what was owed"
 
 
 def verdict_document(verdicts: dict[str, Verdict], warnings: Sequence[str] = ()) -> dict[str, Any]:

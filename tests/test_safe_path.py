@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tomllib
@@ -21,11 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 from mobilenet.api import Run
-from mobilenet.bench import simulator
-from mobilenet.cli.main import app
 from mobilenet.interactive.commands import KINDS
 from mobilenet.safe_path import OURS, VARIABLE, for_children, not_for_programs, python, value
 from mobilenet.workers import as_done
@@ -46,58 +42,18 @@ factors: {wireless.loss: [0, 0.2]}
 replications: {min: 2}
 compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 """
-CLAIMS = """rare: 0.5
-experiments: {e: {scenario: first.yaml, set: {duration_s: 2}}}
-claims:
-  few: {relation: within, metric: broadcasts, value: {experiment: e}, at_most: 1000}
-  safe: {relation: no_violation, schedules: 2}
-"""
-RUN, OF_STUDY, BUG, WITH_LINES = "runs/first", "studies/loss", "runs/bug", "runs/told"
+RUN, OF_STUDY, BUG = "runs/first", "studies/loss", "runs/bug"
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
-TRACKS = str(ROOT / "data" / "formats" / "town_lonlat.csv.gz")
-SITES = str(ROOT / "data" / "formats" / "sites_lonlat.csv")
 
 # of each command what it is called with, one call after the other; `live` has a test of its own
-CALLS: dict[str, list[str]] = {
+CALLS = {  # a simulation, a server, pictures, Spark, a pool of processes and Java's files: what starts processes
     "run": [f"run {SCENARIO} --set duration_s=5 --twice --out runs/other"],
-    "live": [],
     "serve": ["serve clean/scenario.yaml --allow-code --out runs/served"],
-    "check": [f"check {SCENARIO}"],
-    "verify": [f"verify {RUN}"],
-    "show": [f"show {RUN}"],
-    "figures": [f"figures {RUN}", f"figures {OF_STUDY}"],
-    "report": [f"report {RUN}", f"report {OF_STUDY}"],
-    "spacetime": [f"spacetime {RUN} --around 2 --host h0"],
-    "why": [f"why {RUN}"],
-    "explain": [f"explain {RUN}/events.parquet", f"explain {OF_STUDY}/tables/runs.csv"],
-    "diff": [f"diff {RUN} {WITH_LINES}"],
-    "reference": ["reference"],
-    "schema": ["schema"],
-    "study": ["study scenarios/study.yaml --dry-run", "study scenarios/study.yaml --workers 1"],
-    "compare": [f"compare {OF_STUDY}"],
-    "capacity": [
-        f"capacity {SCENARIO} --vary wireless.loss --from 0 --to 0.1 --resolution 0.1 --require broadcasts<=1000"
-        " --rare 0.5 --set duration_s=2 --workers 1"
-    ],
-    "sensitivity": [
-        f"sensitivity {SCENARIO} --keys workload.interval_s=1:5,wireless.loss=0:0.3 --trajectories 4"
-        " --set duration_s=2 --workers 1"
-    ],
-    "claims": ["claims scenarios/claims.yaml --workers 1"],
+    "figures": [f"figures {RUN}"],
+    "study": ["study scenarios/study.yaml --workers 1"],
     "artefact": [f"artefact {OF_STUDY} -o studies.zip", "artefact check studies.zip --workers 1"],
-    "robust": ["robust scenarios/study.yaml --radios capture --workers 1"],
-    "reproduce": ["reproduce bundling --processes 8 --workers 1"],
-    "inspect-tracks": [f"inspect-tracks {TRACKS} --stations {SITES} --scenario own.yaml"],
-    "export": [f"export {RUN} --{kind} --origin 7,50" for kind in ("geojson", "kepler")]
-    + [f"export {RUN} --csv", f"export {RUN} --shiviz"]
-    + [f"export {OF_STUDY} --csv"],
-    "replay": [f"replay {WITH_LINES} --node h3 --allow-code"],
     "shrink": [f"shrink {BUG} --allow-code --trials 4"],
     "swarm": ["swarm --count 2 --workers 2"],
-    "exhaust": ["exhaust join --minutes 0.02"],
-    "bench": [],  # its processes, below
-    "examples": ["examples"],
-    "map": [f"map {RUN}"],
 }
 
 
@@ -136,7 +92,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "scenarios").mkdir(parents=True)
     shutil.copy(ROOT / SCENARIO, place / "scenarios")
     (place / "scenarios" / "study.yaml").write_text(STUDY)
-    (place / "scenarios" / "claims.yaml").write_text(CLAIMS)
     (place / "clean").mkdir()  # for programs, which may import what lies there
     realtime.scenario(place / "clean", "while True: time.sleep(1)")
     for planted in (place, place / "scenarios"):
@@ -144,7 +99,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     execute(place, f"run {SCENARIO} --set duration_s=5 --out {RUN}")
     execute(place, f"study scenarios/study.yaml --workers 1 --out {OF_STUDY}")
     execute(place, f"run {FLOOD} --allow-code --set protocol.command=[python3,flood.py,--bug] --out {BUG}")
-    execute(place, f"run {FLOOD} --allow-code --set record.programs=true --set duration_s=5 --out {WITH_LINES}")
     for planted in (place / RUN, place / OF_STUDY, place / OF_STUDY / "runs" / "c000-r0001"):
         plant(planted, mark)
     return place
@@ -172,24 +126,11 @@ def test_modules_of_all_dependencies_are_planted() -> None:
     assert named <= {one.lower().replace("_", "-") for name in NAMES for one in INSTALLED.get(name, ())}
 
 
-@pytest.mark.parametrize("name", get_command(app).commands)  # type: ignore[attr-defined]
+@pytest.mark.parametrize("name", CALLS)
 def test_no_command_imports_them(name: str, place: Path) -> None:
     for words in CALLS[name]:
         if name != "serve" or sys.platform == "linux":
             execute(place, words)
-
-
-def test_bench_measures_in_processes_that_do_not_import_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with subprocess.Popen(
-        [COMMAND, "bench", "--repeat", "1"], cwd=place, env=environment(), stdout=subprocess.PIPE, text=True
-    ) as bench:
-        assert bench.stdout is not None
-        assert any(line.startswith("dynamic ") for line in bench.stdout)  # the first row: its process has ended
-        bench.send_signal(signal.SIGINT)
-    monkeypatch.chdir(place)
-    monkeypatch.delenv(VARIABLE, raising=False)
-    rates = simulator.in_a_process("mobilenet.bench.live", "speed_1")  # with a listener, one more process
-    assert rates["states_per_s"] > 0
 
 
 def test_no_message_of_the_live_page_imports_them(place: Path) -> None:

@@ -86,8 +86,10 @@ def _latex(head: list[str], rows: list[list[str]], factors: int, note: str) -> s
     lines = [" & ".join(map(_escape, row)) + r" \\" for row in (head, *rows)]
     columns = "l" * factors + "r" * (len(head) - factors)
     return "\n".join(
-        [f"% {note} \\usepackage{{booktabs}}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule",
-         *lines[1:], r"\bottomrule", r"\end{tabular}", ""]
+        [r"% needs \usepackage{booktabs}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule",
+         *lines[1:], r"\bottomrule",
+         rf"\multicolumn{{{len(head)}}}{{p{{0.9\linewidth}}}}{{\footnotesize {_escape(note)}}} \\",
+         r"\end{tabular}", ""]
     )  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.caveats import deliveries, doubts
 from mobilenet.studies.compare import COMMON, OF_COMMON
-from mobilenet.studies.csv_tables import AGAIN, Rows, number, table_rows
-from mobilenet.studies.delivered import as_shares
+from mobilenet.studies.csv_tables import AGAIN, Rows, missing_runs, number, table_rows
+from mobilenet.studies.delivered import DELIVERED, as_shares
 from mobilenet.studies.level_names import LevelNames, short_level
 
 from .words import NO_MEAN
@@ -66,9 +66,18 @@ class StudyTables:
         """What a caption adds about them, and about those that may be unstable; with a space before it."""
         return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
 
+    @property
+    def delivery_ratios(self) -> dict[int, float]:
+        """Configuration -> mean share of what it owed that it delivered."""
+        rows = (row for row in self.summary if row["metric"] == DELIVERED and row["mean"])
+        return {int(row["configuration"]): float(row["mean"]) for row in rows}
+
     def doubts(self) -> list[str]:
-        """What was delivered, unless it was all; and a sentence for each configuration that may be unstable."""
-        lines = deliveries(self.summary, self.levels) + doubts(self.summary, self.levels, most=2)
+        """How many runs are missing; what was delivered, unless it was all; and a sentence for each configuration that
+        may be unstable.
+        """
+        lines = [line for line in [missing_runs(self.path)] if line is not None]
+        lines += deliveries(self.summary, self.levels) + doubts(self.summary, self.levels, most=2)
         return [f"{line[:1].upper()}{line[1:]}." for line in lines]
 
     def are_numbers(self, factor: str) -> bool:

@@ -10,6 +10,7 @@ Source    ours: docs/guide/artefact.md
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -67,8 +68,9 @@ class CheckOptions:
 
 def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
     """Run everything in an archive again; `out`: the directory that keeps it, by default none."""
+    place = None if out is None else _place_of(out)
     with ExitStack() as stack:
-        folder = stack.enter_context(scratch_folder("artefact"))
+        folder = stack.enter_context(scratch_folder("artefact", place))
         with open_archive(path) as archive:
             archive.verify()
             root = folder / "archive"
@@ -77,12 +79,14 @@ def check(path: Path, out: Path | None, how: CheckOptions) -> CheckResult:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             by, differences = archive.made_by, _differences(archive.made_by)
-        again = folder / "again" if out is None else _empty(out)
+        again = folder / "again"
         with _without_place(path, root):
             parts = _parts(path, root)
             lines = _Again(again, how, not differences).all(parts)
             lines += [] if differences else differing_statements(root, parts, by)
             unchecked = not_compared(root, parts, not differences)
+        if out is not None and again.is_dir():
+            os.replace(again, out)  # what has the name is whole
     promise = (
         f"bit-identical results are not promised: {differences[0]}"
         if differences
@@ -212,10 +216,13 @@ def _differences(before: dict[str, str | None]) -> list[str]:
     return differences
 
 
-def _empty(out: Path) -> Path:
+def _place_of(out: Path) -> Path:
+    """The folder in which a check that is not finished lies; `out` has to be free."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutError(f"{out}: exists and is not an empty directory")
-    return out
+    place = out.absolute().parent
+    place.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 @contextmanager

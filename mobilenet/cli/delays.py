@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mobilenet.cli.console import Exit, conclude, fail, print_table, say
-from mobilenet.quoting import pluralize, quote
+from mobilenet.quoting import percentage, pluralize, quote
 
 if TYPE_CHECKING:
     from mobilenet.why.kinds import Part
@@ -220,8 +220,8 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
         if other := len(of) - len(common):
             say(f"{pluralize(other, 'delivery')} of {quote(run)} left out, because the other run did not make them")
     line = (
-        f"{pluralize(len(common), 'delivery')} in both runs: mean delay {_mean(first, node)} in {quote(runs[0])},"
-        f" {_mean(second, node)} in {quote(runs[1])}"
+        f"{_answers(runs)}{pluralize(len(common), 'delivery')} in both runs: mean delay {_mean(first, node)} in"
+        f" {quote(runs[0])}, {_mean(second, node)} in {quote(runs[1])}"
     )
     (kind, leg), first_ns, second_ns = rows[0]
     largest = f"{kind_name(kind)} ({leg}) by {milli((second_ns - first_ns) / len(common), node, '+.4g')}"
@@ -245,6 +245,17 @@ class Planned(NamedTuple):
 def _planned_delivery(stories: Stories, one: Delivery) -> Planned:
     sent = stories.record.broadcasts[one.message]
     return Planned(one.node, sent.node, sent.time_ns)
+
+
+def _answers(runs: Sequence[Path]) -> str:
+    """What the runs delivered, unless both delivered all that they owed."""
+    from mobilenet.api import Run
+
+    one, other = (Run(run).metrics.get("delivery_ratio") for run in runs)
+    if one is None or other is None or one == other == 1:
+        return ""
+    first, second = (f"{quote(run)} delivered {percentage(s)}" for run, s in zip(runs, (one, other), strict=True))
+    return f"{first} of what was owed, {second}; "
 
 
 def _changes(first: Shares, second: Shares) -> list[tuple[Part, int, int]]:

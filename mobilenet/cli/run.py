@@ -25,7 +25,7 @@ from mobilenet.cli.options import (
     Seed,
 )
 from mobilenet.cli.progress import progress
-from mobilenet.quoting import cut, format_number, percentage, pluralize, quote, spell_out
+from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
 from mobilenet.scratch import scratch_folder
 
 MOST_PARTITIONS = 10  # in a summary
@@ -60,6 +60,7 @@ def run(
         if twice:
             _require_the_same(result, allow_code, quiet)
         say(_summary(result))
+        conclude(f"{result.path}: {result.answer}")
         end_with_verdicts(result)
 
 
@@ -169,6 +170,7 @@ def verify(
             say(f"Next: mobilenet show {quote(run)}")
             raise typer.Exit(EXITS[answer])
         from mobilenet.api import judge_anew
+        from mobilenet.judgement import answer_in_words
         from mobilenet.verify.declared import scenario_of, warnings_by
         from mobilenet.verify.judge import overall
 
@@ -181,9 +183,20 @@ def verify(
         answer = overall(verdicts)
         if repeat and answer != "violated" and not _is_repeated(run, allow_code, quiet):
             answer = "violated"
-        conclude(f"{run}: {answer}")
-        say(f"{run}: {answer}. Next: mobilenet report {quote(run)}")
+        words = answer if answer != overall(verdicts) else answer_in_words(verdicts, _delivery_ratio(run))
+        conclude(f"{run}: {words}")
+        say(f"{run}: {words}. Next: mobilenet report {quote(run)}")
         raise typer.Exit(EXITS[answer])
+
+
+def _delivery_ratio(directory: Path) -> float | int | None:
+    """What metrics.json has of it, if that can be read."""
+    from mobilenet.rundir.reader import RunError, read_derived
+
+    try:
+        return read_derived(directory, "metrics.json", "deliveries").get("delivery_ratio")
+    except RunError:
+        return None
 
 
 def _is_repeated(directory: Path, allow_code: bool, quiet: bool) -> bool:
@@ -245,7 +258,7 @@ def show(
         _print_owed(opened)
         _print_failed_metrics(opened)
         look = "figures" if of_processes else "map"
-        say(f"{run}: {opened.verdict}. Next: mobilenet {look} {quote(run)}")
+        say(f"{run}: {opened.answer}. Next: mobilenet {look} {quote(run)}")
 
 
 def _print_json(opened: Any) -> None:
@@ -269,16 +282,8 @@ def _summary(result: Any) -> str:
         f"{manifest['simulated_s']:g} s simulated in {_wall(manifest)} ({speed:.0f} times real time"
         f"{outdated})\n{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, mean delay"
         f" {format_number(m['delivery_delay_mean_s'])} s,{handoffs} {pluralize(m['crashes'], 'crash')},"
-        f" collision ratio {format_number(m['collision_loss_ratio'])}\n{verdict_line(result)}"
+        f" collision ratio {format_number(m['collision_loss_ratio'])}\nverdict: {result.answer}"
     )
-
-
-def verdict_line(result: Any) -> str:
-    """The verdict, and the delivery ratio unless the verdict covers it: a valid run need not deliver everything."""
-    share = result.metrics.get("delivery_ratio")
-    if share is None or (share == 1 and result.verdicts.keys() & {"delivery", "validity", "agreement"}):
-        return f"verdict: {result.verdict}"
-    return f"verdict: {result.verdict}; delivered {percentage(share)} of what was owed"
 
 
 def _wall(manifest: Any) -> str:
@@ -298,7 +303,7 @@ def _process_summary(result: Any) -> str:
             f" {format_number(m['latency'])} t.u., {pluralize(m['messages'], 'message')}{of_them},"
             f" {pluralize(m['crashes'], 'crash')}",
             *([] if lost is None else _partitions(result.path)),
-            verdict_line(result),
+            f"verdict: {result.answer}",
         ]
     )
 

@@ -18,7 +18,7 @@ from mobilenet.cli.console import Exit, fail, reporting, say
 from mobilenet.cli.entering import enter, require_shell, shell_of
 from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, Seed
 from mobilenet.cli.progress import progress
-from mobilenet.cli.run import end_with_verdicts, offering_force, verdict_line
+from mobilenet.cli.run import end_with_verdicts, offering_force
 from mobilenet.quoting import format_number, pluralize
 
 
@@ -151,7 +151,7 @@ def _summary(result: Any) -> str:
             for name, count in facts.get(key, {}).items()
         ),
         *_remarks(facts),
-        verdict_line(result),
+        f"verdict: {result.answer}",
     ]
     return "\n".join(lines)
 

@@ -210,11 +210,12 @@ def verify_study(directory: Path) -> str:
     from mobilenet.api import judge_anew
     from mobilenet.rundir.reader import RunError
     from mobilenet.studies import StudyError
+    from mobilenet.studies.csv_tables import AGAIN
     from mobilenet.verify.judge import overall
 
     runs = sorted(path.parent for path in (directory / "runs").glob("*/manifest.json"))
     if not runs:
-        raise StudyError(f"{directory / 'runs'}: no runs; expected the runs of a study; run `mobilenet study` again")
+        raise StudyError(f"{directory / 'runs'}: no runs; expected the runs of a study; {AGAIN}")
     counts: Counter[str] = Counter()
     for run in runs:
         try:

@@ -28,7 +28,7 @@ COLUMNS = {  # name: texts, counts, numbers that may be missing
     "runs.csv": (("run", "state"), (), ()),
     "sensitivity.csv": (("metric", "key", "range"), ("trajectories",), ("size", "high", "spread", "p_adjusted")),
 }
-AGAIN = "run `mobilenet study` again"
+AGAIN = "repeat the command that made it"
 LONGEST_TEXT = 1000  # of a cell: the names of runs, metrics, buffers
 LONGEST_COUNT = 12  # digits
 
@@ -110,3 +110,22 @@ def _read(path: Path) -> tuple[Rows, list[str]]:
         raise StudyError(f"{path}: cannot be read: {error.strerror}; {AGAIN}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise StudyError(f"{path}: not readable as CSV: {error}; {AGAIN}") from None
+
+
+def missing_runs(directory: Path) -> str | None:
+    """Return how many runs the tables of a study cover, unless they cover all. Studies of earlier versions lack the
+    table of planned runs.
+    """
+    planned, measured = directory / "runs.parquet", directory / "tables" / "runs.parquet"
+    if not planned.is_file() or not measured.is_file():
+        return None
+    count, done = _rows_of(planned), _rows_of(measured)
+    return None if done == count else f"unfinished: these numbers cover {done} of {count} runs"
+
+
+def _rows_of(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowException) as error:
+        what = " ".join(str(error).split())[:200]
+        raise StudyError(f"{path}: not readable as Parquet: {what}; {AGAIN}") from None

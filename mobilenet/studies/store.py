@@ -160,7 +160,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     all_configurations = configurations(study, allow_code)
     text = effective_study(study.model_copy(update={"scenario": KEPT.format(0)}))
     if (path / "study.yaml").is_file():
-        _require_same(path, study)
+        require_same(path, study)
     elif path.exists() and not _was_just_begun(path):
         raise OutError(f"{path}: exists and is not a study")
     store = Store(path, study, all_configurations)
@@ -220,7 +220,7 @@ def _scenario(study: Study, configuration: Configuration) -> AnyScenario:
     return study.scenario_of(configuration.number, configuration.overrides)
 
 
-def _require_same(path: Path, study: Study) -> None:
+def require_same(path: Path, study: Study) -> None:
     """More replications or another comparison go on with what is there; anything else would mix two studies. Scenarios
     are compared as each configuration is written.
     """

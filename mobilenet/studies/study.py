@@ -33,14 +33,14 @@ from mobilenet.studies.caveats import deliveries, doubts
 from mobilenet.studies.commands import require_programs
 from mobilenet.studies.compare import Finding, findings
 from mobilenet.studies.configurations import Configuration, configurations, seed_of
-from mobilenet.studies.csv_tables import read_rows, table_rows, values_of_runs
+from mobilenet.studies.csv_tables import AGAIN, read_rows, table_rows, values_of_runs
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.delivered import Delivered
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.parts import Part, index
 from mobilenet.studies.rows import write_rows
 from mobilenet.studies.spark import require_master, spark_context
-from mobilenet.studies.store import Store, create, open_store, with_replications_so_far
+from mobilenet.studies.store import Store, create, open_store, require_same, with_replications_so_far
 from mobilenet.studies.tables import write_tables
 from mobilenet.whole import in_place_of
 
@@ -152,7 +152,7 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     store = open_store(path)
     comparison = store.study.compare
     if not (store.tables / "runs.csv").is_file():
-        raise StudyError(f"{path}: the study is not finished; run `mobilenet study` again")
+        raise StudyError(f"{path}: the study is not finished; {AGAIN}")
     if comparison is None:
         return None
     further = tuple(metric for metric in dict.fromkeys(metrics) if metric not in comparison.metrics)
@@ -201,6 +201,8 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
     """
 
     _require_metrics(study)
+    if out is not None and (out / "study.yaml").is_file():
+        require_same(out, study)
     study = study if out is None else with_replications_so_far(study, out)
     all_configurations = configurations(study, allow_code)
     seed = seed_of(study, 1)

@@ -35,7 +35,7 @@ from mobilenet.rundir.stamp import STUDY, Inputs, new_provenance, stamping
 from mobilenet.scratch import scratch_folder
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Aggregation
-from mobilenet.studies.csv_tables import AGAIN
+from mobilenet.studies.csv_tables import missing_runs
 from mobilenet.studies.level_names import table_level
 from mobilenet.studies.measure import delay_of_bin
 from mobilenet.studies.parts import HANDOFF, Part, in_order, index, planned_targets
@@ -106,16 +106,8 @@ def tables_of_what_is_there(directory: Path) -> str | None:
     is_complete = summary.is_file() and (store.tables / "distribution.csv").is_file()  # an earlier version has none
     if not is_complete or max(path.stat().st_mtime_ns for path in parts) > summary.stat().st_mtime_ns:
         write_tables(store, planned_targets(planned, len(store.configurations)))
-    count, done = _rows_of(planned), _rows_of(store.tables / "runs.parquet")
-    return None if done == count else f"{directory}: unfinished: these numbers cover {done} of {count} runs"
-
-
-def _rows_of(path: Path) -> int:
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except (OSError, pa.ArrowException) as error:
-        what = " ".join(str(error).split())[:200]
-        raise StudyError(f"{path}: not readable as Parquet: {what}; {AGAIN}") from None
+    what = missing_runs(directory)
+    return None if what is None else f"{directory}: {what}"
 
 
 def _aggregate(rows: pa.Table, confidence: float) -> Aggregate:

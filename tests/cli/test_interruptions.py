@@ -65,7 +65,7 @@ def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", shell, *words], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "runs/first-s1: valid\n", "")
 
 
 def test_killed(tmp_path: Path) -> None:

@@ -26,9 +26,10 @@ def mine(run: Path, tmp_path: Path) -> Path:
 
 
 def test_quiet_is_quiet(tmp_path: Path) -> None:
-    for words in (("run", FIRST, *SHORT, "--out", "it", "-q"), ("map", "it", "-q"), ("export", "it", "--csv", "-q")):
-        done = mobilenet(*words, place=tmp_path)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    answers = {("run", FIRST, *SHORT, "--out", "it"): "it: valid\n", ("map", "it"): "", ("export", "it", "--csv"): ""}
+    for words, answer in answers.items():
+        done = mobilenet(*words, "-q", place=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (0, answer, "")
 
 
 def test_messages_keep_the_directory(tmp_path: Path) -> None:

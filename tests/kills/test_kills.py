@@ -23,13 +23,13 @@ def kill(*names: str, times: int) -> None:
 
 @pytest.mark.long
 def test_commands_that_are_killed() -> None:
-    kill("run --force", "swarm", "export --csv", "reference", "schema", times=3)
+    kill("run --force", "swarm", "export --csv", "schema", times=2)
 
 
 @pytest.mark.spark
 @pytest.mark.long
 def test_a_study_that_is_killed() -> None:
-    kill("study", times=3)
+    kill("study", times=1)
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet", "zip", "yaml", "svg", "png", "pdf", "html", "csv"])

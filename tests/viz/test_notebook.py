@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from matplotlib.figure import Figure
 from mobilenet.viz.style import COLOURS
 
 import mobilenet
+from mobilenet.quoting import percentage
 from mobilenet.rundir.reader import RunError
 from mobilenet.studies import StudyError
 from mobilenet.studies.configurations import plan_runs
@@ -144,4 +147,25 @@ def test_what_may_be_unstable_stands_below_sentences_and_tables(study: Path, tmp
     study_frames = mobilenet.StudyFrames(copy)
     sentence = f"Probably unstable: count 2, {LABEL}: the backlog grew by "
     assert study_frames.sentences()[-1].startswith(sentence)
-    assert sentence in study_frames.to_markdown() and sentence in study_frames.to_latex()
+    assert sentence in study_frames.to_markdown() and sentence.replace("&", r"\&") in study_frames.to_latex()
+
+
+def test_tables_and_captions_count_the_runs_that_are_missing(study: Path, tmp_path: Path) -> None:
+    copy = copy_run(study, tmp_path / "study", "runs")
+    planned = pq.read_table(copy / "runs.parquet")
+    pq.write_table(pa.concat_tables([planned, planned]), copy / "runs.parquet")
+    frames = mobilenet.StudyFrames(copy)
+    sentence = "Unfinished: these numbers cover 8 of 16 runs."
+    assert sentence in frames.sentences() and sentence in frames.to_latex() and sentence in frames.to_markdown()
+
+
+def test_a_valid_run_that_lost_deliveries_names_the_share(tmp_path: Path) -> None:
+    gossip = SCENARIOS / "own_protocol" / "gossip.yaml"
+    changes = {"duration_s": 6, "wireless.loss": 0.6}
+    run = mobilenet.run(gossip, out=tmp_path / "run", overrides=changes, allow_code=True)
+    ratio = run.metrics["delivery_ratio"]
+    assert ratio is not None and ratio < 1
+    assert f"{run.verdict}; delivered {percentage(ratio)} of what was owed" in repr(run)
+    axes = run.plot("delays").axes[0]
+    assert axes.get_ylabel() == "share of what was owed"
+    assert max(axes.lines[0].get_ydata()) == pytest.approx(ratio)

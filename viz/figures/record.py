@@ -21,6 +21,7 @@ from mobilenet.metrics.over_time import integral_of
 from mobilenet.parameters import ScenarioError
 from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.propagation.walls import Building
+from mobilenet.quoting import percentage
 from mobilenet.rundir.kinds import MOBILE, PROCESSES, run_kind
 from mobilenet.rundir.reader import RunError, read_manifest
 from mobilenet.scenario.mobile import Scenario
@@ -68,6 +69,7 @@ class Record:
     buildings: list[Building] = field(default_factory=list)
     stories: Stories | None = None  # if the run recorded its causes
     connections: list[ShownConnection] = field(default_factory=list)  # of real software
+    delivery_ratio: float = 1.0  # of what was owed
 
     @property
     def of_processes(self) -> bool:
@@ -89,6 +91,13 @@ class Record:
     def window(self) -> str:
         """Describe the measured window in words."""
         return f"from {self.warmup_s:g} to {self.end_s:g} {self.unit}"
+
+    @property
+    def lacking(self) -> str:
+        """What a caption of delays adds where not everything was delivered; with a space before it."""
+        if self.delivery_ratio == 1:
+            return ""
+        return f" Only {percentage(self.delivery_ratio)} of what was owed was delivered."
 
     @property
     def delays_s(self) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import pluralize
 from mobilenet.rundir.kinds import run_kind
 from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.reader import RunError, read_frame
+from mobilenet.rundir.reader import RunError, read_derived, read_frame
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.stamp import normal_command
 from mobilenet.why.stories import recorded_stories
@@ -87,6 +87,8 @@ def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> A
 def _record(directory: Path) -> Record:
     events, samples, positions = (read_frame(directory, name) for name in ("events", "samples", "positions"))
     record = Record(directory.resolve().name, manifest_of(directory), events, samples, positions)
+    ratio = read_derived(directory, "metrics.json").get("delivery_ratio")
+    record.delivery_ratio = 1.0 if ratio is None else ratio
     if not record.of_processes:
         record.frames, record.is_sinr = read_frames(directory), by_power(directory)
         record.buildings = buildings_of(directory)
@@ -185,11 +187,18 @@ def _members(record: Record, edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def delay_distribution(axes: Any, record: Record) -> str:
     delays = np.sort(record.delays_s)
-    axes.step(delays, np.arange(1, len(delays) + 1) / len(delays), where="post", color=COLOURS[0], linewidth=1.5)
+    most = record.delivery_ratio
+    shares = np.arange(1, len(delays) + 1) / len(delays) * most
+    axes.step(delays, shares, where="post", color=COLOURS[0], linewidth=1.5)
     for share, name, style in ((0.5, "median", "-"), (0.95, "95 %", "--"), (0.99, "99 %", ":")):
         value = float(np.quantile(delays, share))
         axes.plot(
-            [value, value], [0, share], style, color=QUIET, linewidth=1.1, label=f"{name}: {value:.3g} {record.unit}"
+            [value, value],
+            [0, share * most],
+            style,
+            color=QUIET,
+            linewidth=1.1,
+            label=f"{name}: {value:.3g} {record.unit}",
         )
     least = max(delays[0], SHORTEST)  # own messages may be delivered at once
     if delays[-1] > 50 * least:
@@ -197,7 +206,11 @@ def delay_distribution(axes: Any, record: Record) -> str:
         axes.set_xlim(left=least / 1.2)
     else:
         axes.set_xlim(left=0)
-    axes.set(xlabel=f"delay from broadcast to delivery ({record.unit})", ylabel="share of deliveries", ylim=(0, 1.02))
+    axes.set(
+        xlabel=f"delay from broadcast to delivery ({record.unit})",
+        ylabel="share of what was owed" if most < 1 else "share of deliveries",
+        ylim=(0, 1.02),
+    )
     legend_below(axes, 3)
     whose = (
         "deliveries at processes other than the source, in the whole run"
@@ -208,7 +221,8 @@ def delay_distribution(axes: Any, record: Record) -> str:
         f"Cumulative distribution over {thousands(len(delays))} {whose}; mean {delays.mean():.4g} {record.unit}".rstrip(
             "."
         )
-        + "."
+        + f".{record.lacking}"
+        + (" The vertical lines mark percentiles of the deliveries." if most < 1 else "")
     )
 
 
@@ -222,7 +236,7 @@ def delay_over_time(axes: Any, record: Record) -> str:
     axes.set_ylabel(f"delay ({record.unit})")
     shaded = time_axis(axes, record)
     legend_below(axes)
-    return f"Messages broadcast in each {record.end_s / 60:.3g} s, at all members.{shaded}"
+    return f"Messages broadcast in each {record.end_s / 60:.3g} s, at all members.{shaded}{record.lacking}"
 
 
 def in_the_air(axes: Any, record: Record) -> str:
@@ -326,7 +340,7 @@ def delay_parts(axes: Any, record: Record) -> str:
     if not bars:
         return in_words(axes, "No message broadcast during the measurement period was delivered.")
     draw_bars(axes, bars)
-    return "From left to right: uplink, backbone, cell and receiver; on the right, the mean delay."
+    return f"From left to right: uplink, backbone, cell and receiver; on the right, the mean delay.{record.lacking}"
 
 
 def _is_causal(manifest: dict[str, Any]) -> bool:

@@ -257,7 +257,9 @@ def _steps(tables: StudyTables, table: pd.DataFrame, is_whole: bool, look: Look)
     with page(*look.size(6.5, 3.7)) as (figure, axes):
         most = table.delay_s.max() * 1.2
         for number, (label, own) in enumerate(groups[:MOST_LINES]):
-            own = pd.DataFrame() if own.configuration.iloc[0] in tables.unstable else own
+            number_of = int(own.configuration.iloc[0])
+            own = own.assign(share=own.share * tables.delivery_ratios.get(number_of, 1.0))
+            own = pd.DataFrame() if number_of in tables.unstable else own
             _draw_steps(axes, own, number, plain(label), most if is_whole else None)
         note = _delays_note(axes, table, tables, groups)
         figure_legend(figure, *axes.get_legend_handles_labels())
@@ -289,14 +291,15 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
         )
     least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # own messages may be delivered at once
     least = SHORTEST_S if pd.isna(least) else least
+    what = "deliveries owed" if any(ratio < 1 for ratio in tables.delivery_ratios.values()) else "deliveries"
     if table.delay_s.max() > 50 * least:
         log_axis(axes.xaxis, least, table.delay_s.max())
         axes.set_xlim(left=least / 1.2)
     axes.set_xlim(right=table.delay_s.max() * 1.2)
-    axes.set(xlabel=f"delay ({'t.u.' if tables.of_processes else 's'})", ylabel="share of deliveries")
+    axes.set(xlabel=f"delay ({'t.u.' if tables.of_processes else 's'})", ylabel=f"share of {what}")
     axes.set_ylim(-0.02, 1.02)
     return (
-        "Share of deliveries that took at most the given time; all deliveries of"
+        f"Share of {what} that took at most the given time; all deliveries of"
         f" n = {tables.replications} replications together.{_rest(groups)}{remark}"
     )
 

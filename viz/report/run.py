@@ -127,6 +127,8 @@ def _answer(run: Run) -> str:
         f"The verdict covers the whole run: {pluralize(int(happened.get('deliver', 0)), 'delivery')} of"
         f" {pluralize(int(happened.get('broadcast', 0)), 'broadcast')}."
     )
+    _, _, share = run.answer.partition("; ")
+    counts += f" The measurement period {share}." if share else ""
     if unknown:
         owed = f" {run.still_owed}." if run.still_owed else ""
         return paragraph(f"<b>{text(question)} Not known.</b>", text(counts + owed)) + "".join(
