@@ -26,8 +26,8 @@ import numpy as np
 
 from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.basis.verdict import early_end
+from mobilenet.rundir.table import Table
+from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.lines.forms import DONE, ROLES, has_form
 from mobilenet.verify.lines.inputs import inputs_problem
 from mobilenet.verify.lines.line_totals import line_totals_problem
@@ -49,16 +49,10 @@ class Line(NamedTuple):
     object: dict[str, Any]
 
 
-def lines_problem(
-    lines: Columns,
-    events: Columns,
-    samples: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
-    plan: Expectations | ProcessPlan | None = None,
-) -> str | None:
+def lines_problem(run: Evidence) -> str | None:
     """Return the first line that is impossible, or from which no event follows."""
-    lines, events = Table.of(lines), Table.of(events)
+    lines, events, samples, plan = run.tables["lines"], run.events, run.samples, run.expected
+    counters, manifest = run.counters, run.manifest
     times, node, text = lines.numbers("time_ns"), lines.column("node"), lines.column("line")
     end_ns = round(manifest["simulated_s"] * 1e9)
     odd = (times < 0) | (times > end_ns) | (np.diff(times, prepend=times[:1]) < 0)
@@ -70,7 +64,7 @@ def lines_problem(
         return _row_problem(lines, int(odd.argmax()), "a JSON object from a node of this run, in chronological order")
     if manifest["protocol"] != PROGRAM:
         return f"lines: {lines.rows} rows, but no node is a program" if lines.rows else None
-    if early_end(manifest) is not None:
+    if run.ended_by_error is not None:
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
     rows = [Line(*row) for row in zip(*columns, strict=True)]
@@ -86,7 +80,7 @@ def lines_problem(
         or _lives_problem(rows, events, names)
         or _events_problem(rows, events)
         or _stranger_problem(rows, names)
-        or reported_problem(rows, events, Table.of(samples), manifest)
+        or reported_problem(rows, events, samples, manifest)
         or line_totals_problem(rows, counters, manifest, plan)
         or inputs_problem(rows, events, manifest, plan)
         or (transit_problem(rows, plan) if isinstance(plan, ProcessPlan) else None)
