@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mobilenet.verify.basis.evidence import Evidence
+from mobilenet.verify.record.judge import record_contradiction
 from mobilenet.viz.map.data import document
 from mobilenet.viz.report.run import run_page
 
@@ -18,9 +20,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.broadcasts.asked import asked_problem
-from mobilenet.verify.record.judge import record_contradiction
 from tests.conftest import FIRST, SCENARIOS
 from tests.simulation.test_interventions import play, scenario
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mobilenet.verify.record.conservation import conservation_problem
+from mobilenet.verify.record.switched import switched_problem
 from mobilenet.viz.map.data import document
 from mobilenet.viz.report.run import run_page
 from typer.testing import CliRunner
@@ -22,8 +24,6 @@ from mobilenet.scenario import Scenario
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.declared import warnings_by
-from mobilenet.verify.record.conservation import conservation_problem
-from mobilenet.verify.record.switched import switched_problem
 from tests.conftest import FIRST
 
 MILLISECOND = 1_000_000

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mobilenet.verify.basis.evidence import Evidence
+from mobilenet.verify.record.judge import record_contradiction
 
 from mobilenet.api import Run, manifest_of, run, simulate
 from mobilenet.expected.by_kind import expectations_of
@@ -19,9 +21,7 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.interventions_check import without_effect
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.broadcasts.asked import asked_problem
-from mobilenet.verify.record.judge import record_contradiction
 from mobilenet.world.interventions import in_order
 from tests.conftest import FIRST
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mobilenet.verify.record.datagrams import datagram_problem
 from typer.testing import CliRunner
 
 import mobilenet
@@ -23,7 +24,6 @@ from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
-from mobilenet.verify.record.datagrams import datagram_problem
 
 from .damage import SCENARIO, Copy, Damage, Edits, Runs, verdicts_after
 

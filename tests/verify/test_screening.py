@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mobilenet.verify.basis import sampled, wellformed
+from mobilenet.verify.processes.screened import ScreenedProcesses
 
 from mobilenet.api import manifest_of, simulate
 from mobilenet.rundir.reader import read_columns, read_json, read_manifest
@@ -20,11 +22,9 @@ from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
 from mobilenet.swarm.campaign import record_adversary
 from mobilenet.swarm.schedule import FLAVOURS, draw
 from mobilenet.verify import verify
-from mobilenet.verify.basis import sampled, wellformed
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
 from mobilenet.verify.broadcasts.screened import ScreenedBroadcast, judge_events
 from mobilenet.verify.declared import require_scenario
-from mobilenet.verify.processes.screened import ScreenedProcesses
 
 from .damage import SCENARIO
 from .test_against_brute_force import KINDS, columns

@@ -10,12 +10,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from mobilenet.verify.record.stations import stations_problem
 
 import mobilenet
 from mobilenet.expected.expectations import Expectations, HostPlan, Places
 from mobilenet.expected.rest import rest
 from mobilenet.scenario import Scenario, load_scenario
-from mobilenet.verify.record.stations import stations_problem
 from tests.conftest import ROOT
 
 WALL = {"type": "Polygon", "coordinates": [[[100, -80], [104, -80], [104, 80], [100, 80], [100, -80]]]}
