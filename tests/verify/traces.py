@@ -68,7 +68,7 @@ def verdicts(
     manifest = {
         "fingerprint": log.fingerprint(), "quiescent": quiescent, "simulated_s": END_S, "duration_s": 500.0,
         "drain_s": 60.0,
-        "hosts": None, "stations": 0,
+        "hosts": None, "stations": 0, "protocol": "mobile_causal",
         "promises": {"broadcast": broadcast, "gap_after_s": gap_after_s, "heard_every_s": heard_every_s,
                      "rest_within_s": rest_within_s, "duplicating_air": False},
     }  # fmt: skip
