@@ -13,6 +13,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from mobilenet.cli.main import app
+from mobilenet.rundir.writer import write_manifest
 
 
 def invoke(*words: object) -> Result:
@@ -37,3 +38,8 @@ def editing(path: Path) -> Iterator[Any]:
 
 def copy_run(directory: Path, target: Path, *without: str) -> Path:
     return Path(shutil.copytree(directory, target, ignore=shutil.ignore_patterns(*without)))
+
+
+def sign(directory: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest as if a run had written these files."""
+    write_manifest(directory, {key: manifest[key] for key in manifest if key not in ("files", "manifest_sha256")})

@@ -25,7 +25,7 @@ from mobilenet.scenario.run_source import AdversarySchedule, read_source
 from mobilenet.scratch import scratch_folder
 from mobilenet.simulation.plugin_code import PluginError
 
-OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "files")
+OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "files", "manifest_sha256")
 
 
 def difference(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> str | None:

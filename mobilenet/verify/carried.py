@@ -82,7 +82,8 @@ def uncarried(run: Evidence) -> Verdict | None:
     elif (hops := _hops(run.tables)) is not None:
         problem = _by_hops(run, hops)
     else:
-        problem = _by_counters(run) or _by_air_time(run)
+        brings_code = run.manifest["protocol"] in (PROGRAM, "own")
+        problem = (_by_counters(run) if brings_code else None) or _by_air_time(run)
     if problem is None:
         return None
     talks_elsewhere = run.manifest["protocol"] == PROGRAM or run.manifest.get("real_time") is not None
