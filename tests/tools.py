@@ -30,10 +30,13 @@ def refusal(*words: object) -> str:
 
 @contextmanager
 def editing(path: Path) -> Iterator[Any]:
-    """The value in a JSON file; what it is in the end is written."""
+    """The value in a JSON file; what it is in the end is written, as a run would write it."""
     value = json.loads(path.read_text())
     yield value
-    path.write_text(json.dumps(value))
+    if path.name == "manifest.json":
+        sign(path.parent, value)
+    else:
+        path.write_text(json.dumps(value))
 
 
 def copy_run(directory: Path, target: Path, *without: str) -> Path:

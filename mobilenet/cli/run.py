@@ -152,7 +152,9 @@ def verify(
     allow_code: AllowCode = False,
     share: Annotated[
         float | None,
-        typer.Option("--share", min=0, max=1, help="With --repeat, for a study: share of its runs to repeat, drawn."),
+        typer.Option(
+            "--share", min=0, max=1, help="With --repeat, for a study: share of its runs, evenly spaced."
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -194,18 +196,18 @@ def verify(
 
 def _is_repeated(directory: Path, allow_code: bool, quiet: bool) -> bool:
     """Whether the run, repeated, gives the same record; the first difference is printed."""
-    from mobilenet.replay.comparison import NO_REPEAT, can_be_repeated, difference
+    from mobilenet.interactive.repetition import NO_REPEAT, can_be_repeated, divergence
 
     if not can_be_repeated(directory):
         say(f"{quote(directory)}: {NO_REPEAT}", always=True)
         return True
     with progress(quiet, "repeating") as update:
-        divergence = difference(directory, update, allow_code)
-    if divergence:
-        say(f"{quote(directory)}: the repeated run differs: {divergence}", always=True)
+        where = divergence(directory, update, allow_code)
+    if where:
+        say(f"{quote(directory)}: the repeated run differs: {where}", always=True)
     else:
         say("repeated: the two records are the same in every row, counter, packet, verdict, metric and manifest entry")
-    return divergence is None
+    return where is None
 
 
 def show(

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.cli.console import conclude, print_table, reporting, say
@@ -209,7 +208,7 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
 
 def verify_study(directory: Path, is_repeated: Callable[[Path], bool] | None = None, share: float = 1.0) -> str:
     """Judge each run of a study again from its record, and return the worst verdict. `is_repeated`: whether a run,
-    repeated, gives the same record; asked of a share of the runs, always the same ones.
+    repeated, gives the same record; asked of a share of the runs, evenly spaced.
     """
     from mobilenet.api import judge_anew
     from mobilenet.rundir.reader import RunError
@@ -220,7 +219,8 @@ def verify_study(directory: Path, is_repeated: Callable[[Path], bool] | None = N
     if not runs:
         raise StudyError(f"{directory / 'runs'}: no runs; expected the runs of a study; run `mobilenet study` again")
     counts: Counter[str] = Counter()
-    asked = set(Random(0).sample(runs, ceil(share * len(runs)))) if is_repeated is not None else set()
+    count = ceil(share * len(runs)) if is_repeated is not None else 0
+    asked = {runs[place * len(runs) // count] for place in range(count)}
     for run in runs:
         try:
             answer = overall(judge_anew(run)[0])

@@ -28,8 +28,8 @@ from mobilenet.scratch import lock_folder
 def file_digests(directory: Path) -> dict[str, str]:
     """SHA-256 of every file of a run, except derived files and the manifest, which holds the digests."""
     names = sorted(
-        path.name
-        for path in directory.iterdir()
+        str(path.relative_to(directory))
+        for path in directory.rglob("*")
         if path.is_file() and path.name not in ("manifest.json", *DERIVED_FILES)
     )
     return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}

@@ -73,7 +73,7 @@ class Knowledge:
         return source == node or self._of.get(node, {}).get(source, 0) >= self._place.get(message, 0)
 
 
-def uncarried(run: Evidence) -> Verdict | None:
+def carriage(run: Evidence) -> Verdict | None:
     """The first delivery, or act of a host, that nothing on the record can have led to."""
     if run.manifest.get("real_time") is not None:
         problem = _by_datagrams(run.events)

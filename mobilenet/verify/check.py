@@ -44,8 +44,8 @@ def judge(run: Evidence, checks: Iterable[Check], properties: Iterable[str]) -> 
         skips = error is not None and check.waits
         if before is None or before.answer == "violated" or skips or not check.applies(run):
             continue
-        found = check.answer(run)
-        verdict = VALID if found is None else Verdict("violated", found) if isinstance(found, str) else found
+        answer = check.answer(run)
+        verdict = VALID if answer is None else Verdict("violated", answer) if isinstance(answer, str) else answer
         if WORST_FIRST.index(verdict.answer) < WORST_FIRST.index(before.answer):
             verdicts[check.property] = verdict
     return verdicts

@@ -10,19 +10,19 @@ from collections.abc import Callable
 from typing import Any
 
 from mobilenet.rundir.schema import BUFFERS, buffers_of
+from mobilenet.verify import program_lines
 from mobilenet.verify.broadcasts.asked import asked_problem
 from mobilenet.verify.broadcasts.conduct import conduct_problem
 from mobilenet.verify.broadcasts.excused import excuse_problem
 from mobilenet.verify.broadcasts.fifo import fifo_problem
+from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
 from mobilenet.verify.broadcasts.silent import silent_problem
-from mobilenet.verify.carried import uncarried
+from mobilenet.verify.carried import carriage
 from mobilenet.verify.check import Check
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.evidence import Evidence
-from mobilenet.verify.lines.judge import lines_problem
 from mobilenet.verify.packets.judge import packets_problem
-from mobilenet.verify.sessions import unfinished_handoffs
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, Verdict
 from mobilenet.verify.waiting import nonempty_buffers, waiting
 
@@ -88,7 +88,7 @@ def _accounting(run: Evidence) -> Verdict | str | None:
     return problem or (Verdict("unknown", "no program sent a datagram") if is_idle else None)
 
 
-def _drained(run: Evidence) -> Verdict | str | None:
+def _rest(run: Evidence) -> Verdict | str | None:
     """Whether the run came to rest, and nothing was left then."""
     events, manifest, promises, sizes = run.events, run.manifest, run.promises, run.last_sizes
     if not run.quiescent:
@@ -128,17 +128,14 @@ def _unsampled_node(run: Evidence) -> str | None:
 
 
 CHECKS = (
-    Check(
-        "record", "The lines of programs are possible, and agree with the events and the counters.",
-        lines_problem, lambda run: "lines" in run.tables,
-    ),
+    program_lines.CHECK,
     Check(
         "creation", "What a host delivers was broadcast before, once, by the host that its id names.",
         _of_broadcasts("creation"),
     ),
     Check(
         "creation", "Messages on the record can have brought a node what it delivers, and what it joins by.",
-        uncarried, waits=True,
+        carriage, waits=True,
     ),
     Check("duplication", "No host delivers a message twice, over all its memberships.", _of_broadcasts("duplication")),
     Check(
@@ -184,5 +181,5 @@ CHECKS = (
         "conservation", "Of a run in real time: each frame was received, or lost for one reason.", _accounting,
         lambda run: run.manifest.get("real_time") is not None, waits=True,
     ),
-    Check("drained", "At rest all buffers are empty, and no member is in a handoff.", _drained, waits=True),
+    Check("drained", "At rest all buffers are empty, and no member is in a handoff.", _rest, waits=True),
 )  # fmt: skip

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mobilenet.quoting import pluralize
-from mobilenet.verify.carried import uncarried
+from mobilenet.verify import program_lines
+from mobilenet.verify.carried import carriage
 from mobilenet.verify.check import Check
 from mobilenet.verify.evidence import Evidence
-from mobilenet.verify.lines.judge import lines_problem
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, Verdict
 from mobilenet.verify.waiting import first_few, reported_unrest
 
@@ -37,8 +37,8 @@ def _of_broadcasts(name: str) -> Callable[[Evidence], Verdict | str | None]:
 
 
 def _completion(run: Evidence) -> Verdict | str | None:
-    found = run.among_processes.violations.get("completion") if run.ended_by_error is None else None
-    return found or (None if run.among_processes.has_delivered else NOTHING_DELIVERED)
+    problem = run.among_processes.violations.get("completion") if run.ended_by_error is None else None
+    return problem or (None if run.among_processes.has_delivered else NOTHING_DELIVERED)
 
 
 def _missing_completion(run: Evidence) -> str | None:
@@ -91,7 +91,7 @@ def _excuse(run: Evidence, problem: str) -> Verdict | str:
     return Verdict("unknown", f"{problem}; but {why}")
 
 
-def _drained(run: Evidence) -> Verdict | str | None:
+def _rest(run: Evidence) -> Verdict | str | None:
     """At rest all buffers of correct processes are empty. Where messages may be held for ever, all correct processes
     hold equally many, and not more than there are messages of crashed processes that no correct process delivers and
     whose past holds another one that no correct process delivers.
@@ -129,15 +129,12 @@ def _held_problems(held: dict[float, str], most: int) -> Iterator[str]:
 
 
 CHECKS = (
-    Check(
-        "record", "The lines of programs are possible, and agree with the events and the counters.",
-        lines_problem, lambda run: "lines" in run.tables,
-    ),
+    program_lines.CHECK,
     Check(
         "creation", "What a process delivers was broadcast before, once, by the process that its id names.",
         _of_broadcasts("creation"),
     ),
-    Check("creation", "Messages can have brought a process what it delivers.", uncarried, waits=True),
+    Check("creation", "Messages can have brought a process what it delivers.", carriage, waits=True),
     Check("duplication", "No process delivers a message twice.", _of_broadcasts("duplication")),
     Check("membership", "No process does anything after it has crashed.", _of_broadcasts("membership")),
     Check(
@@ -160,5 +157,5 @@ CHECKS = (
         " that some correct process delivers.",
         _agreement, waits=True,
     ),
-    Check("drained", "At rest the buffers of correct processes are empty.", _drained, waits=True),
+    Check("drained", "At rest the buffers of correct processes are empty.", _rest, waits=True),
 )  # fmt: skip

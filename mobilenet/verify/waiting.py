@@ -13,7 +13,7 @@ from typing import Any
 
 from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Columns
-from mobilenet.verify.sessions import unfinished_handoffs
+from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
 
 MOST_NAMED = 3
 

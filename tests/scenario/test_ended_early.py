@@ -10,8 +10,8 @@ import pytest
 
 import mobilenet
 from mobilenet.api import judge_anew
+from mobilenet.interactive.repetition import divergence
 from mobilenet.parameters import ScenarioError
-from mobilenet.replay.comparison import difference
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.studies.declaration import Study
 from mobilenet.studies.store import create
@@ -81,7 +81,7 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     run = mobilenet.load(tmp_path / "run")
     assert run.manifest["ended_by_error"].startswith(f"{tmp_path}/gossip.py:") and 3 < run.manifest["simulated_s"] < 4
     assert run.verdict == "unknown" and run.metrics["window_s"] == run.manifest["simulated_s"]
-    assert difference(run.path, allow_code=True) is None  # it ends in the same way
+    assert divergence(run.path, allow_code=True) is None  # it ends in the same way
     assert (run.events["event"] == "broadcast").sum() == run.metrics["broadcasts"] > 0
     assert command("show", "run", place=tmp_path).returncode == 0
     judged = command("verify", "run", place=tmp_path)

@@ -1,6 +1,6 @@
 """Whoever edits events of programs, or what they were told and said, is caught by the lines, events and counters.
 
-Model     as in test_insider.py: each edit is made in a run that was really recorded
+Model     each edit is made in a run that was really recorded
 Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
 """
 

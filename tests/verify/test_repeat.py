@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.interactive.keeping import keep_unfinished
+from mobilenet.interactive.repetition import divergence
 from mobilenet.interactive.session import LiveSession
 from mobilenet.protocols.names import SELECTIVE
-from mobilenet.replay.comparison import difference
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
 from mobilenet.swarm.campaign import keep_run
@@ -83,8 +83,8 @@ def test_every_edit_is_found(name: str, whole: Path, tmp_path: Path) -> None:
     edit, words = EDITS[name]
     edit(copy)
     copy.save()
-    found = difference(copy.path)
-    assert found is not None and found.startswith(words)
+    where = divergence(copy.path)
+    assert where is not None and where.startswith(words)
 
 
 @pytest.mark.parametrize("name", ["events.parquet", "counters.json", "manifest.json", "scenario.yaml"])
@@ -111,7 +111,7 @@ def test_the_command_calls_it_violated(whole: Path, tmp_path: Path) -> None:
 
 def test_a_run_of_processes_is_repeated(tmp_path: Path) -> None:
     path = mobilenet.run(SCENARIOS / "vcube" / "reliable.yaml", out=tmp_path / "run").path
-    assert difference(path) is None
+    assert divergence(path) is None
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_run_of_processes_is_repeated(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [4, 5])
 def test_runs_of_swarms_are_repeated(seed: int, options: dict[str, str], tmp_path: Path) -> None:
     keep_run(seed, tmp_path / "run", **options)
-    assert difference(tmp_path / "run", allow_code=True) is None
+    assert divergence(tmp_path / "run", allow_code=True) is None
 
 
 @pytest.mark.parametrize("steps", [0, 7])
@@ -131,8 +131,8 @@ def test_a_run_that_was_stopped_is_repeated_up_to_there(steps: int, tmp_path: Pa
         session.step()
     path = keep_unfinished(session, tmp_path / "stopped")
     assert "stopped by hand" in mobilenet.load(path).manifest["ended_by_error"]
-    assert difference(path) is None
+    assert divergence(path) is None
     copy = Copy(path, tmp_path / "copy")
     copy.samples.value[0] += 1
     copy.save()
-    assert str(difference(copy.path)).startswith("samples: row 0 (")
+    assert str(divergence(copy.path)).startswith("samples: row 0 (")

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,6 @@ import numpy as np
 from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.quoting import pluralize
 from mobilenet.rundir.table import Table
-from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.lines.forms import DONE, ROLES, has_form
 from mobilenet.verify.lines.inputs import inputs_problem
 from mobilenet.verify.lines.line_totals import line_totals_problem
@@ -49,10 +48,12 @@ class Line(NamedTuple):
     object: dict[str, Any]
 
 
-def lines_problem(run: Evidence) -> str | None:
+def lines_problem(
+    tables: Mapping[str, Table], counters: dict[str, Any], manifest: dict[str, Any],
+    plan: Expectations | ProcessPlan | None = None,
+) -> str | None:  # fmt: skip
     """Return the first line that is impossible, or from which no event follows."""
-    lines, events, samples, plan = run.tables["lines"], run.events, run.samples, run.expected
-    counters, manifest = run.counters, run.manifest
+    lines, events, samples = (tables[name] for name in ("lines", "events", "samples"))
     times, node, text = lines.numbers("time_ns"), lines.column("node"), lines.column("line")
     end_ns = round(manifest["simulated_s"] * 1e9)
     odd = (times < 0) | (times > end_ns) | (np.diff(times, prepend=times[:1]) < 0)
@@ -64,7 +65,7 @@ def lines_problem(run: Evidence) -> str | None:
         return _row_problem(lines, int(odd.argmax()), "a JSON object from a node of this run, in chronological order")
     if manifest["protocol"] != PROGRAM:
         return f"lines: {lines.rows} rows, but no node is a program" if lines.rows else None
-    if run.ended_by_error is not None:
+    if manifest.get("ended_by_error") is not None:
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
     rows = [Line(*row) for row in zip(*columns, strict=True)]
