@@ -152,13 +152,11 @@ def verify(
     allow_code: AllowCode = False,
     share: Annotated[
         float | None,
-        typer.Option(
-            "--share", min=0, max=1, help="With --repeat, for a study: share of its runs, evenly spaced."
-        ),
+        typer.Option("--share", min=0, max=1, help="With --repeat, for a study: share of its runs, evenly spaced."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check whether the protocol kept its promises in a recorded run.
+    """Check that a run kept its promises.
 
     For a study, the command checks each run.
     """

@@ -178,7 +178,7 @@ CHECKS = (
         lambda run: run.captures is not None or run.manifest["protocol"] == "ip", waits=True,
     ),
     Check(
-        "conservation", "Of a run in real time: each frame was received, or lost for one reason.", _accounting,
+        "conservation", "In real time, each frame was received, or lost for one reason.", _accounting,
         lambda run: run.manifest.get("real_time") is not None, waits=True,
     ),
     Check("drained", "At rest all buffers are empty, and no member is in a handoff.", _rest, waits=True),

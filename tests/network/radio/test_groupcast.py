@@ -159,11 +159,11 @@ def test_a_mac_that_lets_duplicates_pass_is_caught(is_broken: bool, tmp_path: Pa
         env=os.environ | {"MOBILENET_COMPILED": "0"}, cwd=ROOT, check=True,
     )  # fmt: skip
     lines = mobilenet.load(tmp_path / "run").lines
-    sent, told = Counter[str](), Counter[tuple[str, str]]()
+    sent, received = Counter[str](), Counter[tuple[str, str]]()
     for node, is_output, line in zip(lines.node, lines.said, map(json.loads, lines.line), strict=True):
         message = json.dumps(line.get("message"))
         if is_output and line["do"] in ("send", "broadcast"):
             sent[message] += 1
         elif not is_output and line["ev"] == "receive":
-            told[node, message] += 1
-    assert any(count > sent[message] for (_, message), count in told.items()) == is_broken
+            received[node, message] += 1
+    assert any(count > sent[message] for (_, message), count in received.items()) == is_broken
