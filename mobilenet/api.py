@@ -36,11 +36,10 @@ from mobilenet.rundir.stamp import RUN, Inputs, new_provenance, stamping
 from mobilenet.rundir.writer import (
     AlreadyThere,
     RecordError,
-    file_digests,
     is_being_written,
     recover,
     run_directory,
-    write_json,
+    write_manifest,
     write_recording,
 )
 from mobilenet.scenario import AnyScenario, ProcessScenario
@@ -296,7 +295,7 @@ def keep(
         facts["own_metrics"] = {metric.name: [metric.words, metric.unit] for metric in own}
     if failed := judge(partial, outcome.recording, facts, own):
         facts["own_metrics_failed"] = failed
-    write_json(partial / "manifest.json", {**facts, "files": file_digests(partial)})
+    write_manifest(partial, facts)
 
 
 def simulate(

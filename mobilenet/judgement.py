@@ -21,13 +21,13 @@ from mobilenet.packets.passed import Captures
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import percentage
 from mobilenet.rundir.pcap import read_captures
-from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_json, read_manifest
+from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_manifest
 from mobilenet.rundir.recorder import Recording
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.rundir.table import Columns
 from mobilenet.rundir.writer import write_json
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.simulation.plugin_code import load_named, place_of
-from mobilenet.verify import Verdict, verify, verify_run
+from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
 from mobilenet.verify.judge import overall
 
@@ -76,7 +76,7 @@ def judge(
     events, samples = tables["events"], tables["samples"]
     scenario = scenario_of(directory)
     captures = read_captures(directory)
-    verdicts = verify(events, samples, tables["positions"], counters, facts, expected_by(scenario), tables, captures)
+    verdicts = verify(Evidence(tables, counters, facts, expected_by(scenario), captures))
     row, failed = with_own_metrics(events, samples, counters, facts, own, captures)
     write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)
@@ -89,8 +89,8 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
     They follow from the record. Missing ones are made again; others are left as they are, even if they hold
     something else.
     """
-    tables: dict[str, Table] = {}
-    verdicts = verify_run(directory, tables)
+    run = Evidence.of_directory(directory)
+    verdicts = verify(run)
     notes = []
     path = directory / "verdict.json"
     if not path.exists():
@@ -103,13 +103,8 @@ def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
         except RunError as error:
             notes.append(str(error))
     path = directory / "metrics.json"
-    if "violated" in (verdicts["record"].answer, verdicts["conservation"].answer):
-        if not path.exists():
-            notes.append(f"{path} is missing, and cannot be restored because the record is damaged")
-        return verdicts, notes
     facts = read_manifest(directory)
-    counters, captures = read_json(directory, "counters.json"), read_captures(directory)
-    fresh_metrics = metrics(tables["events"], tables["samples"], counters, facts, captures)
+    fresh_metrics = metrics(run.events, run.samples, run.counters, facts, run.captures)
     stored: dict[str, Any] | None = None
     if path.exists():
         try:

@@ -13,6 +13,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from mobilenet.cli.main import app
+from mobilenet.rundir.writer import write_manifest
 
 
 def invoke(*words: object) -> Result:
@@ -29,11 +30,19 @@ def refusal(*words: object) -> str:
 
 @contextmanager
 def editing(path: Path) -> Iterator[Any]:
-    """The value in a JSON file; what it is in the end is written."""
+    """The value in a JSON file; what it is in the end is written, as a run would write it."""
     value = json.loads(path.read_text())
     yield value
-    path.write_text(json.dumps(value))
+    if path.name == "manifest.json":
+        sign(path.parent, value)
+    else:
+        path.write_text(json.dumps(value))
 
 
 def copy_run(directory: Path, target: Path, *without: str) -> Path:
     return Path(shutil.copytree(directory, target, ignore=shutil.ignore_patterns(*without)))
+
+
+def sign(directory: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest as if a run had written these files."""
+    write_manifest(directory, {key: manifest[key] for key in manifest if key not in ("files", "manifest_sha256")})

@@ -59,7 +59,6 @@ def spacetime(
         from mobilenet.rundir.provenance import stamping_of
         from mobilenet.rundir.reader import read_events, read_manifest
         from mobilenet.rundir.stamp import normal_command
-        from mobilenet.verify.basis.verdict import early_end
         from mobilenet.viz.files import whole_file
         from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 
@@ -68,7 +67,7 @@ def spacetime(
         events = pd.DataFrame(read_events(run))
         end_ns = round(manifest["simulated_s"] * 1e9)
         if around is None:
-            around, host = default_moment(events, early_end(manifest), end_ns, host)
+            around, host = default_moment(events, manifest.get("ended_by_error"), end_ns, host)
         try:
             window = window_around(events, around, host, margin_s, end_ns)
         except WindowError as error:

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -150,9 +151,13 @@ def verify(
         bool, typer.Option("--repeat", help="Also repeat the run and compare the two records row by row.")
     ] = False,
     allow_code: AllowCode = False,
+    share: Annotated[
+        float | None,
+        typer.Option("--share", min=0, max=1, help="With --repeat, for a study: share of its runs, evenly spaced."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Check a recorded run again.
+    """Check that a run kept its promises.
 
     For a study, the command checks each run.
     """
@@ -161,12 +166,13 @@ def verify(
 
         if allow_code and not repeat:
             fail("--allow-code: expected --repeat as well; the check of a record runs no code", Exit.BAD_INPUT)
+        if share is not None and not (repeat and is_study(run)):
+            fail("--share applies only to a study, with --repeat", Exit.BAD_INPUT)
         if is_study(run):
             from mobilenet.cli.study_results import verify_study
 
-            if repeat:
-                fail(f"--repeat applies only to a single run; name one in {quote(run / 'runs')}", Exit.BAD_INPUT)
-            answer = verify_study(run)
+            repeat_run = partial(_is_repeated, allow_code=allow_code, quiet=quiet) if repeat else None
+            answer = verify_study(run, repeat_run, 1.0 if share is None else share)
             say(f"Next: mobilenet show {quote(run)}")
             raise typer.Exit(EXITS[answer])
         from mobilenet.api import judge_anew
@@ -181,7 +187,7 @@ def verify(
         for note in notes:
             say(note)
         answer = overall(verdicts)
-        if repeat and answer != "violated" and not _is_repeated(run, allow_code, quiet):
+        if repeat and not _is_repeated(run, allow_code, quiet):
             answer = "violated"
         words = answer if answer != overall(verdicts) else answer_in_words(verdicts, _delivery_ratio(run))
         conclude(f"{run}: {words}")
@@ -201,16 +207,18 @@ def _delivery_ratio(directory: Path) -> float | int | None:
 
 def _is_repeated(directory: Path, allow_code: bool, quiet: bool) -> bool:
     """Whether the run, repeated, gives the same record; the first difference is printed."""
-    from mobilenet.replay.comparison import difference
+    from mobilenet.interactive.repetition import NO_REPEAT, can_be_repeated, divergence
 
+    if not can_be_repeated(directory):
+        say(f"{quote(directory)}: {NO_REPEAT}", always=True)
+        return True
     with progress(quiet, "repeating") as update:
-        divergence = difference(directory, update, allow_code)
-    say(
-        f"the repeated run differs: {divergence}"
-        if divergence
-        else "repeated: the two records are the same in every row, counter and manifest entry"
-    )
-    return divergence is None
+        where = divergence(directory, update, allow_code)
+    if where:
+        say(f"{quote(directory)}: the repeated run differs: {where}", always=True)
+    else:
+        say("repeated: the two records are the same in every row, counter, packet, verdict, metric and manifest entry")
+    return where is None
 
 
 def show(

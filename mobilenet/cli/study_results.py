@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,8 +206,10 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
     return " ".join([*tables.doubts(), "; ".join(means)])
 
 
-def verify_study(directory: Path) -> str:
-    """Judge each run of a study again from its record, and return the worst verdict."""
+def verify_study(directory: Path, is_repeated: Callable[[Path], bool] | None = None, share: float = 1.0) -> str:
+    """Judge each run of a study again from its record, and return the worst verdict. `is_repeated`: whether a run,
+    repeated, gives the same record; asked of a share of the runs, evenly spaced.
+    """
     from mobilenet.api import judge_anew
     from mobilenet.rundir.reader import RunError
     from mobilenet.studies import StudyError
@@ -217,9 +220,13 @@ def verify_study(directory: Path) -> str:
     if not runs:
         raise StudyError(f"{directory / 'runs'}: no runs; expected the runs of a study; {AGAIN}")
     counts: Counter[str] = Counter()
+    count = ceil(share * len(runs)) if is_repeated is not None else 0
+    asked = {runs[place * len(runs) // count] for place in range(count)}
     for run in runs:
         try:
             answer = overall(judge_anew(run)[0])
+            if is_repeated is not None and run in asked and not is_repeated(run):
+                answer = "violated"
         except RunError as error:
             answer = "violated"
             say(f"violated: {error}", always=True)
@@ -229,6 +236,7 @@ def verify_study(directory: Path) -> str:
         counts[answer] += 1
     worst = next(answer for answer in ("violated", "unknown", "valid") if counts[answer])
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-    conclude(f"{quote(directory)}: {pluralize(len(runs), 'run')} checked again: {judged}")
-    say(f"{quote(directory)}: {pluralize(len(runs), 'run')} checked again: {judged}")
+    repeated = f"; {pluralize(len(asked), 'run')} repeated" if asked else ""
+    conclude(f"{quote(directory)}: {pluralize(len(runs), 'run')} checked again: {judged}{repeated}")
+    say(f"{quote(directory)}: {pluralize(len(runs), 'run')} checked again: {judged}{repeated}")
     return worst

@@ -38,7 +38,7 @@ def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
 def derive(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expectations]:
     """The facts of the manifest, and what the record is held to."""
     facts = {"measures": measures(scenario), "station_names": {}, "host_names": {}, "skipped_tracks": 0}
-    return facts, Expectations(None, None, ns(scenario.duration_s), None, conduct_of(scenario.protocol), None, 0)
+    return facts, Expectations(ns(scenario.duration_s), conduct_of(scenario.protocol))
 
 
 def doubts(scenario: AdversarySchedule) -> list[str]:

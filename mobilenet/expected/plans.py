@@ -12,31 +12,22 @@ Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verd
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial, reduce
 from math import ceil, hypot
 from typing import Any
 
-import numpy as np
-
-from mobilenet.clock import MILLISECOND, SECOND, ns
+from mobilenet.clock import SECOND, ns
 from mobilenet.engine.random_streams import Stream
-from mobilenet.expected.air import air, may_acknowledge
-from mobilenet.expected.expectations import Conduct, Crashes, Expectations, HostPlan, Kind, Places, Radio
-from mobilenet.expected.switches import impairments, switches, wires
+from mobilenet.expected.expectations import Conduct, Expectations, HostPlan, Places, Radio
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import reach_m, serving_reach_m
-from mobilenet.network.tcp.segment import HEADER_BYTES as TCP_HEADER_BYTES
 from mobilenet.parameters import number
 from mobilenet.propagation.path_loss import SPEED_OF_LIGHT_MPS
-from mobilenet.protocols.fields import recorded_bytes
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.protocol_groups import declaration_of
-from mobilenet.scenario.radio_world import RadioWorld
+from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
-from mobilenet.world.coverage import Coverage
-from mobilenet.world.faults import outages
 from mobilenet.world.interventions import (
     Drag,
     Loss,
@@ -49,8 +40,6 @@ from mobilenet.world.interventions import (
     offers,
 )
 from mobilenet.world.layout import station_positions
-from mobilenet.world.mobility import OwnMobility
-from mobilenet.world.mobility import trajectories as population
 from mobilenet.world.tracks import ImportedTracks, Tracks
 from mobilenet.world.trajectory import Trajectory
 
@@ -63,157 +52,99 @@ def conduct_of(protocol: Any) -> Conduct | None:
     if declaration.details is None:
         return None
     return Conduct(
-        declaration.delivers_only_connected, declaration.details, declaration.forgets_after_s(protocol),
-        declaration.keeps_until_acknowledged, declaration.looks_every_ns(protocol), declaration.gaps_follow_handoffs,
-        declaration.numbers_once, declaration.stream_acknowledges(protocol), declaration.unicasts(protocol),
+        declaration.delivers_only_connected, declaration.forgets_after_s(protocol),
+        declaration.looks_every_ns(protocol), declaration.gaps_follow_handoffs,
     )  # fmt: skip
 
 
 def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectations:
     """All that the record is held to; `tracks`: of imported hosts."""
-    declaration = declaration_of(scenario.protocol)
     end_ns = ns(scenario.duration_s)
-    positions_m = stations_m(scenario)
-    radio = RadioWorld(scenario, np.array(positions_m))
-    hosts = _hosts(scenario, tracks, radio.coverage, end_ns)
-    attachment, interval_s = scenario.hosts.attachment, scenario.record.positions_interval_s
-    header_bytes, framing = scenario.stations.backbone.header_bytes, Framing(scenario.wireless)
+    hosts, is_power = _hosts(scenario, tracks, end_ns), scenario.wireless.model == "sinr"
     return Expectations(
-        hosts,
-        _crashes(scenario, sum(not host.is_added for host in hosts), end_ns),
         end_ns,
-        Places(
-            [(x, y) for x, y in positions_m], serving_reach_m(scenario.wireless), attachment.nearer_m,
-            attachment.error_m,
-            attachment.tick_ms * MILLISECOND, None if interval_s is None else ns(interval_s),
-            scenario.wireless.model == "sinr", radio.coverage.contains if scenario.wireless.model == "sinr" else None,
-            reach_m(scenario.wireless),
-        ),
         conduct_of(scenario.protocol),
-        scenario.workload.payload_bytes if declaration.messages_stay_whole else None,
-        max(0, header_bytes - TCP_HEADER_BYTES) if "connections" in declaration.needs else header_bytes,
-        switches(scenario),
-        impairments(scenario),
-        wires(scenario, positions_m),
-        isinstance(scenario.protocol, RealTimePrograms),
-        _radio(scenario, hosts, framing),
-        min(framing.datagram(0)[0], framing.segment(0)[0]),
-        scenario.wireless.queue_frames,
+        hosts,
+        Places([(x, y) for x, y in stations_m(scenario)], serving_reach_m(scenario.wireless), is_power),
+        _radio(scenario, tracks),
         ASKED_AGAIN_NS,
-        _in_the_air_ns(scenario, hosts),
-        air(scenario),
-    )  # fmt: skip
+        _in_the_air_ns(scenario, len(hosts)),
+    )
 
 
-def _radio(scenario: Scenario, hosts: list[HostPlan], framing: Framing) -> Radio:
-    wireless = scenario.wireless
+def _radio(scenario: Scenario, tracks: ImportedTracks | None) -> Radio:
+    wireless, framing = scenario.wireless, Framing(scenario.wireless)
     losses = [wireless.loss, *(one.loss for one in scenario.interventions if isinstance(one, Loss))]
-    declaration = declaration_of(scenario.protocol)
     return Radio(
         min(losses), reduce(both_lose, losses_at_hosts(scenario.interventions)[-2:], max(losses)),
         may_acknowledge(scenario),
         wireless.retry_limit - 1 if wireless.mac == "dcf" else 0,
         scenario.stations.backbone.detects,
-        _are_always_up(scenario, hosts),
-        None if declaration.kinds is None else _kinds(scenario, declaration.kinds, framing),
-        declaration.takes_with(scenario.protocol),
+        _are_always_up(scenario, tracks),
+        wireless.queue_frames,
+        framing.datagram(0)[0],
+        min(framing.datagram(0)[1], framing.segment(0)[1], framing.acknowledged_datagram(0)[1]),
         wireless.group_copies - 1,
     )  # fmt: skip
 
 
-def _are_always_up(scenario: Scenario, hosts: list[HostPlan]) -> bool:
+def may_acknowledge(scenario: Scenario) -> bool:
+    """Return whether the MAC may acknowledge frames of the scenario's protocol."""
+    declaration = declaration_of(scenario.protocol)
+    is_own = issubclass(declaration, OwnDeclaration)
+    return "connections" in declaration.needs or is_own or declaration.unicasts(scenario.protocol)
+
+
+def _are_always_up(scenario: Scenario, tracks: ImportedTracks | None) -> bool:
     touched = any(isinstance(one, OfStation) or getattr(one, "do", "") == "crash" for one in scenario.interventions)
-    stay = all(not host.appears_ns and host.vanishes_ns is None and not host.is_added for host in hosts)
-    return stay and not touched and scenario.faults is None
+    stay = tracks is None or all(_there(trajectory) == (0, None) for trajectory in tracks.trajectories)
+    return stay and not touched and not added_hosts(scenario.interventions) and scenario.faults is None
 
 
-def _kinds(scenario: Scenario, classes: Mapping[str, Sequence[Any]], framing: Framing) -> dict[str, dict[str, Kind]]:
-    """Over VCube stations' messages travel within others, so nothing is known of wires there."""
-    kinds_by_side: dict[str, dict[str, Kind]] = {}
-    for side, some in classes.items():
-        if side == "wired" and scenario.stations.backbone.kind != "tree":
-            continue
-        around = 0 if side == "wired" else framing.datagram(0)[0]
-        for kind in some:
-            fixed_bytes, carries, entries, is_exact, acknowledges = kind.shape
-            size_of = partial(recorded_bytes, kind, scenario.workload.payload_bytes)
-            known = Kind(around + fixed_bytes, carries, entries, is_exact, acknowledges, size_of)
-            kinds_by_side.setdefault(side, {})[kind.__name__] = known
-    return kinds_by_side
-
-
-def _in_the_air_ns(scenario: Scenario, hosts: list[HostPlan]) -> int | None:
+def _in_the_air_ns(scenario: Scenario, hosts: int) -> int | None:
     """The airtime of the longest message of a station, and twice the longest propagation delay, since a frame waits
     for the end of the one before it at a receiver that comes closer.
     """
-    protocol, declaration = scenario.protocol, declaration_of(scenario.protocol)
-    broadcasts = sum(len(host.offers_ns or ()) for host in hosts)
-    longest = declaration.longest_message_bytes(protocol, scenario.workload.payload_bytes, len(hosts), broadcasts)
+    workload, end_ns = scenario.workload, ns(scenario.duration_s)
+    offered = partial(offers, workload, scenario.interventions, scenario.seed)
+    broadcasts = (
+        0
+        if isinstance(scenario.protocol, RealTimePrograms)
+        else sum(len(offered(host, 0, end_ns)) for host in range(hosts))
+    )
+    declaration = declaration_of(scenario.protocol)
+    longest = declaration.longest_message_bytes(scenario.protocol, workload.payload_bytes, hosts, broadcasts)
     if longest is None:
         return None
     propagation_ns = ceil(reach_m(scenario.wireless) / (SPEED_OF_LIGHT_MPS / SECOND))
     return Framing(scenario.wireless).datagram(longest)[1] + 2 * propagation_ns
 
 
-def _hosts(scenario: Scenario, tracks: ImportedTracks | None, coverage: Coverage, end_ns: int) -> list[HostPlan]:
+def _hosts(scenario: Scenario, tracks: ImportedTracks | None, end_ns: int) -> list[HostPlan]:
     trajectories: Sequence[Trajectory | None] = (
         [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
     )
-    requests = _requests(scenario, trajectories, end_ns)
-    first, more = len(trajectories), added_hosts(scenario.interventions)
-    mobility = scenario.hosts.mobility
+    requests, mobility = _requests(scenario, trajectories, end_ns), scenario.hosts.mobility
     speed_mps = 0.0 if isinstance(mobility, Tracks) else mobility.speed_limit_mps
-    ways: Sequence[Trajectory | None] = trajectories
-    if not isinstance(mobility, (Tracks, OwnMobility)):
-        ways = population(
-            scenario.hosts, scenario.seed, coverage, end_ns, scenario.folder, scenario.origin
-        ).trajectories
+    drags: dict[int, list[int]] = {}
+    for one in in_order(scenario.interventions):
+        if isinstance(one, Drag):
+            drags.setdefault(number(one.host), []).append(ns(one.at_s))
     hosts = []
-    for host, trajectory in enumerate([*trajectories, *([None] * len(more))]):
-        appears_ns, vanishes_ns = _there(trajectory) if host < first else (ns(more[host - first].at_s), None)
-        wanted_ns = (
-            None
-            if isinstance(scenario.protocol, RealTimePrograms)
-            else offers(scenario.workload, scenario.interventions, scenario.seed, host, appears_ns, end_ns)
-        )
-        drags = [
-            (ns(one.at_s), *one.to_m)
-            for one in in_order(scenario.interventions)
-            if isinstance(one, Drag) and number(one.host) == host
-        ]
-        if host >= first:
-            drags.insert(0, (appears_ns, *more[host - first].to_m))
+    for host, asked in enumerate(requests):
+        trajectory = trajectories[host] if host < len(trajectories) else None
         fastest_mps = (
             speed_mps
             if trajectory is None
             else max((hypot(leg.vx_mps, leg.vy_mps) for leg in trajectory.legs()), default=0.0)
         )
-        way = ways[host] if host < first else None
-        legs = None if way is None else way.legs
-        hosts.append(
-            HostPlan(appears_ns, requests[host], vanishes_ns, wanted_ns, fastest_mps, drags, host >= first, legs)
-        )
+        hosts.append(HostPlan(asked, fastest_mps, drags.get(host, ()), host >= len(trajectories)))
     return hosts
 
 
 def _there(trajectory: Trajectory | None) -> tuple[int, int | None]:
     """Return when a host appears, and when it asks to leave for good."""
     return (0, None) if trajectory is None else (trajectory.appears_ns, trajectory.leaves_ns)
-
-
-def _crashes(scenario: Scenario, hosts: int, end_ns: int) -> Crashes:
-    of_hosts: dict[str, dict[int, int]] = {}
-    of_anybody: dict[int, int] = {}
-    for outage in outages(scenario.faults, scenario.seed, hosts, end_ns):
-        whose = of_anybody if outage.host is None else of_hosts.setdefault(f"h{outage.host}", {})
-        whose[outage.at_ns] = outage.lasts_ns
-    recoveries: dict[str, list[int]] = {}
-    for one in in_order(scenario.interventions):
-        if isinstance(one, OfHost) and one.do == "crash":
-            of_hosts.setdefault(one.host, {}).setdefault(ns(one.at_s), end_ns)  # a planned outage comes first
-        elif isinstance(one, OfHost) and one.do == "recover":
-            recoveries.setdefault(one.host, []).append(ns(one.at_s))
-    return Crashes(of_hosts, of_anybody, recoveries)
 
 
 def stations_m(scenario: Scenario) -> list[list[float]]:

@@ -12,26 +12,13 @@ Source    ours: docs/protocols/vcube.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import accumulate
-from typing import Any
-
-import numpy as np
 
 from mobilenet.clock import SECOND, ns
 from mobilenet.engine.random_streams import generator
-from mobilenet.expected.expectations import Broadcasting, Detecting, ProcessPlan
+from mobilenet.expected.expectations import ProcessPlan
 from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import number
-from mobilenet.protocols.vcube.detector import ENTRY_BYTES, HEADER_BYTES
-from mobilenet.protocols.vcube.parameters import (
-    AllToAllParameters,
-    BestEffortParameters,
-    CausalParameters,
-    CausalReliableParameters,
-    DisjointPathsParameters,
-)
-from mobilenet.protocols.vcube.topology import c, dimension
 from mobilenet.scenario.detector_timing import MOST_ROUTED
 from mobilenet.scenario.process_parameters import (
     AbstractNetwork,
@@ -42,7 +29,7 @@ from mobilenet.scenario.process_parameters import (
     Uniform,
     WiredNetwork,
 )
-from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
+from mobilenet.scenario.processes import ProcessScenario
 
 
 def crashes(scenario: ProcessScenario) -> list[tuple[int, int]]:
@@ -87,123 +74,19 @@ def _instants(scenario: ProcessScenario, i: int) -> list[int]:
 
 def process_plan(scenario: ProcessScenario) -> ProcessPlan:
     """Collect everything that the record is held to."""
-    network, protocol = scenario.network, scenario.protocol
-    broadcast_plan = None if isinstance(protocol, (OwnBroadcast, ProcessProgram)) else _broadcast_plan(scenario)
-    broadcasts_ns: dict[str, list[int]] = {f"p{i}": [] for i in range(scenario.processes)}
-    for time_ns, i in broadcasts(scenario):
-        broadcasts_ns[f"p{i}"].append(time_ns)
-    detecting, crashes_ns = _detection_plan(scenario), {f"p{i}": time_ns for i, time_ns in crashes(scenario)}
-    planned_ns = [times_ns[-1] for times_ns in broadcasts_ns.values() if times_ns] + list(crashes_ns.values())
-    planned_ns += [at_ns for at_ns, *_ in detecting.mistakes] if detecting is not None else []
     return ProcessPlan(
-        crashes_ns,
-        broadcasts_ns,
-        detecting,
-        network.kind,
-        _hop_ns(scenario, None if broadcast_plan is None else min(least for least, _ in broadcast_plan.kinds.values())),
-        _distances(scenario),
-        ns(network.hand_over) if isinstance(network, AbstractNetwork) else 0,
-        broadcast_plan,
-        max((0, *planned_ns)),
-        scenario.record.buffers,
-        scenario.loses,
+        getattr(scenario.protocol, "completes", False), _hop_ns(scenario), _distances(scenario), scenario.loses
     )
 
 
-def _detection_plan(scenario: ProcessScenario) -> Detecting | None:
-    detector, n = scenario.detector, scenario.processes
-    if detector is None:
-        return None
-    partners = [sum(i ^ (1 << s) < n for s in range(dimension(n))) for i in range(n)]
-    mistakes = [(ns(one.at), one.by, one.about) for one in detector.mistakes]
-    return Detecting(
-        detector.mode == "perfect",
-        ns(detector.timeout),
-        mistakes,
-        partners,
-        HEADER_BYTES,
-        HEADER_BYTES + ENTRY_BYTES * n,
-        _hop_ns(scenario, HEADER_BYTES),
-    )
-
-
-def _broadcast_plan(scenario: ProcessScenario) -> Broadcasting:
-    """Describe the broadcasts over VCube."""
-    protocol: Any = scenario.protocol
-    n, name = scenario.processes, protocol.name
-    if isinstance(protocol, CausalParameters):
-        clock = (protocol.message_bytes + protocol.entry_bytes, protocol.message_bytes + protocol.entry_bytes * n)
-        most = max(protocol.mtu_bytes, protocol.header_bytes + clock[1])
-        least = protocol.header_bytes + clock[0]
-        most_together = max(1, (protocol.mtu_bytes - protocol.header_bytes) // max(1, clock[0]))
-        kinds = {"packet": (least, most), "toroot": (least, protocol.header_bytes + clock[1])}
-        carries, held = {"packet": most_together, "toroot": 1}, ("pending",)
-        comes_back = protocol.trees == "single"  # an own message, from the root
-        return Broadcasting(name, False, kinds, carries, False, clock[0], None, held, held, not comes_back)
-    tree, stamp = protocol.tree_bytes, (4, 4 * n) if isinstance(protocol, CausalReliableParameters) else (0, 0)
-    carrying = (tree + stamp[0], tree + stamp[1])
-    if isinstance(protocol, DisjointPathsParameters):
-        return Broadcasting(name, False, {"copy": carrying}, {"copy": 1}, False, tree, None, ("pending",), ("pending",))
-    ack = (protocol.ack_bytes, protocol.ack_bytes)
-    if isinstance(protocol, BestEffortParameters):
-        most = protocol.max_payload_bytes
-        alone = most <= min(tree, protocol.ack_bytes)
-        kinds = {"tree": carrying, "ack": ack} | ({} if alone else {"bundle": (min(tree, protocol.ack_bytes), most)})
-        together = {"tree": 1} | ({} if alone else {"bundle": most // tree})
-        buffers: tuple[str, ...] = ("unacknowledged", "delayed")
-        quiet_bytes = tree + protocol.ack_bytes
-        parents_of = partial(parents_in_trees, n=n)
-        return Broadcasting(
-            name, True, kinds, together, alone, tree, quiet_bytes, buffers, buffers[:1], parents_of=parents_of
-        )
-    if isinstance(protocol, AllToAllParameters):
-        kinds, together = {"tree": carrying, "ack": ack}, {"tree": 1}
-    else:
-        kinds, together = {"tree": carrying, "delv": carrying, "ack": ack}, {"tree": 1, "delv": 1}
-    if isinstance(protocol, CausalReliableParameters):
-        buffers = ("unacknowledged", "pending", "held")
-    else:
-        buffers = ("unacknowledged", "pending")
-    parents_of = partial(parents_by_sources if isinstance(protocol, AllToAllParameters) else parents_in_trees, n=n)
-    return Broadcasting(
-        name, protocol.completes, kinds, together, True, carrying[0], None, buffers, buffers, parents_of=parents_of
-    )
-
-
-def parents_by_sources(sources: np.ndarray, n: int) -> np.ndarray:
-    """Return the sources themselves, since they send to each other process."""
-    return np.where(np.arange(n) == sources[:, None], -1, sources[:, None])
-
-
-def parents_in_trees(sources: np.ndarray, n: int) -> np.ndarray:
-    """Return from whom each process has a message of each source, while all are believed correct."""
-    d = dimension(n)
-    first = np.arange(n)[:, None] ^ (1 << np.arange(d))  # of each cluster, if there is one of that number
-    for i, place in np.argwhere(first >= n).tolist():
-        first[i, place] = next((j for j in c(i, place + 1) if j < n), -1)
-    parents = np.full((len(sources), n), -1)
-    tree, node, clusters = np.arange(len(sources)), sources, np.full(len(sources), d)
-    while len(node):
-        child = np.where(np.arange(d) < clusters[:, None], first[node], -1)
-        at, s = np.nonzero(child >= 0)
-        parents[tree[at], child[at, s]] = node[at]
-        at, s = at[s > 0], s[s > 0]  # of its clusters, those before its parent's
-        tree, node, clusters = tree[at], child[at, s], s
-    return parents
-
-
-def _hop_ns(scenario: ProcessScenario, least_bytes: int | None) -> int:
-    """Return the least time from a send until the receiver has the message, over one link; None: of any length."""
+def _hop_ns(scenario: ProcessScenario) -> int:
+    """Return the least time from a send until the receiver has the message, over one link."""
     network = scenario.network
     if isinstance(network, AbstractNetwork):
         return ns(network.send) + ns(network.link) + ns(network.reception) + ns(network.hand_over)
     if isinstance(network, PacketNetwork):
         return ns(network.queue) + ns(network.processing)
-    delay_ns = ns(network.delay_ms / 1000)
-    if least_bytes is None:
-        return delay_ns
-    size = network.header_bytes + least_bytes
-    return delay_ns + -(-8 * size * SECOND // round(network.bandwidth_mbps * 1_000_000))
+    return ns(network.delay_ms / 1000)
 
 
 def _distances(scenario: ProcessScenario) -> list[list[int]] | None:

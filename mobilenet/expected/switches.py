@@ -12,12 +12,23 @@ Source    ours: docs/models/world.md, docs/models/backbone.md
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from mobilenet.clock import ns
-from mobilenet.expected.expectations import Impairment, LossyCut, Switch, Wires
-from mobilenet.network.wired.tree import links
+from mobilenet.expected.expectations import LossyCut
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
-from mobilenet.world.interventions import Cut, Impair, ImpairLink, Mend, OfStation, in_order
+from mobilenet.world.interventions import Cut, Mend, OfStation, in_order
+
+
+class Switch(NamedTuple):
+    """A link is cut or repaired, or a station's radio is switched, by hand or because the active part is over."""
+
+    at_ns: int
+    event: str  # cut, mend, radio_off, radio_on
+    station: str
+    other: str | None = None  # the other end of a link
+    loses: bool = False  # what is sent over the link is lost
 
 
 def switches(scenario: Scenario) -> list[Switch]:
@@ -37,25 +48,6 @@ def switches(scenario: Scenario) -> list[Switch]:
     end_ns = ns(scenario.duration_s)
     plan += [Switch(end_ns, "mend", f"s{a}", f"s{b}") for a, b in sorted(cut)]
     return plan + [Switch(end_ns, "radio_on", f"s{station}") for station in sorted(off)]
-
-
-def impairments(scenario: Scenario) -> list[Impairment]:
-    """All of them, in order; none outlasts the active part."""
-    changes: list[Impairment] = []
-    for one in in_order(scenario.interventions):
-        if isinstance(one, Impair):
-            changes.append(Impairment(ns(one.at_s), one.host, None, one.loss, ns(one.delay_s)))
-        elif isinstance(one, ImpairLink):
-            a, b = one.ends
-            changes.append(Impairment(ns(one.at_s), f"s{a}", f"s{b}", one.loss, ns(one.delay_s)))
-    where = dict.fromkeys((one.node, one.other) for one in changes)
-    return changes + [Impairment(ns(scenario.duration_s), node, other, 0.0, 0) for node, other in where]
-
-
-def wires(scenario: Scenario, stations_m: list[list[float]]) -> Wires:
-    pairs = links(scenario.stations.backbone, stations_m)
-    named = None if pairs is None else [(f"s{a}", f"s{b}") for a, b in pairs]
-    return Wires(named, scenario.stations.backbone.kind == "tree")
 
 
 def lossy_cuts(scenario: Scenario) -> list[LossyCut]:

@@ -70,8 +70,7 @@ def joins_after_s(scenario: Scenario) -> float:
     """How long it takes at least until a host has joined, if all stations have to answer first: to the farthest one
     and back, from the station from which that is the shortest way.
     """
-    takes = declaration_of(scenario.protocol).takes.get("join", ())
-    if not any(who == "wired" for who, *_ in takes):
+    if not declaration_of(scenario.protocol).all_stations_admit:
         return 0.0
     wire = scenario.stations.backbone
     one_s = wire.delay_ms / 1e3 + 8 * wire.header_bytes / (wire.bandwidth_mbps * 1e6)

@@ -10,7 +10,7 @@ from typing import Any
 
 from mobilenet.api import manifest_of, write_scenario
 from mobilenet.interactive.desk import Desk
-from mobilenet.rundir.writer import write_json, write_recording
+from mobilenet.rundir.writer import write_manifest, write_recording
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.interventions_check import bears_losses
 from mobilenet.scenario.ip import Ip
@@ -28,7 +28,7 @@ def page_of(desk: Desk, token: str) -> str:
         write_recording(folder, recording)
         facts = manifest_of(scenario, simulation.outcome_now(), 0.0, "")
         end_s = max(scenario.duration_s, session.now_s)
-        write_json(folder / "manifest.json", facts | {"simulated_s": end_s})
+        write_manifest(folder, facts | {"simulated_s": end_s})
         hosts = len(simulation.hosts)
         page: str = live_page(
             folder,

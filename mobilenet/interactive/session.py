@@ -177,7 +177,7 @@ class LiveSession:
         rows, frames, piece_ns = len(events), medium.frames, _piece_end_ns(self.now_ns)
         is_there = False
         while not self.is_over and not is_there and time.monotonic() < until_s:
-            self._step_once()
+            self.step_once()
             if self.now_ns >= piece_ns:
                 piece_ns = _piece_end_ns(self.now_ns)
                 self.on_piece()
@@ -198,7 +198,8 @@ class LiveSession:
                     return
                 self.simulation.play(min(until_ns, self._stage_ns))
 
-    def _step_once(self) -> None:
+    def step_once(self) -> None:
+        """Let one thing happen, whether or not it leaves a row."""
         with self._attributing():
             if not self.simulation.step() and self.now_ns >= self._stage_ns:
                 self._next_stage()
@@ -234,7 +235,7 @@ class LiveSession:
         self._judge.reported_checks |= checks
         self._play_again(time_ns - 1)
         while len(self.simulation.recording.events) <= violation.row:
-            self._step_once()
+            self.step_once()
         self._judge.look()
 
     # --- by hand

@@ -60,7 +60,7 @@ def perform(job: Job) -> Result:
     from mobilenet.metrics import metrics
     from mobilenet.rundir.manifest import manifest
     from mobilenet.simulation.processes.experiment import Experiment
-    from mobilenet.verify import verify
+    from mobilenet.verify import Evidence, verify
     from mobilenet.verify.judge import overall
 
     scenario = scenario_of(job)
@@ -69,7 +69,7 @@ def perform(job: Job) -> Result:
     facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
-    answer = overall(verify(events, samples, tables["positions"], counters, facts))
+    answer = overall(verify(Evidence(tables, counters, facts)))
     watched = watch.observations(events, samples) if watch is not None else None
     if watch is not None and watched is not None and job.beside is not None and (of := watch.of_two()):
         other, its_watch = _run_watched(scenario.with_changes(job.beside))

@@ -56,39 +56,18 @@ class Declaration:
     # measured of each host and station, and empty at rest. Plug-ins: BUFFERS of host and station
     buffers: ClassVar[tuple[str, ...]] = ()
     delivers_only_connected: ClassVar[bool] = False  # nothing between the begin of a handoff and its end
-    # hosts join, end handoffs, have gaps and deliver only while they handle a frame of the station that they name
-    acts_on_frames: ClassVar[bool] = False
     # event -> the keys of its detail; with a question mark: it need not be there. None: nothing is known of them
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
+    all_stations_admit: ClassVar[bool] = False  # a host joins only after every station has answered
     samples_lists: ClassVar[bool] = False  # samples how long the lists in its messages are
     # a host has a gap only in the nanosecond in which a new connection serves it: just after the end of its handoff
     gaps_follow_handoffs: ClassVar[bool] = False
-    messages_stay_whole: ClassVar[bool] = False  # a frame's payload is one application message, or none
-    # hosts keep what they broadcast, and stations each message once, until it is acknowledged: sbuffer
-    keeps_until_acknowledged: ClassVar[bool] = False
-    # a station numbers each message once for its cell, and hosts deliver by these numbers what they have not had
-    numbers_once: ClassVar[bool] = False
-    # sender (host, station; wired: between stations) -> classes of messages, each with a `shape`; None: not known
-    kinds: ClassVar[Mapping[str, tuple[Any, ...]] | None] = None
-    # what happens (verify/record/needed.py) -> (who sends, classes, how many at least; 0: one over each link between
-    # stations)
-    takes: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
     # how a run of it comes to rest (expected/rest.py); None: not known
     rests: ClassVar[Literal["by resending", "over connections"] | None] = None
     settling: ClassVar[Settling] = Settling(0, 0, 0)  # where `rests` is known
 
     # --- what follows from its parameters `p`
-
-    @classmethod
-    def takes_with(cls, p: Any) -> Mapping[str, tuple[Any, ...]]:
-        """`takes`, with these parameters."""
-        return cls.takes
-
-    @staticmethod
-    def stream_acknowledges(p: Any) -> bool:
-        """Whether a host that receives an own message from a station takes it, and all before it, as acknowledged."""
-        return False
 
     @staticmethod
     def unicasts(p: Any) -> bool:

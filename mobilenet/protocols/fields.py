@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 M = TypeVar("M", bound=type)
 
@@ -44,16 +44,6 @@ class Listed:
     name: str
 
 
-class Shape(NamedTuple):
-    """How the size of a message follows from what is in it."""
-
-    fixed_bytes: int
-    carries: bool  # application payload, in a field or in the items of a list
-    entries: Mapping[str, int | None]  # list that is measured -> bytes of an item besides its payload; None: they vary
-    is_exact: bool  # nothing else varies
-    acknowledges: bool  # it does nothing else
-
-
 Id = Annotated[int, Bytes(4)]
 Number = Annotated[int, Bytes(8)]
 Flag = Annotated[bool, Bytes(1)]
@@ -62,9 +52,7 @@ FLAG = 1
 
 
 def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
-    """Give a NamedTuple `size_bytes`, `payload_bytes`, `list_sizes()` and `shape`; `acknowledges`: it does nothing
-    else.
-    """
+    """Give a NamedTuple `size_bytes`, `payload_bytes` and `list_sizes()`; `acknowledges`: it does nothing else."""
 
     def declare(cls: M) -> M:
         hints = get_type_hints(cls, include_extras=True)
@@ -79,36 +67,10 @@ def message(head: int = 0, acknowledges: bool = False) -> Callable[[M], M]:
         cls.size_bytes = _sum_property([str(fixed), *variable]) if variable else fixed  # type: ignore[attr-defined]
         cls.payload_bytes = _sum_property(payload) if payload else 0  # type: ignore[attr-defined]
         cls.list_sizes = _lengths(lists)  # type: ignore[attr-defined]
-        is_exact = not any(" if " in expression for expression in variable)
-        cls.shape = Shape(fixed, bool(payload), _entries(hints), is_exact, acknowledges)  # type: ignore[attr-defined]
         cls.acknowledges = acknowledges  # type: ignore[attr-defined]
         return cls
 
     return declare
-
-
-def recorded_bytes(cls: Any, payload_bytes: int, content: Mapping[str, Any]) -> int:
-    """The size of a message with this content, as recorded, if each body has this many bytes."""
-    if isinstance(cls.size_bytes, int):
-        return cls.size_bytes
-    item = SimpleNamespace(body=payload_bytes)
-    lists = {
-        name: [item if isinstance(one, str) else one for one in value]
-        for name, value in content.items()
-        if isinstance(value, list)
-    }
-    fields = dict.fromkeys(cls._fields) | {"body": payload_bytes} | dict(content) | lists
-    return int(cls.size_bytes.fget(SimpleNamespace(**fields)))
-
-
-def _entries(hints: Mapping[str, Any]) -> dict[str, int | None]:
-    entries: dict[str, int | None] = {}
-    for hint in hints.values():
-        for name in (mark.name for mark in _marks(hint) if isinstance(mark, Listed)):
-            arguments = [each for each in get_args(get_args(hint)[0]) if each is not ...]
-            varies = any(isinstance(mark, BitsFrom) for mark in _marks(hint))
-            entries[name] = None if varies else sum(_size(each, "item")[0] for each in arguments)
-    return entries
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet import __version__
+from mobilenet.engine import native
 from mobilenet.expected.by_kind import declared_manifest, measures
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.schema import FORMAT_VERSION
@@ -26,6 +27,7 @@ def manifest(
     return {
         "format_version": FORMAT_VERSION,
         "mobilenet_version": __version__,
+        "compiled": native.in_use(),
         "replication": 0,
         "fingerprint": recording.tables()["events"].fingerprint(),
         "simulated_s": simulated_ns / 1e9,

@@ -25,7 +25,7 @@ from mobilenet.rundir.schema import (
     REQUIRED_FILES,
 )
 from mobilenet.rundir.table import Table
-from mobilenet.rundir.writer import file_digests, is_partial
+from mobilenet.rundir.writer import OF_MANIFEST, is_partial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,11 +156,8 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
         raise RunError(
             f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file"
         )
-    digests = file_digests(directory)
-    for name in sorted(written):  # extra files, e.g. a picture, are the user's
-        if written[name] != digests.get(name):
-            what = "changed since the run wrote it" if name in digests else "missing"
-            raise RunError(f"{directory / name}: {what}; manifest.json holds the SHA-256 of each file")
+    for name, digest in sorted(written.items()):  # extra files, e.g. a picture, are the user's
+        _require_digest(directory / name, digest)
 
 
 def require_unchanged(directory: Path, name: str) -> None:
@@ -225,11 +222,20 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, but this version"
             f" reads {FORMAT_VERSION}; run its scenario.yaml again"
         )
+    if next(reversed(manifest)) != "files":  # it ends so in records of older versions
+        _require_own_digest(directory / "manifest.json")
     files = manifest.get("files")
     for name, digest in sorted(files.items()) if isinstance(files, dict) else ():
-        if name.endswith(TEXTS):  # they are small; a table that is cut cannot be read
+        if name.endswith(TEXTS) and "/" not in name:  # they are small; a table that is cut cannot be read
             _require_digest(directory / name, digest)
     return manifest
+
+
+def _require_own_digest(path: Path) -> None:
+    """Refuse a manifest that is not, to the last byte, what the run wrote."""
+    head, mark, tail = path.read_text(encoding="utf-8").rpartition(f",\n{OF_MANIFEST}")
+    if not mark or tail != f'{sha256(head.encode("utf-8")).hexdigest()}"\n}}\n':
+        raise RunError(f"{path}: changed since the run wrote it; its last line but one holds the SHA-256 of the others")
 
 
 def _require_digest(path: Path, digest: object) -> None:

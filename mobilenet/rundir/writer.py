@@ -28,11 +28,14 @@ from mobilenet.scratch import lock_folder
 def file_digests(directory: Path) -> dict[str, str]:
     """SHA-256 of every file of a run, except derived files and the manifest, which holds the digests."""
     names = sorted(
-        path.name
-        for path in directory.iterdir()
+        str(path.relative_to(directory))
+        for path in directory.rglob("*")
         if path.is_file() and path.name not in ("manifest.json", *DERIVED_FILES)
     )
     return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
+
+
+OF_MANIFEST = '  "manifest_sha256": "'  # the last line but one
 
 
 class RecordError(Exception):
@@ -200,6 +203,13 @@ def _sync(path: Path) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_manifest(directory: Path, facts: dict[str, Any]) -> None:
+    """manifest.json with the digests of all files, and at its end that of all that it holds before it."""
+    head = json.dumps({**facts, "files": file_digests(directory)}, indent=2, allow_nan=False).removesuffix("\n}")
+    digest = hashlib.sha256(head.encode("utf-8")).hexdigest()
+    (directory / "manifest.json").write_text(f'{head},\n{OF_MANIFEST}{digest}"\n}}\n', encoding="utf-8")
 
 
 def write_recording(directory: Path, recording: Recording) -> None:

@@ -30,7 +30,7 @@ from mobilenet.quoting import cut
 from mobilenet.rundir.manifest import manifest
 from mobilenet.rundir.reader import read_json
 from mobilenet.rundir.recorder import Recording
-from mobilenet.rundir.writer import RecordError, file_digests, run_directory, write_json, write_recording
+from mobilenet.rundir.writer import RecordError, run_directory, write_manifest, write_recording
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.protocol_groups import DECLARATIONS
 from mobilenet.scenario.run_source import AdversarySchedule
@@ -191,7 +191,7 @@ def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, comma
 
 def _write_rest(directory: Path, recording: Recording, facts: dict[str, Any], whole: bool) -> str:
     """The rest of a run directory; the fingerprint."""
-    write_json(directory / "manifest.json", {**facts, "files": file_digests(directory)})
+    write_manifest(directory, facts)
     if whole:
         judge(directory, recording, facts)
     return str(facts["fingerprint"])

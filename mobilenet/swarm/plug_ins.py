@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import shlex
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -68,6 +69,16 @@ def options_of(protocol: str) -> str:
     if group["command"]["station"] != group["command"]["host"]:
         words.append(f"--station-command {shlex.quote(shlex.join(group['command']['station']))}")
     return " ".join([*words, f"--promises {group['promises']}", "--allow-code"])
+
+
+def protocol_in(command: str, usual: str) -> str:
+    """The protocol that the command line of a swarm names; `usual`: where it names none."""
+    options = dict(pairwise(shlex.split(command)))
+    if "--command" not in options:
+        return options.get("--protocol", usual)
+    host, station = options["--command"], options.get("--station-command", options["--command"])
+    words = {"host": shlex.split(host), "station": shlex.split(station)}
+    return json.dumps({"command": words, "promises": options["--promises"]})
 
 
 def file_of(protocol: str) -> str:

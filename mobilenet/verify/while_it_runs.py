@@ -18,7 +18,7 @@ from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns
 from mobilenet.verify.broadcasts.fifo import FifoJudge
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
-from mobilenet.verify.judge import delivers_to_all, judged_checks
+from mobilenet.verify.hosts import delivers_to_all, properties_of
 
 NEVER_HEARD_S = 1e9  # that a host was surely heard shows only when the run is over
 
@@ -45,7 +45,7 @@ class SafetyJudge:
         self._promises = promises
         self._conduct = conduct
         self._senders = senders
-        self._checks = frozenset(judged_checks(promises)) if promises["broadcast"] is not None else frozenset()
+        self._checks = frozenset(properties_of(promises)) if promises["broadcast"] is not None else frozenset()
         self.reported_checks: set[str] = set()
         self._begin()
 

@@ -13,7 +13,9 @@ from mobilenet import __version__, api, judgement
 from mobilenet.cli import console, progress
 from mobilenet.cli.console import Exit
 from mobilenet.cli.main import PANELS, app
-from mobilenet.rundir.writer import file_digests
+from mobilenet.rundir.reader import read_events
+from mobilenet.rundir.writer import write_table
+from tests.tools import sign
 
 from .command import FIRST, SHORT, everything_below, mobilenet
 
@@ -38,16 +40,18 @@ def call(*words: str | Path) -> int:
 
 @pytest.fixture
 def violated(place: Path, tmp_path: Path) -> Path:
-    """A copy of the run whose counters do not add up, as if it had been written so."""
+    """A copy of the run in which a host delivers a message twice, as if it had been written so."""
     directory = tmp_path / "broken"
     directory.mkdir()
     for file in (place / "runs" / "first-s1").iterdir():
         directory.joinpath(file.name).write_bytes(file.read_bytes())
-    counters = json.loads((directory / "counters.json").read_text())
-    counters["radio"]["received"] += 1
-    (directory / "counters.json").write_text(json.dumps(counters))
+    events = read_events(directory)
+    row = events["event"].index("deliver")
+    for cells in events.values():
+        cells.insert(row, cells[row])
+    write_table(directory / "events.parquet", events)
     manifest = json.loads((directory / "manifest.json").read_text())
-    (directory / "manifest.json").write_text(json.dumps(manifest | {"files": file_digests(directory)}))
+    sign(directory, manifest)
     return directory
 
 
@@ -106,7 +110,7 @@ def test_verify_and_show(place: Path) -> None:
 def test_a_violation_is_explained_and_exits_with_1(violated: Path) -> None:
     done = mobilenet("verify", violated, place=violated.parent)
     assert done.returncode == 1 and done.stderr == ""
-    assert "conservation violated: " in done.stdout and done.stdout.splitlines()[-1].startswith(
+    assert "duplication violated: " in done.stdout and done.stdout.splitlines()[-1].startswith(
         f"{violated}: violated. Next: "
     )
 

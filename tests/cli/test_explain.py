@@ -29,6 +29,7 @@ from mobilenet.rundir.stamp import (
     write_sidecar,
 )
 from tests.conftest import ROOT
+from tests.tools import sign
 
 from .command import FIRST, SHORT, mobilenet, one_line
 
@@ -118,7 +119,7 @@ def test_another_run_is_not_taken_for_it(written: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(written / "run", other)
     manifest = json.loads((other / "manifest.json").read_text())
-    (other / "manifest.json").write_text(json.dumps(manifest | {"fingerprint": "0" * 64}))
+    sign(other, manifest | {"fingerprint": "0" * 64})
     done = mobilenet("explain", "run/report.html", "--from", other, place=written)
     assert done.returncode == 1 and "is not what the file was made from: other runs" in done.stdout
     (other / "scenario.yaml").write_text("seed: 5\n")

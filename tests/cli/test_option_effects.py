@@ -209,6 +209,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("reproduce", "--engineering"): more("reproduce causal --max-n 8 --out new", "--engineering"),
     ("reproduce", "--quiet"): more("reproduce causal --max-n 8 --out new", "--quiet"),
     ("verify", "--repeat"): "--repeat",
+    ("verify", "--share"): more("verify study --repeat", "--share 0.3"),
     ("verify", "--allow-code"): more("verify gossip --repeat", "--allow-code"),
     ("replay", "--node"): Case("replay program --node h0 --allow-code", "replay program --node h1 --allow-code"),
     ("replay", "--life"): "--life 2",

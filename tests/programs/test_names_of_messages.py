@@ -35,7 +35,6 @@ def test_a_name_of_ours_beside_messages_without_one(tmp_path: Path) -> None:
     recorded_run = run(answering(tmp_path, HOST), out=tmp_path / "run", allow_code=True)
     kinds = recorded_run.counters["by_message_type"]["host"]
     assert kinds["Says"]["count"] == 3 * kinds["says"]["count"] > 0
-    assert recorded_run.verdicts["conservation"].answer == "valid"
 
 
 def test_names_of_processes_that_differ_in_case(tmp_path: Path) -> None:
@@ -49,7 +48,6 @@ def test_names_of_processes_that_differ_in_case(tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text(json.dumps(values))
     recorded_run = run(tmp_path / "scenario.yaml", out=tmp_path / "run", allow_code=True)
     assert recorded_run.counters["messages"]["by_kind"] == {"a": 4}
-    assert recorded_run.verdicts["conservation"].answer == "valid"
 
 
 NAMING = """

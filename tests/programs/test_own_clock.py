@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-import mobilenet
 from mobilenet.api import Run, run
 from mobilenet.programs import cast
-from mobilenet.rundir.reader import RunError
 from mobilenet.verify import verify_run
 
 GOSSIP = """
@@ -112,26 +110,3 @@ def test_anything_else_reports_none(line: str, tmp_path: Path) -> None:
 def test_nobody_is_asked_where_nothing_is_missing(tmp_path: Path) -> None:
     done = play(tmp_path, '{"do":"own_clock"}', faults=[{"process": "p0", "at": 50}, {"process": "p1", "at": 50}])
     assert done.verdict == "valid" and "own_clock" not in done.manifest
-    claim = verify_run(claim_names(done.path, ["p2"]))["record"]
-    assert claim.answer == "violated" and "no delivery is missing at rest" in claim.explanation
-
-
-def test_only_the_processes_of_a_scenario_with_programs_can_have_reported(tmp_path: Path) -> None:
-    done = play(tmp_path, "")
-    others = Path(mobilenet.__file__).parents[1] / "scenarios"
-    plain = run(others / "first.yaml", out=tmp_path / "hosts", overrides=["duration_s=5"])
-    vcube = run(others / "vcube" / "bundling.yaml", out=tmp_path / "vcube", overrides=["processes=8"])
-    for path in (plain.path, vcube.path):
-        with pytest.raises(RunError, match="own_clock is present, but the scenario has no processes that are programs"):
-            verify_run(claim_names(path, ["p0"]))
-    for names in (["p3"], ["h0"], [], "p0", [0], {"p0": 1}):
-        with pytest.raises(RunError, match=r"damaged: own_clock is .*, expected a list of processes from p0 to p2"):
-            verify_run(claim_names(done.path, names))
-    assert verify_run(claim_names(done.path, ["p1"]))["agreement"].answer == "unknown"
-
-
-def claim_names(directory: Path, names: object) -> Path:
-    """The same run, whose manifest has these names."""
-    path = directory / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"own_clock": names}))
-    return directory

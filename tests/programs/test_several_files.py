@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import mobilenet
+from mobilenet.interactive.repetition import divergence
 from mobilenet.parameters import ScenarioError
-from mobilenet.replay.comparison import difference
 from mobilenet.scenario import load_scenario
 from mobilenet.studies.declaration import Study
 from mobilenet.swarm.shrink import Shrinking
@@ -63,7 +63,7 @@ def test_a_kept_run_repeats_from_elsewhere(words: str, samples: Path, tmp_path: 
     shutil.rmtree(tmp_path / "own")
     moved = Path(shutil.move(tmp_path / "run", tmp_path / "moved"))
     assert not (moved / "data" / "large.bin").exists()
-    assert difference(moved, allow_code=True) is None
+    assert divergence(moved, allow_code=True) is None
     again = mobilenet.run(moved / "scenario.yaml", out=tmp_path / "again", allow_code=True)
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
 
@@ -108,7 +108,7 @@ def test_patterns_match_nothing_of_a_kept_run(files: str, samples: Path, tmp_pat
     moved = Path(shutil.move(tmp_path / "run", tmp_path / "moved"))
     assert (moved / "words.json").exists() and (moved / "a[1].txt").exists() and (moved / "other.txt").exists()
     (moved / "words.txt").write_text("left by someone")
-    assert difference(moved, allow_code=True) is None
+    assert divergence(moved, allow_code=True) is None
     again = mobilenet.run(moved / "scenario.yaml", out=tmp_path / "again", allow_code=True)
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
     assert {path.name for path in again.path.iterdir()} == {path.name for path in moved.iterdir()} - {"words.txt"}

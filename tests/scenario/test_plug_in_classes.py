@@ -9,8 +9,6 @@ import pytest
 
 import mobilenet
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.reader import read_columns, read_events, read_json, read_manifest
-from mobilenet.verify import verify
 from tests.conftest import SCENARIOS
 
 FOLDER = SCENARIOS / "own_protocol"
@@ -52,18 +50,6 @@ def test_a_broadcast_without_buffers_is_valid(old: str, new: str, keeps_sizes: b
     run = mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "valid" and run.metrics["deliveries"] == 16 * 16 * 3
     assert run.manifest["buffers"] == []
-
-
-def test_buffers_that_a_broadcast_names_are_asked_for(tmp_path: Path) -> None:
-    """A record that lacks them is violated."""
-    run = mobilenet.run(FOLDER / "ring.yaml", out=tmp_path / "run", allow_code=True)
-    assert run.manifest["buffers"] == ["pending"]
-    nothing: dict[str, list[object]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}
-    counters = read_json(run.path, "counters.json")
-    counters["rows"]["samples"] = 0
-    positions = read_columns(run.path, "positions")
-    verdicts = verify(read_events(run.path), nothing, positions, counters, read_manifest(run.path))
-    assert "no sample of pending at p0" in verdicts["record"].explanation
 
 
 def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> None:

@@ -11,16 +11,14 @@ import pytest
 from mobilenet.viz.map.data import document
 from mobilenet.viz.report.run import run_page
 
-from mobilenet.api import Run, manifest_of, run, simulate
+from mobilenet.api import Run, run, simulate
 from mobilenet.expected.by_kind import expectations_of
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.basis.evidence import Evidence
 from mobilenet.verify.broadcasts.asked import asked_problem
-from mobilenet.verify.record.judge import record_contradiction
 from tests.conftest import FIRST, SCENARIOS
 from tests.simulation.test_interventions import play, scenario
 
@@ -174,28 +172,7 @@ def test_pictures_and_pages_have_them(done: Run) -> None:
 
 
 def problem(outcome: Outcome, scenario: Scenario) -> str | None:
-    tables, expectations = outcome.recording.tables(), expectations_of(scenario)
-    columns = (tables[name] for name in ("events", "samples", "positions"))
-    wrong = record_contradiction(Evidence(*columns, {}, manifest_of(scenario, outcome, 1.0, ""), expectations))
-    return wrong or asked_problem(tables["events"], expectations)
-
-
-@pytest.mark.parametrize(
-    ("changed", "complaint"),
-    [
-        ({"at_s": 6}, "it appears only at 6.000000 s"),
-        ({"at_s": 4}, "neither broadcasts|broadcast, but its application|positions: h6 is not recorded at 5 s"),
-        ({"to_m": [140, 20]}, "positions: h6 moves"),
-        (None, "h6 has the event in_coverage, although it appears only at 8.123457 s"),
-    ],
-)
-def test_a_record_is_held_to_where_and_when(changed: dict[str, Any] | None, complaint: str) -> None:
-    outcome = play(ADDED[:2])
-    assert problem(outcome, scenario(ADDED[:2])) is None
-    other = ADDED[1:2] if changed is None else [ADDED[0] | changed, ADDED[1]]
-    contradiction = problem(outcome, scenario(other))
-    assert contradiction is not None
-    assert any(part in contradiction for part in complaint.split("|")), contradiction
+    return asked_problem(outcome.recording.tables()["events"], expectations_of(scenario))
 
 
 def test_names_are_known_from_the_beginning_of_the_host_on() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mobilenet.api import Run, run, simulate, write_scenario
+from mobilenet.api import Run, run, simulate
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.expected.rest import rest, surely_heard_every_s
@@ -19,7 +19,6 @@ from mobilenet.interactive.session import LiveSession
 from mobilenet.network.wired.link import Link
 from mobilenet.scenario import Scenario
 from tests.conftest import FIRST
-from tests.verify.damage import verdicts_after
 
 MILLISECOND = 1_000_000
 HOST = {"do": "impair", "host": "h1"}
@@ -91,14 +90,6 @@ def test_a_link_takes_longer(done: Run) -> None:
     since = np.searchsorted([4e9, 9e9, 16e9], hops.send_ns)
     for state, least_s in enumerate((0.01, 0.51, 0.11, 0.01)):
         assert took_s[since == state].min() == pytest.approx(least_s, abs=0.002) or not (since == state).any()
-
-
-@pytest.mark.parametrize(("left_out", "why"), [(0, "lost at random"), (1, "it arrives"), (3, "impaired link")])
-def test_a_record_is_held_to_each(left_out: int, why: str, done: Run, tmp_path: Path) -> None:
-    others = [one for place, one in enumerate(SOME) if place != left_out]
-    others = [{**one, "loss": 0} if left_out == 0 and "loss" in one else one for one in others]
-    verdicts = verdicts_after(done.path, tmp_path / "run", lambda copy: write_scenario(copy.path, scenario(others)))
-    assert any(why in (verdict.explanation or "") for verdict in verdicts.values()), verdicts
 
 
 def test_it_repeats_and_is_the_same_live() -> None:

@@ -15,15 +15,12 @@ from typer.testing import CliRunner
 from mobilenet.api import Run, judge_anew, manifest_of, run, simulate
 from mobilenet.cli.main import app
 from mobilenet.engine.kernel import Kernel
-from mobilenet.expected.by_kind import expectations_of
 from mobilenet.network.wired.link import Link
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.rundir.table import Table
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.declared import warnings_by
-from mobilenet.verify.record.conservation import conservation_problem
-from mobilenet.verify.record.switched import switched_problem
 from tests.conftest import FIRST
 
 MILLISECOND = 1_000_000
@@ -117,7 +114,6 @@ def test_what_a_wire_loses_is_counted_and_warned_of(kind: str, tmp_path: Path) -
     done = run(scenario(LOST, *more), out=tmp_path / "run")
     wired = done.counters["wired"]
     assert wired["lost"] > 0 and wired["sent"] == wired["delivered"] + wired["lost"] + wired["in_flight"]
-    assert done.verdicts["conservation"].answer == "valid"
     fates = Counter(
         fate for fate, medium in zip(done.messages.fate, done.messages.medium, strict=True) if medium == "wired"
     )
@@ -203,75 +199,6 @@ def test_who_is_with_a_station_off_the_air_need_not_be_heard() -> None:
     assert "although it was silent for at most 2.000 s" in str(gaps_of(another))
     on_again = [*SEEN[:3], (11.0, "s0", "radio_on", None, None, None), *SEEN[3:5]]
     assert "although it was silent for at most 2.000 s" in str(gaps_of(on_again))
-
-
-def problem(columns: Columns, interventions: list[dict[str, Any]]) -> str | None:
-    return switched_problem(columns, expectations_of(scenario(interventions)))
-
-
-def edit(done: Outcome, **values: Any) -> dict[str, list[Any]]:
-    """The record with one row more."""
-    table = done.recording.tables()["events"]
-    columns = {name: list(table[name]) for name in table}
-    row = next(i for i, time in enumerate(columns["time_ns"]) if time > values["time_ns"])
-    for name, column in columns.items():
-        column.insert(row, values.get(name))
-    return columns
-
-
-@pytest.mark.parametrize("planned", [HELD, LOST, SILENT])
-def test_a_record_is_held_to_its_scenario(planned: list[dict[str, Any]]) -> None:
-    done = play(planned)
-    record = done.recording.tables()["events"]
-    assert problem(record, planned) is None
-    assert "which was not planned" in str(problem(record, planned[1:]))
-    other = [{**planned[0], "at_s": 5.5}, planned[1]]
-    assert "at 5.000000 s" in str(problem(record, other)) and "at 5.500000 s" in str(problem(record, other))
-    assert "was planned, but is missing" in str(problem(record, [*planned, {**planned[0], "at_s": 18}]))
-
-
-def test_that_a_cut_loses_stands_in_the_record() -> None:
-    assert "loses" in str(problem(play(LOST).recording.tables()["events"], HELD))
-
-
-def test_nothing_comes_over_a_cut_link() -> None:
-    done = play(HELD)
-    rows = rows_of(done)
-    at_s0 = next(node for _, event, node, station in rows if event == "join" and station == "s0")
-    at_s1 = next(node for _, event, node, station in rows if event == "join" and station == "s1")
-    table = done.recording.tables()["events"]
-    late = [
-        (time, message)
-        for time, event, node, message in zip(*(table[n] for n in ("time_ns", "event", "node", "message")), strict=True)
-        if event == "broadcast" and node == at_s0 and 5e9 < time < 14e9
-    ]
-    time_ns, message = late[0]
-    forged = edit(done, time_ns=time_ns + 10**8, node=at_s1, event="deliver", message=message, station="s1")
-    assert "but the link s0-s1 has been cut since 5.000000 s" in str(problem(forged, HELD))
-
-
-@pytest.mark.parametrize("event", ["deliver", "join", "handoff_end"])
-def test_nothing_comes_from_a_station_off_the_air(event: str) -> None:
-    forged = edit(play(SILENT), time_ns=8 * 10**9, node="h0", event=event, message="h0:0", station="s1")
-    assert "with s1, whose radio has been off since 5.000000 s" in str(problem(forged, SILENT))
-
-
-def test_wires_lose_nothing_by_themselves() -> None:
-    done = play(LOST)
-    tables, counters = done.recording.tables(), done.recording.document()
-    assert (
-        conservation_problem(counters, tables["samples"], done.quiescent, False, expectations_of(scenario(LOST)))
-        is None
-    )
-    explanation = conservation_problem(
-        counters, tables["samples"], done.quiescent, False, expectations_of(scenario(HELD))
-    )
-    assert explanation is not None and "no link was cut with `loses: true`" in explanation
-    counters["wired"]["lost"] -= 1
-    explanation = conservation_problem(
-        counters, tables["samples"], done.quiescent, False, expectations_of(scenario(LOST))
-    )
-    assert explanation is not None and "delivered, " in explanation
 
 
 # --- what is told of it

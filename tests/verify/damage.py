@@ -18,8 +18,9 @@ from typing import Any
 from mobilenet.rundir.reader import read_columns, read_events
 from mobilenet.rundir.recorder import fingerprint
 from mobilenet.rundir.schema import OPTIONAL_TABLES
-from mobilenet.rundir.writer import file_digests, write_table
+from mobilenet.rundir.writer import write_table
 from mobilenet.verify import Verdict, verify_run
+from tests.tools import sign
 
 SCENARIO = """
 seed: 3
@@ -120,7 +121,7 @@ class Copy:
         for name, table in tables.items():
             write_table(self.path / f"{name}.parquet", table)
         (self.path / "counters.json").write_text(json.dumps(self.counters))
-        (self.path / "manifest.json").write_text(json.dumps(self.manifest | {"files": file_digests(self.path)}))
+        sign(self.path, self.manifest)
 
     # --- tables that only some runs have
 

@@ -73,7 +73,7 @@ def with_promise(folder: Path, declared: str, source: str = "") -> Path:
 
 
 BASE = ["record", "creation", "duplication", "membership"]
-END = ["conservation", "drained"]
+END = ["drained"]
 
 
 @pytest.mark.parametrize(

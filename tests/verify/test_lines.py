@@ -1,6 +1,6 @@
 """Whoever edits events of programs, or what they were told and said, is caught by the lines, events and counters.
 
-Model     as in test_insider.py: each edit is made in a run that was really recorded
+Model     each edit is made in a run that was really recorded
 Source    ours: docs/guide/programs.md, docs/verdicts-and-metrics.md
 """
 
@@ -18,7 +18,7 @@ import pytest
 
 import mobilenet
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.reader import RunError, read_json
+from mobilenet.rundir.reader import read_json
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from tests.conftest import SCENARIOS
@@ -73,7 +73,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 
 def test_as_they_were_recorded_none_has_an_edited_record(runs: Runs) -> None:
-    assert {overall(verify_run(runs[name])) for name in ("flood", "told", "nodes")} == {"valid"}
+    assert {overall(verify_run(runs[name])) for name in ("flood", "nodes")} == {"valid"}
     assert verify_run(runs["reports"])["record"].answer == "valid"
     assert [check for check, verdict in verify_run(runs["bug"]).items() if verdict.answer == "violated"] == [
         "fifo_order"
@@ -362,6 +362,10 @@ for words, names, how in (
     edit.add(f"told {how}", words, names, partial(change, key="ev", **how))
 
 
+def retold(copy: Copy, row: int, **values: Any) -> None:
+    copy.lines.line[row] = json.dumps(json.loads(copy.lines.line[row]) | values)
+
+
 @edit("that message is", "flood nodes")
 def programs_sent_to_another_node(copy: Copy) -> None:
     for row, content in lines_with(copy, "do", "send"):
@@ -390,86 +394,6 @@ def test_what_an_error_left_half_done_is_no_contradiction(tmp_path: Path) -> Non
     assert overall(verify_run(tmp_path / "run")) == "unknown"
 
 
-def of_event(copy: Copy, event: str, role: str) -> list[int]:
-    """What programs of this role are told of that, and answer only with `done`."""
-    table = copy.lines
-    rows = [row for row in table.where(said=False) if table.node[row][0] == role]
-    alone = [row for row in rows if json.loads(table.line[row + 1]) == {"do": "done"}]
-    return [row for row in alone if json.loads(table.line[row])["ev"] == event]
-
-
-def retold(copy: Copy, row: int, **values: Any) -> None:
-    copy.lines.line[row] = json.dumps(json.loads(copy.lines.line[row]) | values)
-
-
-@edit("no such message arrives there at that time", "told")
-def one_that_arrived_once_is_notified_twice(copy: Copy) -> None:
-    """One that the program knows already, so that it only says that it is done."""
-    lines = copy.lines
-    row = next(row for row, _ in lines_with(copy, "ev", "receive") if '"done"' in lines.line[row + 1])
-    for offset in (0, 1):
-        lines.insert(row + 2 + offset, **lines.row(row + offset))
-
-
-@edit("no such message arrives there at that time", "told")
-def a_program_is_told_of_a_frame_later(copy: Copy) -> None:
-    table, row = copy.lines, of_event(copy, "receive", "h")[5]
-    for at in (row, row + 1):
-        table.time_ns[at] += 3_000
-    retold(copy, row, t=table.time_ns[row])
-    table.sort("time_ns")
-
-
-@edit("no such message arrives there at that time", "told")
-def a_program_is_told_of_an_earlier_message(copy: Copy) -> None:
-    last: dict[tuple[str, int], Any] = {}
-    for row in of_event(copy, "receive", "h"):
-        content = json.loads(copy.lines.line[row])
-        key = copy.lines.node[row], content["from"]
-        if last.setdefault(key, content["message"]) != content["message"]:
-            return retold(copy, row, message=last[key])
-    raise AssertionError("all are the same")
-
-
-@edit("its receiver is not notified of this message", "told")
-def a_frame_is_not_told(copy: Copy) -> None:
-    lines = copy.lines
-    row = next(row for row in of_event(copy, "receive", "h") if frame_of(copy, row)["addressed"] is False)
-    lines.remove([row, row + 1])
-
-
-def frame_of(copy: Copy, row: int) -> dict[str, Any]:
-    """The pair by which the program was told of that: the last that ended there."""
-    table, at_ns = copy.frames, copy.lines.time_ns[row]
-    pairs = [
-        pair for pair in table.where(receiver=copy.lines.node[row], fate="received") if table.end_ns[pair] <= at_ns
-    ]
-    return table.row(max(pairs, key=lambda pair: table.end_ns[pair]))
-
-
-@edit("sent it to that one node by then", "told")
-def what_was_sent_to_one_was_sent_to_all(copy: Copy) -> None:
-    for row, content in lines_with(copy, "do", "send"):
-        copy.lines.line[row] = json.dumps({key: content[key] for key in content if key != "to"} | {"do": "broadcast"})
-
-
-@edit("sent it to all nodes by then", "lossy")
-def what_was_sent_to_all_was_sent_to_one(copy: Copy) -> None:
-    """Something that no more than one other node received."""
-    messages = copy.messages
-    there: dict[tuple[str, str], list[int]] = {}
-    for row in messages.where(medium="radio"):
-        there.setdefault((messages.sender[row], json.dumps(messages.detail_of(row)["says"])), []).append(row)
-    for row, content in lines_with(copy, "do", "broadcast"):
-        pairs = there.get((copy.lines.node[row], json.dumps(content["message"])), [])
-        heard = {messages.receiver[pair] for pair in pairs if messages.fate[pair] == "received"}
-        heard = {name for name in heard if name[0] == "h"}  # stations ignore it
-        if len(pairs) > 1 and len(heard) < 2:
-            copy.lines.line[row] = json.dumps(content | {"do": "send", "to": int("".join(heard)[1:] or 0)})
-            return
-    raise AssertionError
-
-
 @edit("could have arrived", "nodes")
 def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
     """It is told of the next one from the same process instead, which is in transit then."""
@@ -486,31 +410,6 @@ def a_process_is_told_of_a_message_too_early(copy: Copy) -> None:
                 retold(copy, one, message=messages[1])
                 return retold(copy, other, message=messages[0])
     raise AssertionError
-
-
-@edit("its sender had not sent it by then", "told")
-def a_frame_has_words_of_nobody(copy: Copy) -> None:
-    table = copy.messages
-    row = [row for row in table.where(fate="random") if "have" in table.detail[row]][3]
-    table.say(row, says=[*table.detail_of(row)["says"], [99, 99]])
-
-
-@edit("but its content is of kind", "told")
-def a_class_of_another_name(copy: Copy) -> None:
-    for table in (copy.messages, copy.frames):
-        table.kind = ["heard" if kind == "told" else kind for kind in table.kind]
-    for side in copy.counters["by_message_type"].values():
-        if "told" in side:
-            side["heard"] = side.pop("told")
-
-
-def test_lines_are_not_left_out(runs: Runs, tmp_path: Path) -> None:
-    copy = Copy(runs["flood"], tmp_path / "edited")
-    (copy.path / "lines.parquet").unlink()
-    del copy.optional["lines"], copy.counters["rows"]["lines"]
-    copy.save()
-    with pytest.raises(RunError, match="records the lines of programs"):
-        verify_run(copy.path)
 
 
 def test_timers_of_a_host_that_left_for_good_need_not_be_told(tmp_path: Path) -> None:

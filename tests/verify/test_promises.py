@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.expected.by_kind import declared_manifest
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario, ScenarioError
 from mobilenet.scenario.run_source import read_source
@@ -21,21 +19,6 @@ from mobilenet.swarm.schedule import FLAVOURS, draw
 from mobilenet.verify import verify_run
 
 from .damage import SCENARIO, Copy, Runs
-
-OTHER: dict[str, Callable[[Any], Any]] = {  # each promise, and a weaker or stronger one
-    "seed": lambda value: value + 1,
-    "protocol": lambda value: "beacon",
-    "warmup_s": lambda value: value + 1,
-    "duration_s": lambda value: value - 0.5,
-    "drain_s": lambda value: value + 60,
-    "stations": lambda value: value - 1,
-    "hosts": lambda value: None,
-    "buffers": lambda value: [],
-    "promises.broadcast": lambda value: None,
-    "promises.gap_after_s": lambda value: 0.001,
-    "promises.duplicating_air": lambda value: not value,
-}
-BOUNDS: dict[str, Any] = {"heard_every_s": 1e9, "rest_within_s": 1e-3, "no_rest_because": "it was late"}
 
 
 @pytest.fixture(scope="module")
@@ -47,62 +30,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
         Scenario.from_text(SCENARIO, ["protocol.expiry_s=4", "duration_s=8", "churn=null"]), out=place / "radio"
     ).path
     return {"radio": radio, "adversary": place / "adversary"}
-
-
-def leaves(path: str, value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inside in value.items():
-            yield from leaves(f"{path}.{key}" if path else key, inside)
-    else:
-        yield path
-
-
-def test_every_promise_is_tried(runs: Runs) -> None:
-    for path in runs.values():
-        promised = set(leaves("", declared_manifest(read_source(path / "scenario.yaml"))))
-        assert promised == set(OTHER) | {f"promises.{name}" for name in BOUNDS}
-        assert verify_run(path)["record"].answer == "valid"
-
-
-@pytest.mark.parametrize("key", OTHER)
-@pytest.mark.parametrize("network", ["radio", "adversary"])
-def test_a_manifest_that_promises_something_else(network: str, key: str, runs: Runs, tmp_path: Path) -> None:
-    copy = Copy(runs[network], tmp_path / "damaged")
-    *groups, last = key.split(".")
-    group = copy.manifest
-    for name in groups:
-        group = group[name]
-    group[last] = OTHER[key](group[last])
-    copy.save()
-    with pytest.raises(RunError, match=r"manifest\.json: damaged: ") as refusal:
-        verify_run(copy.path)
-    complaint = str(refusal.value)
-    assert (
-        f"damaged: {key} is " in complaint
-        and "but scenario.yaml gives" in complaint
-        and len(complaint.splitlines()) == 1
-    )
-    result = CliRunner().invoke(app, ["verify", str(copy.path)])
-    assert result.exit_code == 2 and len(result.output.splitlines()) == 1
-
-
-@pytest.mark.parametrize("network", ["radio", "adversary"])
-def test_bounds_of_another_version_are_replaced_by_those_of_the_scenario(
-    network: str, runs: dict[str, Path], tmp_path: Path
-) -> None:
-    copy = Copy(runs[network], tmp_path / "edited")
-    copy.manifest["promises"] |= BOUNDS
-    del copy.manifest["promises"]["no_rest_because"]
-    copy.save()
-    assert verify_run(copy.path) == verify_run(runs[network])
-
-
-def test_a_manifest_with_a_promise_that_the_scenario_does_not_make(runs: dict[str, Path], tmp_path: Path) -> None:
-    copy = Copy(runs["radio"], tmp_path / "edited")
-    copy.manifest["promises"]["delivers_to_all"] = False
-    copy.save()
-    with pytest.raises(RunError, match=r"damaged: promises\.delivers_to_all is False"):
-        verify_run(copy.path)
 
 
 SCENARIOS: dict[str, Callable[[str], str]] = {
@@ -136,7 +63,7 @@ def test_a_scenario_whose_files_are_gone(tmp_path: Path) -> None:
     assert verify_run(path)["record"].answer == "valid"
     for file in path.glob("*.csv*"):
         file.unlink()
-    with pytest.raises(RunError, match=r"file .* not found .*the run is damaged"):
+    with pytest.raises(RunError, match=r"csv: missing"):
         verify_run(path)
 
 

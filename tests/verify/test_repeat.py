@@ -5,6 +5,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,61 +13,96 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.replay.comparison import difference
+from mobilenet.interactive.keeping import keep_unfinished
+from mobilenet.interactive.repetition import divergence
+from mobilenet.interactive.session import LiveSession
+from mobilenet.protocols.names import SELECTIVE
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
-from mobilenet.swarm.campaign import record_adversary
-from mobilenet.swarm.schedule import draw
+from mobilenet.swarm.campaign import keep_run
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from tests.conftest import SCENARIOS
+from tests.tools import copy_run
 
 from .damage import SCENARIO, Copy
+
+GOSSIP = SCENARIOS / "own_protocol" / "gossip.py"
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("repeat") / "run"
-    mobilenet.run(Scenario.from_text(SCENARIO, ["record={messages: true, frames: true}"]), out=path)
+    record = ["record={messages: true, frames: true, causes: true}"]
+    mobilenet.run(Scenario.from_text(SCENARIO, record), out=path)
     return path
 
 
-def _late(copy: Copy) -> str:
-    """What no check of the record finds: it arrives within the longest propagation delay."""
-    row = copy.messages.where(kind="AckH", fate="received")[0]
-    copy.messages.receive_ns[row] += 1
-    return f"messages: row {row} has receive_ns"
+EDITS: dict[str, tuple[Callable[[Copy], object], str]] = {
+    "a message later": (
+        lambda copy: copy.messages.change(copy.messages.where(kind="AckH", fate="received")[0], size_bytes=77),
+        "messages: row ",
+    ),
+    "a frame with another fate": (lambda copy: copy.frames.change(3, fate="random"), "frames: row 3 ("),
+    "a host elsewhere": (lambda copy: copy.positions.change(5, x_m=0.5), "positions: row 5 ("),
+    "a delivery later": (lambda copy: copy.events.change(copy.last("deliver"), time_ns=19 * 10**9), "events: row "),
+    "another cause of a handoff": (
+        lambda copy: copy.events.say(copy.first("handoff_start"), cause="x"), "events: row ",
+    ),
+    "a sample less": (lambda copy: copy.samples.remove([len(copy.samples.node) - 1]), "samples: "),
+    "another cause": (lambda copy: copy.optional["causes"].change(9, kind="x"), "causes: row 9 ("),
+    "a counter": (
+        lambda copy: copy.counters["radio"].update(queue_drops=1),
+        "counters.json: radio: queue_drops: 1, but the repeat has 0",
+    ),
+    "a fact": (
+        lambda copy: copy.manifest.update(skipped_tracks=3), "manifest.json: skipped_tracks: 3, but the repeat has 0",
+    ),
+    "another promise": (
+        lambda copy: copy.manifest["promises"].update(gap_after_s=1), "manifest.json: promises: gap_after_s: 1, but",
+    ),
+    "a scenario that repeats something else": (
+        lambda copy: _rewrite(copy.path / "scenario.yaml", "loss: 0.05", "loss: 0.06"), "",
+    ),
+    "a metric": (
+        lambda copy: _rewrite(copy.path / "metrics.json", '"deliveries": ', '"deliveries": 1'), "metrics.json",
+    ),
+    "a verdict": (lambda copy: _rewrite(copy.path / "verdict.json", "valid", "unknown"), "verdict.json: verdict"),
+}  # fmt: skip
 
 
-def _fewer_rows(copy: Copy) -> str:
-    for column in copy.samples.values():
-        column.pop()
-    return "samples: "
+def _rewrite(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
 
 
-def _counter(copy: Copy) -> str:
-    copy.counters["radio"]["queue_drops"] += 1
-    return "counters.json: radio: queue_drops: 1, but the repeat has 0"
-
-
-def _fact(copy: Copy) -> str:
-    copy.manifest["skipped_tracks"] = 3
-    return "manifest.json: skipped_tracks: 3, but the repeat has 0"
-
-
-@pytest.mark.parametrize("edit", [_late, _fewer_rows, _counter, _fact])
-def test_every_edit_is_found(edit: object, whole: Path, tmp_path: Path) -> None:
-    assert callable(edit)
+@pytest.mark.parametrize("name", EDITS)
+def test_every_edit_is_found(name: str, whole: Path, tmp_path: Path) -> None:
     copy = Copy(whole, tmp_path / "copy")
-    expectation = edit(copy)
+    edit, words = EDITS[name]
+    edit(copy)
     copy.save()
-    assert (difference(copy.path) or "").startswith(expectation)
+    where = divergence(copy.path)
+    assert where is not None and where.startswith(words)
+
+
+@pytest.mark.parametrize("name", ["events.parquet", "counters.json", "manifest.json", "scenario.yaml"])
+def test_verify_itself_names_a_file_with_another_byte(name: str, whole: Path, tmp_path: Path) -> None:
+    path = copy_run(whole, tmp_path / "copy") / name
+    data = path.read_bytes()
+    for place in (len(data) // 3, len(data) - 2):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(RunError, match=name):
+            verify_run(path.parent)
+    path.write_bytes(data)
+    assert overall(verify_run(path.parent)) == "valid"
 
 
 def test_the_command_calls_it_violated(whole: Path, tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["verify", str(whole), "--repeat"]).exit_code == 0
     copy = Copy(whole, tmp_path / "copy")
-    _late(copy)
+    EDITS["a message later"][0](copy)
     copy.save()
     assert overall(verify_run(copy.path)) == "valid"
     result = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat"])
@@ -75,17 +111,28 @@ def test_the_command_calls_it_violated(whole: Path, tmp_path: Path) -> None:
 
 def test_a_run_of_processes_is_repeated(tmp_path: Path) -> None:
     path = mobilenet.run(SCENARIOS / "vcube" / "reliable.yaml", out=tmp_path / "run").path
-    assert difference(path) is None
+    assert divergence(path) is None
 
 
-def test_what_cannot_be_repeated_is_refused(whole: Path, tmp_path: Path) -> None:
-    drawn = tmp_path / "drawn"
-    drawn.mkdir()
-    record_adversary(draw(4), drawn)
-    with pytest.raises(RunError, match="generated by the swarm; repeat it with: mobilenet swarm --count 1 --seed 4"):
-        difference(drawn)
-    copy = Copy(whole, tmp_path / "copy")
-    copy.manifest["ended_by_error"] = "stopped by hand at 5 s"
+@pytest.mark.parametrize(
+    "options", [{}, {"protocol": SELECTIVE}, {"backbone": "vcube_reliable"}, {"protocol": f"{GOSSIP}:Gossip"}]
+)
+@pytest.mark.parametrize("seed", [4, 5])
+def test_runs_of_swarms_are_repeated(seed: int, options: dict[str, str], tmp_path: Path) -> None:
+    keep_run(seed, tmp_path / "run", **options)
+    assert divergence(tmp_path / "run", allow_code=True) is None
+
+
+@pytest.mark.parametrize("steps", [0, 7])
+def test_a_run_that_was_stopped_is_repeated_up_to_there(steps: int, tmp_path: Path) -> None:
+    session = LiveSession(Scenario.from_text(SCENARIO))
+    session.play(6.123456789)
+    for _ in range(steps):
+        session.step()
+    path = keep_unfinished(session, tmp_path / "stopped")
+    assert "stopped by hand" in mobilenet.load(path).manifest["ended_by_error"]
+    assert divergence(path) is None
+    copy = Copy(path, tmp_path / "copy")
+    copy.samples.value[0] += 1
     copy.save()
-    with pytest.raises(RunError, match="stopped by hand"):
-        difference(copy.path)
+    assert str(divergence(copy.path)).startswith("samples: row 0 (")

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.expected.expectations import Expectations, HostPlan, Places
 from mobilenet.expected.rest import rest
 from mobilenet.scenario import Scenario, load_scenario
-from mobilenet.verify.record.stations import stations_problem
 from tests.conftest import ROOT
 
 WALL = {"type": "Polygon", "coordinates": [[[100, -80], [104, -80], [104, 80], [100, 80], [100, -80]]]}
@@ -398,15 +396,3 @@ def test_the_promise_of_rest_counts_how_long_stations_wait_for_more_to_send(tmp_
     within_s = rest(scenario).within_s
     assert run.manifest["quiescent"] and within_s is not None
     assert 60 < run.manifest["simulated_s"] - scenario.duration_s < within_s
-
-
-@pytest.mark.parametrize(("brought_to_m", "fits"), [(140.0, True), (205.0, False)])
-def test_a_host_brought_away_from_the_station_that_served_it_by_luck(brought_to_m: float, fits: bool) -> None:
-    """s0 serves the host 90 m away until shadowing changes, and at the end the host is brought to within 10 m of s1."""
-    second_ns = 10**9
-    places = Places([(0.0, 0.0), (150.0, 0.0)], 100.0, 0.0, 0.0, second_ns // 10, None, by_power=True)
-    plan = HostPlan(0, [], None, None, 1.0)
-    expected = Expectations([plan], None, 5 * second_ns, places, None, None, None)
-    event = {"time_ns": [4 * second_ns], "event": ["in_coverage"], "node": ["h0"], "station": ["s0"]}
-    problem = stations_problem(event, {"h0": ([20 * second_ns], [brought_to_m], [0.0])}, {"h0": plan}, expected)
-    assert (problem is None) == fits, problem

@@ -183,19 +183,6 @@ def test_what_was_given_up_and_yet_delivered_is_owed() -> None:
 # --- handoffs and sessions fit together
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "h1 handoff_end",
-        "h1 handoff_start\nh1 handoff_end\nh1 handoff_end",
-        "h1 handoff_start\nh1 leave\nh1 join\nh1 handoff_end",
-    ],
-)
-def test_a_record_whose_handoffs_do_not_fit(lines: str) -> None:
-    verdict_of = verdicts(SENT + "h1 deliver h0:0\nh1 deliver h0:1\n" + lines)
-    assert verdict_of["record"].answer == "violated" and verdict_of["drained"].answer == "unknown"
-
-
 @pytest.mark.parametrize("lines", ["h1 handoff_start\nh1 handoff_start\nh1 handoff_end", "h1 handoff_start\nh1 leave"])
 def test_a_handoff_may_be_superseded_and_a_host_may_leave_in_it(lines: str) -> None:
     assert answers(SENT + "h1 deliver h0:0\nh1 deliver h0:1\n" + lines) == {}

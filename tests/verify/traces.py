@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet.rundir.recorder import Recording
-from mobilenet.verify import Verdict, verify
+from mobilenet.verify import Evidence, Verdict, verify
 
 NO_PAIRS: dict[str, Any] = {"pairs_in_range": 0, "received": 0, "lost": {}}
 NO_COUNTERS: dict[str, Any] = {
@@ -68,12 +68,11 @@ def verdicts(
     manifest = {
         "fingerprint": log.fingerprint(), "quiescent": quiescent, "simulated_s": END_S, "duration_s": 500.0,
         "drain_s": 60.0,
-        "hosts": None, "stations": 0,
+        "hosts": None, "stations": 0, "protocol": "mobile_causal",
         "promises": {"broadcast": broadcast, "gap_after_s": gap_after_s, "heard_every_s": heard_every_s,
                      "rest_within_s": rest_within_s, "duplicating_air": False},
     }  # fmt: skip
-    columns = log.columns()
-    return verify(columns, samples.lists, recording.positions.lists, recording.document(), manifest)
+    return verify(Evidence(recording.tables(), recording.document(), manifest))
 
 
 def answers(lines: str, **options: Any) -> dict[str, str]:

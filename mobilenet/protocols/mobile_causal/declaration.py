@@ -16,28 +16,9 @@ from .host import Host
 from .messages import (
     ACKS_PER_FRAME,
     AckC,
-    AckH,
-    App,
     AppCo,
-    AppHs,
-    AppOne,
     AppSh,
-    Chal,
-    Delete,
-    Have,
-    Init,
     InitAck,
-    Join,
-    Leave,
-    LeaveAck,
-    Nothing,
-    Objection,
-    Reinit,
-    Req1,
-    Req2,
-    Reset,
-    Rsp1,
-    Rsp2,
 )
 from .parameters import LOOKS, MobileCausalParameters
 from .selective_host import SelectiveHost
@@ -52,38 +33,17 @@ class MobileCausal(Declaration):
     promises = "causal"
     buffers = ("sbuffer", "rbuffer")
     delivers_only_connected = True
-    acts_on_frames = True
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "handoff_start": ("cause",),
         "handoff_end": ("recovered", "skipped"),
     }
+    all_stations_admit = True
     samples_lists = True
     rests = "by resending"
     # Exchanges: leave; join and chal, join and init_ACK; twice init and init_ACK, ack_h and nothing or reinit.
     # Messages: Delete; Req1 and the answers; and for each init Req1, Rsp1, Req2, Rsp2, which wait for the same four of
     # an older request that is in progress (F9b: then the owner serves the newest). Rsp2 carries what was missed
     settling = Settling(exchanges=1 + 2 + 2 * 2, messages=1 + 2 + 2 * 2 * 4, backlogs=2 * 2)
-    messages_stay_whole = True
-    keeps_until_acknowledged = True
-    numbers_once = True
-    kinds: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "host": (AppHs, AckH, Have, Join, Init, Leave),
-        "station": (AppSh, AppOne, AppCo, AckC, Chal, InitAck, LeaveAck, Reinit, Reset),
-        "wired": (App, Req1, Delete, Nothing, Objection, Rsp1, Req2, Rsp2),
-    }
-    takes: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "delivered": (("host", ("AppHs",), 1), ("wired", ("App",), 0)),
-        "delivered in a cell": (("station", ("AppSh", "AppOne", "AppCo"), 1),),
-        "join": (
-            ("host", ("Join",), 2), ("station", ("Chal",), 1), ("station", ("InitAck",), 1), ("wired", ("Req1",), 0),
-        ),  # the second one with the cookie
-        "confirmed": (("host", ("Init",), 1), ("station", ("InitAck",), 1)),
-        "moved": tuple(("wired", (name,), each) for name, each in (("Req1", 0), ("Rsp1", 1), ("Req2", 1), ("Rsp2", 1))),
-        "left": (("host", ("Leave",), 1), ("station", ("LeaveAck",), 1), ("wired", ("Delete",), 0)),
-        "reinit": (("station", ("Reinit",), 1),),
-        "acknowledged": (("station", ("AckC",), 1),),
-        "answers": (("Req1",), ("Nothing", "Objection", "Rsp1")),  # each request has one from each other station
-    }  # fmt: skip
 
     @staticmethod
     def host(  # type: ignore[override]
@@ -96,17 +56,6 @@ class MobileCausal(Declaration):
         port: Any, wired: Any, p: MobileCausalParameters, stations: int, check: bool = True
     ) -> Station:
         return (SelectiveStation if p.repair == "selective" else Station)(port, wired, p, stations, check)
-
-    @staticmethod
-    def stream_acknowledges(p: MobileCausalParameters) -> bool:
-        return p.repair == "selective"  # R4
-
-    @classmethod
-    def takes_with(cls, p: MobileCausalParameters) -> Mapping[str, tuple[Any, ...]]:
-        """With R4, a message in the cell's stream acknowledges as well."""
-        if p.repair == "none":
-            return cls.takes
-        return {**cls.takes, "acknowledged": (("station", ("AckC", "AppSh", "AppOne", "AppCo"), 1),)}
 
     @staticmethod
     def unicasts(p: MobileCausalParameters) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.basis.sessions import turns
+from mobilenet.verify.broadcasts.sessions import turns
 
 Allowed = tuple[str | None, ...]  # the stations that a delivery may name now
 NOWHERE: Allowed = ()

@@ -76,7 +76,7 @@ def _stretches(times: np.ndarray, distances: np.ndarray, plan: HostPlan, end_ns:
     last_ns, rest_ns = int(times[-1]), max(0, end_ns - int(times[-1]))
     if distances[-1] + metres_per_ns * rest_ns <= range_m - ROUNDING_M:
         spans.append((last_ns, 2**62))
-    for at_ns, _, _ in plan.drags:
+    for at_ns in plan.drags:
         spans = [(begin, end) for begin, end in spans if not begin <= at_ns <= end]
     joined: list[Stretch] = []
     for begin, end in spans:

@@ -19,15 +19,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.basis.verdict import early_end
+from mobilenet.rundir.table import Table
 from mobilenet.verify.lines.forms import DONE, ROLES, has_form
 from mobilenet.verify.lines.inputs import inputs_problem
 from mobilenet.verify.lines.line_totals import line_totals_problem
@@ -50,15 +49,11 @@ class Line(NamedTuple):
 
 
 def lines_problem(
-    lines: Columns,
-    events: Columns,
-    samples: Columns,
-    counters: dict[str, Any],
-    manifest: dict[str, Any],
+    tables: Mapping[str, Table], counters: dict[str, Any], manifest: dict[str, Any],
     plan: Expectations | ProcessPlan | None = None,
-) -> str | None:
+) -> str | None:  # fmt: skip
     """Return the first line that is impossible, or from which no event follows."""
-    lines, events = Table.of(lines), Table.of(events)
+    lines, events, samples = (tables[name] for name in ("lines", "events", "samples"))
     times, node, text = lines.numbers("time_ns"), lines.column("node"), lines.column("line")
     end_ns = round(manifest["simulated_s"] * 1e9)
     odd = (times < 0) | (times > end_ns) | (np.diff(times, prepend=times[:1]) < 0)
@@ -70,7 +65,7 @@ def lines_problem(
         return _row_problem(lines, int(odd.argmax()), "a JSON object from a node of this run, in chronological order")
     if manifest["protocol"] != PROGRAM:
         return f"lines: {lines.rows} rows, but no node is a program" if lines.rows else None
-    if early_end(manifest) is not None:
+    if manifest.get("ended_by_error") is not None:
         return None
     columns = (times.tolist(), lines["node"], lines["life"], lines["said"], (objects[code] for code in text.codes))
     rows = [Line(*row) for row in zip(*columns, strict=True)]
@@ -86,7 +81,7 @@ def lines_problem(
         or _lives_problem(rows, events, names)
         or _events_problem(rows, events)
         or _stranger_problem(rows, names)
-        or reported_problem(rows, events, Table.of(samples), manifest)
+        or reported_problem(rows, events, samples, manifest)
         or line_totals_problem(rows, counters, manifest, plan)
         or inputs_problem(rows, events, manifest, plan)
         or (transit_problem(rows, plan) if isinstance(plan, ProcessPlan) else None)

@@ -87,7 +87,7 @@ def _of_hosts(
             yield f"lines: {side}s report {sent_count} frames, but counters.json has {sent}"
         # a life of a node ends with what waits in its radio then
         more = radio["queue_drops"] + counts[side[0], "start event"] * (
-            (known.queue_frames if known else sent_count) + 1
+            (known.radio.queue_frames if known and known.radio else sent_count) + 1
         )
         more *= copies
         if sent < sent_count - more:
@@ -98,7 +98,7 @@ def _of_hosts(
         payload, text = counts[side[0], "payload"], counts[side[0], "bytes"]
         if sent == sent_count and size - control != payload:
             yield f"lines: {payload} bytes of payload from {side}s, but counters.json has {size - control}"
-        around = known.air.carriers[0].around_bytes if known and known.air else None
+        around = known.radio.around_bytes if known and known.radio else None
         if sent == sent_count and around is not None and size != text + sent * around:
             yield (
                 f"lines: {text} bytes in {sent} frames of {side}s, but counters.json has {size} with {around} bytes"

@@ -7,6 +7,7 @@ Source    docs/run-directory.md, the table of counters
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,6 @@ from mobilenet.metrics import metrics
 from mobilenet.network.radio.frame import ACK, SINR_OUTCOMES, Frame
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
-from tests.verify.on_air_worlds import as_text
 
 TO_OTHERS = ("collision", "never_attempted", "preamble_missed")
 ONLY_BY_POWER = {"noise_loss_ratio", "bit_error_ratio"}
@@ -112,7 +112,7 @@ def draw(seed: int) -> Scenario:
         "record": {"frames": True},
         **({"faults": {"schedule": "explicit", "outages": outages}} if outages else {}),
     }  # fmt: skip
-    return Scenario.from_text(as_text(values))
+    return Scenario.from_text(json.dumps(values))
 
 
 class Recount:
@@ -277,7 +277,7 @@ def test_no_more_nodes_within_reach_than_there_are() -> None:
         "hosts": {"count": 2, "mobility": {"model": "static", "area": {"box_m": [-10, -10, 10, 10]}}},
         "protocol": {"name": "tcp_flooding"}, "workload": {"interval_s": 1},
     }  # fmt: skip
-    scenario = Scenario.from_text(as_text(values))
+    scenario = Scenario.from_text(json.dumps(values))
     outcome = Simulation(scenario).run()
     recording, manifest = outcome.recording, manifest_of(scenario, outcome, 0.0, "")
     row = metrics(recording.events.columns(), recording.samples.lists, recording.document(), manifest)

@@ -8,7 +8,7 @@ from mobilenet.api import manifest_of
 from mobilenet.metrics import metrics
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.verify import Verdict, verify
+from mobilenet.verify import Evidence, Verdict, verify
 
 
 def judge(scenario: Scenario) -> dict[str, Verdict]:
@@ -21,5 +21,5 @@ def measure(scenario: Scenario) -> tuple[dict[str, Verdict], dict[str, Any], Sim
     outcome = simulation.run()
     facts, recording = manifest_of(scenario, outcome, 0.0, ""), outcome.recording
     tables = recording.events.columns(), recording.samples.lists
-    verdicts = verify(*tables, recording.positions.lists, recording.document(), facts)
+    verdicts = verify(Evidence(recording.tables(), recording.document(), facts))
     return verdicts, metrics(*tables, recording.document(), facts), simulation

@@ -13,7 +13,7 @@ from mobilenet.protocols.vcube import catalogue
 from mobilenet.rundir.manifest import manifest
 from mobilenet.scenario import ProcessScenario
 from mobilenet.simulation.processes.experiment import Experiment
-from mobilenet.verify import verify
+from mobilenet.verify import Evidence, verify
 
 
 class PlayedRun:
@@ -30,7 +30,7 @@ class PlayedRun:
         facts = manifest(recording, scenario, outcome.simulated_ns, outcome.quiescent, 0.0, "")
         tables = recording.events.columns(), recording.samples.lists
         self.metrics: Any = metrics(*tables, recording.document(), facts)
-        self.verdicts = verify(*tables, recording.positions.lists, recording.document(), facts)
+        self.verdicts = verify(Evidence(recording.tables(), recording.document(), facts))
 
     @property
     def violated(self) -> dict[str, str]:

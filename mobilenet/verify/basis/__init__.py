@@ -1,1 +1,0 @@
-"""What every verdict needs: the evidence, its form, and the words of a verdict."""

@@ -1,0 +1,47 @@
+"""Follow the sessions of hosts through the events.
+
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mobilenet.rundir.table import Columns, Table, by_code
+
+
+def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Each row with its number, without broadcasts, and without deliveries like the host's event before.
+
+    What a host may deliver changes only with its other events, so a repeated delivery fits if the first one does.
+    """
+    table = Table.of(events)
+    event = table.column("event")
+    rows = np.flatnonzero(event.codes != event.code("broadcast"))
+    by_node = rows[by_code(table.column("node").codes[rows])]
+    differs = event.codes[by_node] != event.code("deliver")
+    for name in ("event", "node", "station", "session"):
+        differs[1:] |= np.diff(table.column(name).codes[by_node]) != 0
+    differs[:1] = True
+    turn_rows = np.sort(by_node[differs])
+    return zip(turn_rows.tolist(), *(table.pick(name, turn_rows) for name in names), strict=True)
+
+
+def unfinished_handoffs(events: Columns) -> list[str]:
+    """The members that are in a handoff at the end."""
+    members: set[str] = set()
+    under_way: set[str] = set()
+    for _, event, node in turns(events, "event", "node"):
+        if event == "handoff_start":
+            under_way.add(node)
+        elif event == "handoff_end":
+            under_way.discard(node)
+        elif event == "join":
+            members.add(node)
+        elif event == "leave":
+            members.discard(node)
+            under_way.discard(node)
+    return sorted(members & under_way)

@@ -1,0 +1,51 @@
+"""Declare what a record is asked: one property, and one function from the evidence to what is wrong.
+
+Model     a property has the worst answer of its checks, violated before unknown before valid, with the explanation of
+          the first check that gives it
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from mobilenet.verify.evidence import Evidence
+from mobilenet.verify.verdict import VALID, Verdict
+
+
+def always(_: Evidence) -> bool:
+    return True
+
+
+class Check(NamedTuple):
+    """`answer` gives None where nothing is wrong, and a sentence where the property is violated."""
+
+    property: str
+    asks: str  # a sentence for the documents
+    answer: Callable[[Evidence], Verdict | str | None]
+    applies: Callable[[Evidence], bool] = always
+    waits: bool = False  # it needs a run that was not ended by an error: a longer one could still put it right
+
+
+WORST_FIRST = ("violated", "unknown", "valid")
+
+
+def judge(run: Evidence, checks: Iterable[Check], properties: Iterable[str]) -> dict[str, Verdict]:
+    """The verdict on each of these properties."""
+    verdicts = dict.fromkeys(properties, VALID)
+    error = run.ended_by_error
+    early = Verdict("unknown", f"the run ended early, at {run.manifest['simulated_s']:g} s")
+    if error is not None:
+        verdicts = dict.fromkeys(verdicts, early)
+        verdicts["record"] = Verdict("unknown", f"{early.explanation}, because of an error: {error}")
+    for check in checks:
+        before = verdicts.get(check.property)
+        skips = error is not None and check.waits
+        if before is None or before.answer == "violated" or skips or not check.applies(run):
+            continue
+        answer = check.answer(run)
+        verdict = VALID if answer is None else Verdict("violated", answer) if isinstance(answer, str) else answer
+        if WORST_FIRST.index(verdict.answer) < WORST_FIRST.index(before.answer):
+            verdicts[check.property] = verdict
+    return verdicts

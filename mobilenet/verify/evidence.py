@@ -1,0 +1,150 @@
+"""All that a verdict on one run rests on.
+
+Units     integer nanoseconds
+Shapes    tables: columns of equal length (rundir/table.py)
+Errors    RunError for a directory that is not a whole run
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mobilenet.expected.expectations import Conduct, Expectations, ProcessPlan
+from mobilenet.rundir.kinds import PROCESSES, run_kind
+from mobilenet.rundir.pcap import CapturedPacket, read_captures
+from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
+from mobilenet.rundir.schema import BUFFERS, OPTIONAL_TABLES, buffers_of
+from mobilenet.rundir.table import Columns, Table
+from mobilenet.verify.among_processes.properties import ProcessJudge
+from mobilenet.verify.among_processes.screened import judge_events as judge_processes
+from mobilenet.verify.broadcasts.judge import BroadcastJudge
+from mobilenet.verify.broadcasts.reach import Reach
+from mobilenet.verify.broadcasts.screened import judge_events
+from mobilenet.verify.declared import require_scenario
+
+TABLES = ("events", "samples", "positions")
+UNREAD = ("causes", "links")  # no check needs them
+
+
+@dataclass
+class Evidence:
+    """What was recorded, and what follows from its scenario; `expected`: None: nothing is known of it."""
+
+    tables: Mapping[str, Table]
+    counters: dict[str, Any]
+    manifest: dict[str, Any]
+    expected: Expectations | ProcessPlan | None = None
+    captures: Mapping[str, Sequence[CapturedPacket]] | None = None  # packets of each node, of real software
+    checks: frozenset[str] = field(default=frozenset())  # the properties that are asked for
+
+    @classmethod
+    def of_columns(cls, tables: Mapping[str, Columns], *others: Any) -> Evidence:
+        """Take tables as plain columns as well."""
+        return cls({name: Table.of(columns) for name, columns in tables.items()}, *others)
+
+    @classmethod
+    def of_directory(cls, directory: Path) -> Evidence:
+        """Read what the directory of a run holds, once all of its files are as the run wrote them."""
+        manifest = read_manifest(directory)
+        require_files(directory, manifest)
+        counters = read_json(directory, "counters.json")
+        require_tables(directory, counters)
+        expected = require_scenario(directory, manifest)
+        names = (*TABLES, *(name for name in OPTIONAL_TABLES if name in counters["rows"] and name not in UNREAD))
+        tables = {name: read_coded(directory, name) for name in names}
+        return cls(tables, counters, manifest, expected, read_captures(directory))
+
+    @property
+    def events(self) -> Table:
+        return self.tables["events"]
+
+    @property
+    def samples(self) -> Table:
+        return self.tables["samples"]
+
+    @property
+    def is_of_processes(self) -> bool:
+        return run_kind(self.manifest) is PROCESSES
+
+    @property
+    def of_hosts(self) -> Expectations | None:
+        return self.expected if isinstance(self.expected, Expectations) else None
+
+    @property
+    def plan(self) -> ProcessPlan | None:
+        return self.expected if isinstance(self.expected, ProcessPlan) else None
+
+    @property
+    def conduct(self) -> Conduct | None:
+        return None if self.of_hosts is None else self.of_hosts.conduct
+
+    @property
+    def promises(self) -> dict[str, Any]:
+        promises: dict[str, Any] = self.manifest["promises"]
+        return promises
+
+    @property
+    def quiescent(self) -> bool:
+        return bool(self.manifest["quiescent"])
+
+    @property
+    def end_ns(self) -> int:
+        return round(float(self.manifest["simulated_s"]) * 1e9)
+
+    @property
+    def ended_by_error(self) -> str | None:
+        """The error that ended the run; None: none did."""
+        error = self.manifest.get("ended_by_error")
+        return None if error is None else str(error)
+
+    @property
+    def had_time_to_rest(self) -> bool:
+        """Whether the run went on for as long as it takes at most to come to rest, where it promises that."""
+        within_s = self.promises["rest_within_s"]
+        return within_s is not None and self.manifest["simulated_s"] - self.manifest["duration_s"] >= within_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what is owed is due."""
+        return self.ended_by_error is None and (self.quiescent or self.had_time_to_rest)
+
+    @cached_property
+    def broadcasts(self) -> BroadcastJudge:
+        """The judge of the broadcasts of hosts, done."""
+        expected, promises = self.of_hosts, self.promises
+        reach = None
+        if expected is not None and expected.hosts is not None and self.ended_by_error is None:
+            reach = Reach(self.tables["positions"], expected)
+        checks = self.checks if self.is_over else self.checks - {"delivery"}
+        judged = promises["gap_after_s"], promises["heard_every_s"], self.conduct
+        return judge_events(self.events, *judged, checks, reach)
+
+    @cached_property
+    def among_processes(self) -> ProcessJudge:
+        """The judge of the broadcasts of processes, done."""
+        return judge_processes(self.events, self.manifest)
+
+    @cached_property
+    def last_sizes(self) -> dict[tuple[str, str], float]:
+        """How much each buffer held at the end, by node and buffer, in their order."""
+        table = self.samples
+        node, quantity = table.column("node"), table.column("quantity")
+        buffers = {kind: {*BUFFERS, *names} for kind, names in buffers_of(self.manifest).items()}
+        names = quantity.words if self.is_of_processes else {*BUFFERS, *(n for own in buffers.values() for n in own)}
+        rows = quantity.rows(*names)
+        last = np.full((len(node.words), len(quantity.words)), -1)
+        last[node.codes[rows], quantity.codes[rows]] = rows  # of several rows the last one stays
+        columns = (table.pick(name, last[last >= 0]) for name in ("node", "quantity", "value"))
+        sizes = {
+            (node, name): value
+            for node, name, value in zip(*columns, strict=True)
+            if self.is_of_processes or name in buffers.get(node[:1], BUFFERS)
+        }
+        return dict(sorted(sizes.items()))

@@ -1,0 +1,185 @@
+"""What a run of hosts and stations is asked.
+
+Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts (1994), for the properties; ours:
+          docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mobilenet.rundir.schema import BUFFERS, buffers_of
+from mobilenet.verify import program_lines
+from mobilenet.verify.broadcasts.asked import asked_problem
+from mobilenet.verify.broadcasts.conduct import conduct_problem
+from mobilenet.verify.broadcasts.excused import excuse_problem
+from mobilenet.verify.broadcasts.fifo import fifo_problem
+from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
+from mobilenet.verify.broadcasts.silent import silent_problem
+from mobilenet.verify.carried import carriage
+from mobilenet.verify.check import Check
+from mobilenet.verify.conservation import conservation_problem
+from mobilenet.verify.datagrams import datagram_problem
+from mobilenet.verify.evidence import Evidence
+from mobilenet.verify.packets.judge import packets_problem
+from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, Verdict
+from mobilenet.verify.waiting import nonempty_buffers, waiting
+
+ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()}
+SAYS_NOTHING = " does not promise to come to rest"  # as manifests have it
+OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
+PROPERTIES = (
+    "record", "creation", "duplication", "membership", "causal_order", "fifo_order", "gaps", "delivery", "conservation",
+    "drained",
+)  # fmt: skip
+
+
+def properties_of(promises: dict[str, Any]) -> tuple[str, ...]:
+    """What is asked of a run that promises this, in the order of PROPERTIES."""
+    broadcast = promises["broadcast"]
+    if broadcast is None:
+        return ("record", "conservation", "drained")
+    order = ORDER.get(broadcast, ORDER["causal"])
+    owed = ("gaps", "delivery") if delivers_to_all(promises) else ()
+    return ("record", "creation", "duplication", "membership", *order, *owed, "conservation", "drained")
+
+
+def delivers_to_all(promises: dict[str, Any]) -> bool:
+    """Whether every member is owed every message."""
+    return bool(promises.get("delivers_to_all", promises["broadcast"] not in ("fifo", "best_effort")))
+
+
+def _of_broadcasts(name: str) -> Callable[[Evidence], Verdict | str | None]:
+    """What the judge of broadcasts has found of this property."""
+
+    def answer(run: Evidence) -> Verdict | str | None:
+        judge = run.broadcasts
+        return judge.violations.get(name) or (NOTHING_DELIVERED if not judge.deliveries and name != "gaps" else None)
+
+    return answer
+
+
+def _fifo_order(run: Evidence) -> Verdict | str | None:
+    problem = fifo_problem(run.events, delivers_to_all(run.promises))
+    return problem or (None if run.broadcasts.deliveries else NOTHING_DELIVERED)
+
+
+def _delivery(run: Evidence) -> Verdict | str | None:
+    if not run.is_over:
+        return NOT_QUIESCENT
+    owed = next(run.broadcasts.missing_deliveries(), None)
+    return owed or (None if run.broadcasts.deliveries else NOTHING_DELIVERED)
+
+
+def _silences(run: Evidence) -> str | None:
+    expected = run.of_hosts
+    in_the_air_ns = None if expected is None or expected.hosts is None else expected.in_the_air_ns
+    return silent_problem(run.events, run.conduct, run.promises["gap_after_s"], run.end_ns, in_the_air_ns)
+
+
+def _packets(run: Evidence) -> str | None:
+    return packets_problem(run.events, run.captures or {}, run.manifest)
+
+
+def _accounting(run: Evidence) -> Verdict | str | None:
+    problem = conservation_problem(run)
+    is_idle = run.promises["broadcast"] is None and "datagram" not in run.events.column("event").words
+    return problem or (Verdict("unknown", "no program sent a datagram") if is_idle else None)
+
+
+def _rest(run: Evidence) -> Verdict | str | None:
+    """Whether the run came to rest, and nothing was left then."""
+    events, manifest, promises, sizes = run.events, run.manifest, run.promises, run.last_sizes
+    if not run.quiescent:
+        after_s = manifest["simulated_s"] - manifest["duration_s"]
+        what = f"not at rest {after_s:g} s after the active part: {waiting(events, sizes, manifest)}"
+        if run.had_time_to_rest:
+            return f"{what} (promised within {promises['rest_within_s']:.4g} s)"
+        return Verdict("unknown", f"{what} ({_why_not_promised(promises)})")
+    if left := nonempty_buffers(sizes):
+        return f"{left[0]} after quiescence"
+    if unfinished := unfinished_handoffs(events):
+        return f"{unfinished[0]} is in a handoff after quiescence"
+    if promises["broadcast"] is not None and (unknown := _unsampled_node(run)):
+        return Verdict("unknown", f"the buffers of {unknown} were never sampled")
+    return None
+
+
+def _why_not_promised(promises: dict[str, Any]) -> str:
+    if promises["rest_within_s"] is not None:
+        return f"promised only after {promises['rest_within_s']:.4g} s; a longer drain_s would settle this"
+    because = promises.get("no_rest_because") or "the record gives no reason"
+    if because.endswith(SAYS_NOTHING):
+        whose = OWN_KINDS.get(because.removesuffix(SAYS_NOTHING), "this protocol")
+        return f"no violation, since {whose} has no deadline for coming to rest; a longer drain_s may settle this"
+    return f"not promised: {because}"
+
+
+def _unsampled_node(run: Evidence) -> str | None:
+    """A host that joined, or the station that answered it, of which no buffer is known, though it has some."""
+    sampled, buffers = {node for node, _ in run.last_sizes}, buffers_of(run.manifest)
+    joins = run.events.column("event").rows("join")
+    for names in zip(run.events.pick("node", joins), run.events.pick("station", joins), strict=True):
+        for name in names:
+            if name is not None and name not in sampled and buffers.get(name[:1], BUFFERS):
+                return str(name)
+    return None
+
+
+CHECKS = (
+    program_lines.CHECK,
+    Check(
+        "creation", "What a host delivers was broadcast before, once, by the host that its id names.",
+        _of_broadcasts("creation"),
+    ),
+    Check(
+        "creation", "Messages on the record can have brought a node what it delivers, and what it joins by.",
+        carriage, waits=True,
+    ),
+    Check("duplication", "No host delivers a message twice, over all its memberships.", _of_broadcasts("duplication")),
+    Check(
+        "membership", "Only members broadcast, deliver and have gaps, and no host does anything while it is down.",
+        _of_broadcasts("membership"),
+    ),
+    Check(
+        "membership", "Hosts join and leave when they are asked to, and only then.",
+        lambda run: asked_problem(run.events, run.of_hosts, run.quiescent),
+    ),
+    Check(
+        "membership", "Sessions have the numbers and the stations that the protocol declares.",
+        lambda run: conduct_problem(run.events, run.conduct),
+    ),
+    Check(
+        "causal_order", "Nothing is delivered before its causal past, nor after anything that it precedes.",
+        _of_broadcasts("causal_order"),
+    ),
+    Check("fifo_order", "The messages of one host are delivered in the order of its broadcasts.", _fifo_order),
+    Check(
+        "gaps", "A host has a gap only where the run allows it, after a station gave up on it after a long silence.",
+        _of_broadcasts("gaps"),
+    ),
+    Check(
+        "gaps", "A gap follows what the protocol declares to lead to one.",
+        lambda run: excuse_problem(run.events, run.conduct), waits=True,
+    ),
+    Check(
+        "gaps", "A host that a station gives up on was silent for as long as the station states.", _silences,
+        waits=True,
+    ),
+    Check("delivery", "At the end every member has delivered all that it is entitled to.", _delivery, waits=True),
+    Check(
+        "conservation", "Each datagram that a program received was sent to it, and is received once.",
+        lambda run: datagram_problem(run.events, run.counters, run.of_hosts),
+        lambda run: run.manifest.get("real_time") is not None, waits=True,
+    ),
+    Check(
+        "conservation", "Packets of real software arrive unchanged, and are those that the kernel counted.", _packets,
+        lambda run: run.captures is not None or run.manifest["protocol"] == "ip", waits=True,
+    ),
+    Check(
+        "conservation", "In real time, each frame was received, or lost for one reason.", _accounting,
+        lambda run: run.manifest.get("real_time") is not None, waits=True,
+    ),
+    Check("drained", "At rest all buffers are empty, and no member is in a handoff.", _rest, waits=True),
+)  # fmt: skip

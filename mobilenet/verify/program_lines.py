@@ -1,0 +1,22 @@
+"""Are the lines of programs possible, and do they agree with the rest of the record?
+
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from mobilenet.verify.check import Check
+from mobilenet.verify.evidence import Evidence
+from mobilenet.verify.lines.judge import lines_problem
+
+
+def _agreement(run: Evidence) -> str | None:
+    return lines_problem(run.tables, run.counters, run.manifest, run.expected)
+
+
+CHECK = Check(
+    "record",
+    "The lines of programs are possible, and agree with the events and the counters.",
+    _agreement,
+    lambda run: "lines" in run.tables,
+)

@@ -1,1 +1,0 @@
-"""Whether a record of hosts agrees with itself and with its scenario."""

@@ -1,0 +1,31 @@
+"""What a check answers.
+
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mobilenet.quoting import cut
+
+LONGEST, MOST_LINES = 1000, 20  # of an explanation; what it quotes of a record may be of any length
+Answer = Literal["valid", "violated", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One property's answer; the explanation of a violation, or why it is unknown."""
+
+    answer: Answer
+    explanation: str = ""
+
+    def __post_init__(self) -> None:
+        lines = cut(self.explanation, LONGEST).split("\n")
+        object.__setattr__(self, "explanation", "\n".join(lines[:MOST_LINES]))
+
+
+VALID = Verdict("valid")
+NOT_QUIESCENT = Verdict("unknown", "the run was not quiescent at its end")
+NOTHING_DELIVERED = Verdict("unknown", "nothing was delivered")

@@ -1,0 +1,50 @@
+"""List what nodes wait for, at the end of a run that did not come to rest.
+
+Model     what the record shows: buffers that hold messages, handoffs that have not ended, hosts that never became
+          members. Where it shows nothing, the run's own account
+Units     seconds
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mobilenet.quoting import pluralize
+from mobilenet.rundir.table import Columns
+from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
+
+MOST_NAMED = 3
+
+
+def nonempty_buffers(sizes: dict[tuple[str, str], float]) -> list[str]:
+    """Buffers that are not empty; `sizes` at the end, by node and buffer."""
+    return [
+        f"{node} still holds {pluralize(int(size), 'message')} in its {quantity}"
+        for (node, quantity), size in sizes.items()
+        if size
+    ]
+
+
+def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapping[str, Any]) -> str:
+    """In one line."""
+    hosts = manifest["hosts"]
+    reasons = [*nonempty_buffers(sizes), *(f"{host} is in a handoff" for host in unfinished_handoffs(events))]
+    joined = {node for node, event in zip(events["node"], events["event"], strict=True) if event == "join"}
+    reasons += [f"h{host} never became a member" for host in range(hosts or 0) if f"h{host}" not in joined]
+    return first_few(reasons or reported_unrest(manifest))
+
+
+def reported_unrest(manifest: Mapping[str, Any]) -> list[str]:
+    """The run's own account of what was not at rest. Nothing is judged by it."""
+    entries = manifest.get("not_at_rest")
+    return [text for text in entries if isinstance(text, str)] if isinstance(entries, list) else []
+
+
+def first_few(reasons: Sequence[str]) -> str:
+    """The first of them in one line, and how many more there are."""
+    if not reasons:
+        return "something was in progress that the record does not show"
+    more = len(reasons) - MOST_NAMED
+    return "; ".join(reasons[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
