@@ -258,6 +258,25 @@ def test_nobody_breaks(rule: object) -> None:
     assert list(rule(OURS)) == []
 
 
+def test_the_verifier_names_no_message_of_a_protocol() -> None:
+    messages = {
+        node.name
+        for module, parsed in OURS.trees.items()
+        if inside(module, "mobilenet.protocols")
+        for node in ast.walk(parsed)
+        if isinstance(node, ast.ClassDef) and any("message" in ast.unparse(one) for one in node.decorator_list)
+    }
+    assert "AckC" in messages
+    names = {
+        (module, node.value)
+        for module, parsed in OURS.trees.items()
+        if inside(module, "mobilenet.verify", "mobilenet.expected")
+        for node in ast.walk(parsed)
+        if isinstance(node, ast.Constant) and node.value in messages
+    }
+    assert names == set()
+
+
 def test_a_circle_that_is_allowed_is_there_and_closes_for_types_alone() -> None:
     assert [ring for ring in CIRCLES if ring not in rings(OURS.imports)] == []
     assert rings(OURS.at_once) == []

@@ -1,9 +1,7 @@
-"""Check that messages on the record can have brought each node what it delivers, and what it joins by.
+"""Check that messages on the record can have brought each node what a user's own code delivers there.
 
 Checks    a node delivers a message of another node only after something has reached it, directly or through others,
           that was sent since the broadcast of this message
-          a host whose protocol is known joins, ends a handoff or has a gap only after something that the station had
-          sent has reached it
           where nothing shows who received what: at least as many receptions as nodes that delivered others' messages;
           between hosts one more, at a station. And no delivery within the air time of the shortest frame
 Model     what a node knows grows with what it receives, and lasts through crashes: it may have stored it. Of several
@@ -17,9 +15,7 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import starmap
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,15 +28,17 @@ from mobilenet.verify.verdict import Verdict
 
 PAST_THE_NETWORK: Final = "so its program guessed the message, or received it by a route other than this network"
 PROGRAM = "program"  # a protocol
-ACTS = ("join", "handoff_end", "gap")
 MOVES = ("broadcast", "deliver", "datagram", "datagram_received")
 PEERS = {"h": "s", "s": "h", "p": "p"}  # whose frames a node receives
-Known = dict[str, int]  # of each node, how many of its broadcasts
+Known = Mapping[str, int]  # of each node, how many of its broadcasts
+NOTHING: Final[Known] = {}
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Knowledge:
-    """What each node can know of the broadcasts of others."""
+    """What each node can know of the broadcasts of others. A node's knowledge is replaced where it grows, so that what
+    was sent may share it.
+    """
 
     def __init__(self) -> None:
         self._of: dict[str, Known] = {}
@@ -48,104 +46,97 @@ class Knowledge:
         self._place: dict[str, int] = {}  # message -> which broadcast of its node it is
 
     def broadcast(self, node: str, message: str) -> None:
-        known = self._of.setdefault(node, {})
-        self._place[message] = known[node] = known.get(node, 0) + 1
+        known = self._of.get(node, NOTHING)
+        self._place[message] = number = known.get(node, 0) + 1
+        self._of[node] = {**known, node: number}
 
     def send(self, node: str, what: Any) -> None:
-        self._sent[what] = dict(self._of.get(node, ()))
+        self._sent[what] = self._of.get(node, NOTHING)
 
     def receive(self, node: str, what: Any) -> None:
-        known = self._of.setdefault(node, {})
-        for other, number in self._sent.get(what, {}).items():
-            known[other] = max(known.get(other, 0), number)
-
-    def meet(self, node: str) -> None:
-        """The node sends something, and so may be known to others."""
-        self._of.setdefault(node, {}).setdefault(node, 0)
-
-    def has_met(self, node: str, other: str) -> bool:
-        """Whether something that the other node sent has reached this one."""
-        return other in self._of.get(node, ())
+        brought, known = self._sent.get(what, NOTHING), self._of.get(node, NOTHING)
+        if brought is not known and (news := {k: n for k, n in brought.items() if known.get(k, 0) < n}):
+            self._of[node] = {**known, **news}
 
     def has_heard_of(self, node: str, message: str) -> bool:
         """Whether this message could have reached the node. True of messages that were not broadcast."""
         source = message.rpartition(":")[0]
-        return source == node or self._of.get(node, {}).get(source, 0) >= self._place.get(message, 0)
+        return source == node or self._of.get(node, NOTHING).get(source, 0) >= self._place.get(message, 0)
 
 
 def carriage(run: Evidence) -> Verdict | None:
-    """The first delivery, or act of a host, that nothing on the record can have led to."""
-    if run.manifest.get("real_time") is not None:
+    """The first delivery that nothing on the record can have led to."""
+    protocol, is_real_time = run.manifest["protocol"], run.manifest.get("real_time") is not None
+    if is_real_time:
         problem = _by_datagrams(run.events)
-    elif "lines" in run.tables and run.manifest["protocol"] == PROGRAM:
+    elif "lines" in run.tables and protocol == PROGRAM:
         problem = _by_lines(run.tables["lines"])
     elif (hops := _hops(run.tables)) is not None:
         problem = _by_hops(run, hops)
     else:
-        brings_code = run.manifest["protocol"] in (PROGRAM, "own")
-        problem = (_by_counters(run) if brings_code else None) or _by_air_time(run)
+        problem = _by_counters(run) or _by_air_time(run)
     if problem is None:
         return None
-    talks_elsewhere = run.manifest["protocol"] == PROGRAM or run.manifest.get("real_time") is not None
-    return Verdict("unknown", f"{problem}, {PAST_THE_NETWORK}") if talks_elsewhere else Verdict("violated", problem)
+    if protocol == PROGRAM or is_real_time:
+        return Verdict("unknown", f"{problem}, {PAST_THE_NETWORK}")
+    return Verdict("violated", problem)
 
 
-class _Hop(NamedTuple):
-    """One message or frame, from one node to another."""
-
-    sent_ns: int
-    received_ns: int
-    sender: str
-    receiver: str
+def brings_code(run: Evidence) -> bool:
+    """Whether a user's own code delivers the messages."""
+    return run.manifest["protocol"] in (PROGRAM, "own") or run.manifest.get("real_time") is not None
 
 
-def _hops(tables: Mapping[str, Table]) -> list[_Hop] | None:
-    """All that nodes received; None: it is not recorded, or takes no time, and then the record shows no order."""
+class _Hops(NamedTuple):
+    """All messages, or frames, that nodes received."""
+
+    sent_ns: np.ndarray
+    received_ns: np.ndarray
+    senders: list[str]
+    receivers: list[str]
+
+
+def _hops(tables: Mapping[str, Table]) -> _Hops | None:
+    """None: they are not recorded, or take no time, and then the record shows no order."""
     if "messages" in tables:
-        names, table, of_sent = ("send_ns", "receive_ns", "sender", "receiver"), tables["messages"], "received"
-        rows = table.column("fate").rows(of_sent)
-        hops = list(starmap(_Hop, zip(*(table.pick(name, rows) for name in names), strict=True)))
+        table, names = tables["messages"], ("send_ns", "receive_ns", "sender", "receiver")
+        rows = table.column("fate").rows("received")
     elif "frames" in tables:
-        names, table = ("start_ns", "end_ns", "sender", "receiver"), tables["frames"]
+        table, names = tables["frames"], ("start_ns", "end_ns", "sender", "receiver")
         is_ack = table.column("kind").among((MAC_ACK,))
         rows = np.flatnonzero(table.column("fate").among(("received",)) & ~is_ack)
-        columns = [table.pick(name, rows) for name in names]
-        columns[2:] = (["s" if node[0] == "s" else node for node in nodes] for nodes in columns[2:])
-        hops = list(starmap(_Hop, zip(*columns, strict=True)))
     else:
         return None
-    return None if any(hop.sent_ns == hop.received_ns for hop in hops) else hops
+    sent_ns, received_ns = (table.numbers_or(name, 0)[rows] for name in names[:2])
+    nodes = [table.pick(name, rows) for name in names[2:]]
+    if "messages" not in tables:  # wires bring all stations everything at once
+        nodes = [["s" if node[0] == "s" else node for node in own] for own in nodes]
+    return None if (sent_ns == received_ns).any() else _Hops(sent_ns, received_ns, *nodes)
 
 
-def _by_hops(run: Evidence, hops: Sequence[_Hop]) -> str | None:
+def _by_hops(run: Evidence, hops: _Hops) -> str | None:
     """In one nanosecond nodes first receive, then broadcast, then send, and then deliver: whatever is possible."""
-    knowledge, events, of_frames = Knowledge(), run.events, "messages" not in run.tables
-    kinds = ("broadcast", "deliver", *(ACTS if run.conduct is not None else ()))
-    rows = events.column("event").rows(*kinds)
-    columns = (events.pick(name, rows) for name in ("time_ns", "event", "node", "message", "station"))
-    steps: list[tuple[int, int, int, Any]] = [(hop.received_ns, 0, i, hop) for i, hop in enumerate(hops)]
-    steps += [(hop.sent_ns, 2, i, hop) for i, hop in enumerate(hops)]
-    for row, at_ns, *what in zip(rows.tolist(), *columns, strict=True):
-        steps.append((at_ns, 1 if what[0] == "broadcast" else 3, row, what))
-    steps.sort(key=itemgetter(0, 1, 2))
-    for at_ns, order, row, what in steps:
-        if order == 0:
-            knowledge.receive(what.receiver, what)
-        elif order == 2:
-            knowledge.meet(what.sender)
-            knowledge.send(what.sender, what)
-        elif order == 1:
-            knowledge.broadcast(what[1], what[2])
+    knowledge, events = Knowledge(), run.events
+    rows = events.column("event").rows("broadcast", "deliver")
+    at_ns, kinds, nodes, messages = (events.pick(name, rows) for name in ("time_ns", "event", "node", "message"))
+    count = len(hops.senders)
+    times = np.concatenate((hops.received_ns, hops.sent_ns, at_ns)).astype(np.int64)
+    turns = np.concatenate(
+        (np.zeros(count), np.full(count, 2), [1 if kind == "broadcast" else 3 for kind in kinds])
+    ).astype(np.int64)
+    for step in np.lexsort((turns, times)).tolist():
+        if step < count:
+            knowledge.receive(hops.receivers[step], step)
+        elif step < 2 * count:
+            knowledge.send(hops.senders[step - count], step - count)
         else:
-            event, node, message, station = what
-            if event == "deliver":
-                if not knowledge.has_heard_of(node, message):
-                    return _sentence(at_ns, f"event {row}", node, message, "frame" if of_frames else "message")
-            elif station is not None and not knowledge.has_met(node, "s" if of_frames else station):
-                return (
-                    f"at {at_ns / SECOND:.6f} s (event {row}): {event} of {node} with {station}, from which {node} had"
-                    " received nothing by then, directly or through other nodes"
-                )
+            place = step - 2 * count
+            node, message = nodes[place], messages[place]
+            if kinds[place] == "broadcast":
+                knowledge.broadcast(node, message)
+            elif not knowledge.has_heard_of(node, message):
+                carrier = "message" if "messages" in run.tables else "frame"
+                return _sentence(at_ns[place], f"event {rows[place]}", node, message, carrier)
     return None
 
 

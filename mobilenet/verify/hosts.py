@@ -17,7 +17,7 @@ from mobilenet.verify.broadcasts.excused import excuse_problem
 from mobilenet.verify.broadcasts.fifo import fifo_problem
 from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
 from mobilenet.verify.broadcasts.silent import silent_problem
-from mobilenet.verify.carried import carriage
+from mobilenet.verify.carried import brings_code, carriage
 from mobilenet.verify.check import Check
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.datagrams import datagram_problem
@@ -134,8 +134,8 @@ CHECKS = (
         _of_broadcasts("creation"),
     ),
     Check(
-        "creation", "Messages on the record can have brought a node what it delivers, and what it joins by.",
-        carriage, waits=True,
+        "creation", "Messages on the record can have brought a node what a user's own code delivers there.",
+        carriage, brings_code, waits=True,
     ),
     Check("duplication", "No host delivers a message twice, over all its memberships.", _of_broadcasts("duplication")),
     Check(

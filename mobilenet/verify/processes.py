@@ -10,7 +10,7 @@ from typing import Any
 
 from mobilenet.quoting import pluralize
 from mobilenet.verify import program_lines
-from mobilenet.verify.carried import carriage
+from mobilenet.verify.carried import brings_code, carriage
 from mobilenet.verify.check import Check
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, Verdict
@@ -134,7 +134,10 @@ CHECKS = (
         "creation", "What a process delivers was broadcast before, once, by the process that its id names.",
         _of_broadcasts("creation"),
     ),
-    Check("creation", "Messages can have brought a process what it delivers.", carriage, waits=True),
+    Check(
+        "creation", "Messages can have brought a process what a user's own code delivers there.", carriage, brings_code,
+        waits=True,
+    ),
     Check("duplication", "No process delivers a message twice.", _of_broadcasts("duplication")),
     Check("membership", "No process does anything after it has crashed.", _of_broadcasts("membership")),
     Check(
