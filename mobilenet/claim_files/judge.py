@@ -24,9 +24,9 @@ import numpy as np
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.claim_files.questions import EXACTLY, Cell, Inequality, Question
 from mobilenet.metrics.declaration import OfDelays
-from mobilenet.metrics.registry import limits, of_delays
+from mobilenet.metrics.registry import NEVER, limits, of_delays
 from mobilenet.quoting import format_number
-from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, NEVER, OF_BACKLOG, Row, may_run_away
+from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, OF_BACKLOG, Row, may_run_away
 from mobilenet.studies.common_deliveries import NotPaired
 from mobilenet.studies.delivered import DELIVERED, OWED, mean_shares
 from mobilenet.studies.rare import OF_RARE, RARE, Error, Unseen, clip, is_rare, lower, unseen, upper

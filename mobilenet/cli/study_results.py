@@ -129,18 +129,20 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
 def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> dict[str, str]:
     """Print the effects on each metric; what they come to."""
     from mobilenet.metrics.registry import axis_name
-    from mobilenet.studies.effects import by_metric
-    from mobilenet.studies.sentences import conclusions
+    from mobilenet.studies.effects import BEFORE_DELAYS, by_metric
+    from mobilenet.studies.sentences import changed_before, conclusions
 
-    in_words = conclusions(tables.path, effects, tables.factors, tables.levels, tables.confidence, tables.of_processes)
+    in_words = conclusions(effects, tables.levels, tables.confidence, tables.of_processes)
     for metric, own in by_metric(effects).items():
         words = axis_name(metric, tables.of_processes)
         if own[0].is_size:
             say(f"Average change of {words} over the range of each key, largest first:")
         else:
             say(f"Effects on {words} relative to the first level of each factor, averaged over the other factors:")
-        head = ("effect", "", f"{tables.confidence * 100:g} % interval", "p (Holm)")
-        print_table(head, [_effect_row(effect, tables) for effect in own[:MOST_EFFECTS]], right=[1, 2, 3])
+        interval, changed = f"{tables.confidence * 100:g} % interval", changed_before(own)
+        head = ["effect", "", interval, "p (Holm)", *(w for m in changed for w in (BEFORE_DELAYS[m], interval))]
+        rows = [_effect_row(effect, tables, changed) for effect in own[:MOST_EFFECTS]]
+        print_table(head, rows, right=range(1, len(head)))
         if len(own) > MOST_EFFECTS:
             say(f"... and {pluralize(len(own) - MOST_EFFECTS, 'smaller effect')}")
         say(in_words[metric])
@@ -150,12 +152,14 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
     return in_words
 
 
-def _effect_row(effect: Effect, tables: StudyTables) -> tuple[str, ...]:
-    from mobilenet.studies.sentences import effect_in_numbers, effect_name
+def _effect_row(effect: Effect, tables: StudyTables, changed: Sequence[str]) -> tuple[str, ...]:
+    """`changed`: what else the effects change, a column and its interval for each."""
+    from mobilenet.studies.sentences import changes_in_numbers, effect_in_numbers, effect_name
     from mobilenet.viz.words import probability
 
     mean, low, high = effect_in_numbers(effect)
-    return effect_name(effect, tables.levels), mean, f"{low} to {high}", probability(effect.p_adjusted)
+    own = effect_name(effect, tables.levels), mean, f"{low} to {high}", probability(effect.p_adjusted)
+    return (*own, *changes_in_numbers(effect, changed))
 
 
 def _print_comparison(tables: StudyTables) -> None:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.metrics.registry import limits
+from mobilenet.metrics.registry import NEVER, limits
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.delivered import mean_shares
 from mobilenet.studies.rare import OF_RARE, RARE, Error, clip, is_rare, lower, unseen, upper
@@ -34,7 +34,6 @@ from mobilenet.studies.statistics import Bounds, Values, grows, look, may_grow, 
 Row = Mapping[str, float]
 OF_BACKLOG = 0.05  # the share of the error for the test of the backlog, which is soon clear
 ENOUGH_VALUES = 5  # runs that have the metric, for an interval of its mean
-NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
 
 
 class State(Enum):
