@@ -10,19 +10,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.reader import no_directory
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.caveats import deliveries, doubts
 from mobilenet.studies.compare import COMMON, OF_COMMON
 from mobilenet.studies.csv_tables import AGAIN, Rows, number, table_rows
-from mobilenet.studies.delivered import as_shares
+from mobilenet.studies.delivered import ACCEPTED, Delivered, as_shares
 from mobilenet.studies.level_names import LevelNames, short_level
 
-from .words import NO_MEAN
+from .words import INFINITE, NO_MEAN
 
 NUMBERS = (
     "mean",
@@ -66,10 +68,19 @@ class StudyTables:
         """What a caption adds about them, and about those that may be unstable; with a space before it."""
         return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
 
+    def infinite_note(self, metrics: Iterable[str]) -> str:
+        """What a caption adds if one of these metrics has an infinite mean; with a space before it."""
+        return f" {INFINITE}" if any(infinite(row) for row in self.summary if row["metric"] in metrics) else ""
+
     def doubts(self) -> list[str]:
         """What was delivered, unless it was all; and a sentence for each configuration that may be unstable."""
-        lines = deliveries(self.summary, self.levels) + doubts(self.summary, self.levels, most=2)
+        lines = deliveries(self.summary, self.levels, self._broadcast) + doubts(self.summary, self.levels, most=2)
         return [f"{line[:1].upper()}{line[1:]}." for line in lines]
+
+    @cached_property
+    def _broadcast(self) -> dict[int, float]:
+        """Configuration -> share of what was offered that was broadcast."""
+        return Delivered.of_study(self.path).means(ACCEPTED)
 
     def are_numbers(self, factor: str) -> bool:
         """Whether all levels of a factor are numbers, and none has a label."""
@@ -86,6 +97,11 @@ class StudyTables:
     def rows(self, name: str) -> Rows:
         """One of csv_tables.COLUMNS."""
         return table_rows(self.path, name)
+
+
+def infinite(row: Mapping[str, str]) -> str:
+    """The mean in a row of summary.csv, if it is infinite: in how many runs; else nothing."""
+    return f"∞ (in {row['infinite']} of {pluralize(int(row['n']), 'run')})" if row["infinite"] != "0" else ""
 
 
 def is_study(directory: Path) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 40
 MOST_BRIEF = 4  # configurations, with --quiet
+LONG_LINE = 300  # characters, with --quiet
 MOST_EFFECTS = 10  # of a metric, on the screen
 
 
@@ -60,7 +61,8 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
             say(f"Next: mobilenet report {quote(study)}")
             return
         _print_comparison(tables)
-        conclude(_in_brief(tables))
+        for line in _in_brief(tables):
+            conclude(line)
         for line in doubts(tables.summary, tables.levels):
             say(line)
         where = f"drawn in {quote(study / 'comparison.png')}" if has_room(tables) else "in comparison.csv"
@@ -110,7 +112,7 @@ def means(tables: StudyTables, metrics: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {"configuration": int(row["configuration"])}
         | {factor: row[factor] for factor in tables.factors}
-        | {"metric": row["metric"], "n": int(row["n"]), "label": row["label"]}
+        | {"metric": row["metric"], "n": int(row["n"]), "infinite": int(row["infinite"]), "label": row["label"]}
         | {name: float(row[name]) if row[name] else None for name in ("mean", "low", "high")}
         for row in rows
     ]
@@ -181,23 +183,21 @@ def _print_comparison(tables: StudyTables) -> None:
         say("")
 
 
-def _in_brief(tables: StudyTables) -> str:
-    """The verdict on each comparison, and what was delivered, in one line."""
+def _in_brief(tables: StudyTables) -> list[str]:
+    """What was delivered, and a line for each comparison, which leaves out what was delivered if it gets long."""
     from mobilenet.studies.sentences import sentence
 
     comparison = tables.comparison or {}
     others = [factor for factor in tables.factors if factor != comparison["factor"]]
-    verdicts = []
+    lines = []
     for finding in comparison["findings"]:
-        verdict = (
-            sentence(finding, comparison, tables.levels, tables.of_processes)
-            .rpartition(": ")[2]
-            .partition("; ")[0]
-            .partition(" (")[0]
+        where = "".join(f"{place}: " for place in [tables.in_words(finding, others)] if place)
+        full, short = (
+            f"{finding['metric']}: {where}{sentence(finding, comparison, tables.levels, tables.of_processes, opens)}"
+            for opens in (True, False)
         )
-        places = [tables.levels.in_words(comparison["factor"], finding["level"]), tables.in_words(finding, others)]
-        verdicts.append(f"{finding['metric']} of {', '.join(filter(None, places))}: {verdict}")
-    return " ".join([*tables.doubts(), "; ".join(verdicts)])
+        lines.append(full if len(full) <= LONG_LINE else short)
+    return [" ".join(tables.doubts()), *lines] if tables.doubts() else lines
 
 
 def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:

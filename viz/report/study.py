@@ -32,7 +32,7 @@ from mobilenet.studies.sentences import (
 from ..figures import study_figures
 from ..figures.frames import by_power
 from ..figures.means import metrics_of_interest
-from ..study_tables import StudyTables, study_tables, words_of
+from ..study_tables import StudyTables, infinite, study_tables, words_of
 from ..style import Look, percent
 from ..words import SIGNED, axis_name, meaning, probability, with_interval
 from .limits import limits_of
@@ -187,7 +187,7 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
             meaning(row["metric"], tables.of_processes),
             row["n"],
             *with_interval(row["metric"], _float(row["mean"]), _float(row["low"]), _float(row["high"])),
-            row["label"],
+            " ".join(filter(None, (infinite(row), row["label"]))),
         )
         for row in rows
     ]
