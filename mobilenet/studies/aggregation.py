@@ -59,11 +59,15 @@ class Series:
 
     def positive(self) -> NDArray[np.int64]:
         """Return the replications with a value above 0."""
-        return self._all(self._replications, np.int64)[self._all(self._values, np.float64) > 0]
+        return self._runs()[self._all(self._values, np.float64) > 0]
 
     def lacking(self, replications: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of the replications that have no value."""
-        return np.setdiff1d(replications, self._all(self._replications, np.int64))
+        return np.setdiff1d(replications, self._runs())
+
+    def _runs(self) -> NDArray[np.int64]:
+        runs: NDArray[np.int64] = self._all(self._replications, np.int64)
+        return runs
 
     @staticmethod
     def _all(parts: list[Any], kind: Any) -> Any:
@@ -71,7 +75,7 @@ class Series:
 
     def in_order(self) -> Floats:
         """By replication."""
-        order = np.argsort(self._all(self._replications, np.int64), kind="stable")
+        order = np.argsort(self._runs(), kind="stable")
         values: Floats = self._all(self._values, np.float64)[order]
         return values
 

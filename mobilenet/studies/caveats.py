@@ -60,7 +60,9 @@ def deliveries(summary: Rows, names: LevelNames, broadcast: Mapping[int, float])
     """Return a line on what the configurations delivered and broadcast, unless there is nothing to remark. `broadcast`:
     the share of what was offered, by configuration.
     """
-    delivered = {_where(row, names): float(row["mean"]) for row in summary if row["metric"] == DELIVERED and row["mean"]}
+    delivered = {
+        _where(row, names): float(row["mean"]) for row in summary if row["metric"] == DELIVERED and row["mean"]
+    }
     accepted = {
         _where(row, names): broadcast[number]
         for row in summary

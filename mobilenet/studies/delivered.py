@@ -8,9 +8,9 @@ Model     a setting that loses what is slow has short delays. So two settings ar
               confirmed_ratio       of handoffs, those that no later one superseded; for metrics of handoffs
               valid_ratio           of its runs, those that ended and whose verdict is valid
           A setting is behind if the interval of the difference lies below 0. It is called better only if it is not
-          behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. A metric that itself counts
-          deliveries (OF_DELIVERY) is judged as it is, whatever was broadcast. Delays are compared over
-          the deliveries that both made (common_deliveries.py) wherever one of the two did not make all
+          behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. A metric that itself
+          counts deliveries (OF_DELIVERY) is judged as it is, whatever was broadcast. Delays are compared over the
+          deliveries that both made (common_deliveries.py) wherever one of the two did not make all
 Units     shares from 0 to 1; percent in words
 Errors    StudyError for damaged tables
 Source    ours: docs/guide/studies.md, with the source of the rule
@@ -40,6 +40,7 @@ OF_HANDOFFS = RETURNED, CONFIRMED = "handoff_return_ratio", "confirmed_ratio"
 OF_DELIVERY = (DELIVERED, "broadcasts_undelivered", RETURNED)
 OWED = "deliveries_owed"
 NOT_PAIRED, NOT_READABLE = "not paired", "runs not readable"  # verdicts on a delay
+OFFERED = "broadcast of what was offered"
 MOST_NAMED = 4  # settings in a sentence
 LOSS_MARGIN = 0.01  # of a share: what a setting may lose and still be called better
 WORDS = {
@@ -148,9 +149,7 @@ class Delivered:
                 compared.append(Share(name, float(x.mean()), float(y.mean()), interval.low, interval.high))
         return tuple(compared)
 
-    def delays(
-        self, own: int, baseline: int, metrics: Mapping[str, OfDelays]
-    ) -> tuple[dict[str, CommonDelays], str]:
+    def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> tuple[dict[str, CommonDelays], str]:
         """Compute metrics over the deliveries that both settings made; empty where no delivery has to be left out,
         because both delivered all that they owed. Also return why there are none: NOT_PAIRED, NOT_READABLE, or empty.
         """
@@ -265,7 +264,7 @@ def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float
     if delivered and min(delivered.values()) < 1:
         lines.append(f"delivered of what was owed to members: {_each(delivered)}")
     if accepted and max(accepted.values()) - min(accepted.values()) > LOSS_MARGIN:
-        lines.append(f"broadcast of what was offered: {_each(accepted)}")
+        lines.append(f"{OFFERED}: {_each(accepted)}")
     return lines
 
 
@@ -281,7 +280,5 @@ def mean_shares(rows: Sequence[Mapping[str, float]]) -> tuple[float | None, floa
     broadcast; None where it was not measured.
     """
     delivered = [row[DELIVERED] for row in rows if DELIVERED in row]
-    accepted = [
-        row.get("broadcasts", 0.0) / offered for row in rows if (offered := row.get("broadcasts_offered", 0.0))
-    ]
+    accepted = [row.get("broadcasts", 0.0) / offered for row in rows if (offered := row.get("broadcasts_offered", 0.0))]
     return mean(delivered), mean(accepted)

@@ -114,11 +114,11 @@ def is_screening(path: Path) -> bool:
     return (path / f"{SCREENING}.csv").is_file()
 
 
-def _with_changes(
-    metrics: Sequence[str], effects_on: Callable[[str], list[Effect]], confidence: float
-) -> list[Effect]:
+def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effect]], confidence: float) -> list[Effect]:
     """Return the effects on these metrics, each with what its levels change in BEFORE_DELAYS."""
-    before = {metric: {one.levels: _with_sign(one, confidence) for one in effects_on(metric)} for metric in BEFORE_DELAYS}
+    before = {
+        metric: {one.levels: _with_sign(one, confidence) for one in effects_on(metric)} for metric in BEFORE_DELAYS
+    }
     return [
         replace(
             effect,

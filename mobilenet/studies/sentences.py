@@ -2,9 +2,10 @@
 
 Model     a change is given as a ratio where there is one, since that is what figures show: in percent up to twice as
           much, as a factor beyond. The ratio is the geometric mean over the pairs, and the sentence says so where the
-          means give another one; where the means point the other way, the difference is given instead. The test is on the difference; where it and the interval of the ratio seem
-          to disagree, the sentence gives the difference as well. `better` and `worse` stand where the metric has a
-          direction (metrics/declaration.py), for the setting that is not behind in what it delivered (delivered.py)
+          means give another one; where the means point the other way, the difference is given instead. The test is on
+          the difference; where it and the interval of the ratio seem to disagree, the sentence gives the difference as
+          well. `better` and `worse` stand where the metric has a direction (metrics/declaration.py), for the setting
+          that is not behind in what it delivered (delivered.py)
 Source    ours: docs/guide/studies.md
 """
 
@@ -202,7 +203,7 @@ def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: fl
     """What factors change in the delivery ratio, and in the number of refused broadcasts."""
     parts = []
     for metric, words in BEFORE_DELAYS.items():
-        changes = []
+        changes: list[str] = []
         for effect in _largest_changes(effects, metric):
             mean, ends = change_in_numbers(effect.changes[metric])
             is_certain = _is_certain(effect.changes[metric])
@@ -251,6 +252,8 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
     metric, (mean, low, high) = axis_name(first.metric, of_processes), effect_in_numbers(first)
     change = f"{mean}; {confidence * 100:g} % interval {low} to {high}"
     if first.is_size and first.signed is not None:
-        change = f"size {mean}, {confidence * 100:g} % interval {low} to {high}; with its sign {with_sign(first.signed)}"
+        change = (
+            f"size {mean}, {confidence * 100:g} % interval {low} to {high}; with its sign {with_sign(first.signed)}"
+        )
         counts += "; p, not the interval of a size, which is never below 0, shows whether there is an effect"
     return f"The largest effect on {metric}: {effect_name(first, names)} ({change}); {counts}."

@@ -81,7 +81,7 @@ def _note(tables: StudyTables, most: int, count: int, effects: Sequence[Effect])
     largest = effects[0]
     of_ratio = ""
     if DELIVERED in changed_before(effects):
-        of_ratio = " On the right: the change of the delivery ratio, with its interval; delays are those of delivered messages."
+        of_ratio = " On the right: the change of the delivery ratio, with its interval."
     first = f"The {most} largest of {pluralize(count, 'effect')}" if count > most else "Effects"
     if largest.is_size:
         return (
