@@ -23,28 +23,23 @@ SPREAD = 0.72  # of a row, which its marks share
 NARROW = 5.0
 WIDEST = 70  # characters of a title
 LEAST_ROOM = 1.02
-ROW_IN, HEAD_IN, FOOT_IN = 0.82, 0.85, 1.3
+VERDICT = 34  # characters of a line
+ROW_IN, HEAD_IN, FOOT_IN, LINE_IN = 0.82, 0.85, 1.3, 0.14
 
 
 def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim], target: Path) -> None:
     """SVG, PNG or PDF, by the suffix; `factor`: the one that is compared."""
     metrics = list(dict.fromkeys(claim.metric for claim in claims))
     of_metric = {metric: [claim for claim in claims if claim.metric == metric] for metric in metrics}
-    height = FOOT_IN + sum(HEAD_IN + ROW_IN * len(own) for own in of_metric.values())
-    ratios = [HEAD_IN + ROW_IN * len(own) for own in of_metric.values()]
+    verdicts = [textwrap.fill(claim.verdict_in_full(pair_of(claim, factor, names)), VERDICT) for claim in claims]
+    row_in = max(ROW_IN, LINE_IN * max(verdict.count("\n") + 2 for verdict in verdicts))
+    ratios = [HEAD_IN + row_in * len(own) for own in of_metric.values()]
+    height = FOOT_IN + sum(ratios)
     as_ratios = ratios_of(claims)
     with page(8.2, height, len(metrics), 1, squeeze=False, height_ratios=ratios) as (figure, axes):
         for panel, (metric, own) in zip(axes[:, 0], of_metric.items(), strict=True):
-            rows = [
-                (_row_name(factor, names, claim), claim.verdict_in_full(pair_of(claim, factor, names)), claim)
-                for claim in own
-            ]
+            rows = [(_row_name(factor, names, claim), verdicts[claims.index(claim)], claim) for claim in own]
             _panel(panel, metric, rows, metric in as_ratios)
-        handles, radios = _legend(claims[0])
-        figure.legend(
-            handles, [plain(name) for name in radios], loc="outside upper left", ncols=min(7, len(radios)), fontsize=9,
-            frameon=False, handletextpad=0.3, columnspacing=1.2,
-        )  # fmt: skip
         baseline = names.name(factor, claims[0].baseline)
         pairs = sorted({e.result.pairs for claim in claims for e in claim.effects if e.result is not None})
         many = f"{pairs[0]} to {pairs[-1]}" if len(pairs) > 1 else f"{pairs[0]}" if pairs else "no"
@@ -58,6 +53,11 @@ def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim],
             f" whether the finding with {claims[0].effects[0].radio} survives. Where two levels delivered different"
             f" shares of what they owed, delays are those of the deliveries that both made.{of_levels}",
         )
+        handles, radios = _legend(claims[0])
+        figure.legend(
+            handles, [plain(name) for name in radios], loc="outside upper left", ncols=min(7, len(radios)), fontsize=9,
+            frameon=False, handletextpad=0.3, columnspacing=1.2,
+        )  # fmt: skip
         save(figure, target)
 
 
@@ -94,7 +94,7 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, str, Claim]], as_ratio: 
                 markerfacecolor=colour if effect.direction else "white",
             )  # fmt: skip
         axes.text(
-            1.02, place, plain(textwrap.fill(verdict, 34)), transform=axes.get_yaxis_transform(),
+            1.02, place, plain(verdict), transform=axes.get_yaxis_transform(),
             fontsize=8, va="center", fontweight="bold" if claim.flips_under else "normal",
         )  # fmt: skip
         if place:
