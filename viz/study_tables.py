@@ -80,7 +80,8 @@ class StudyTables:
     @cached_property
     def _broadcast(self) -> dict[int, float]:
         """Configuration -> share of what was offered that was broadcast."""
-        return Delivered.of_study(self.path).means(ACCEPTED)
+        offers = any(row["metric"] == "broadcasts_offered" for row in self.summary)
+        return Delivered.of_study(self.path).means(ACCEPTED) if offers else {}
 
     def are_numbers(self, factor: str) -> bool:
         """Whether all levels of a factor are numbers, and none has a label."""

@@ -197,7 +197,7 @@ def _in_brief(tables: StudyTables) -> list[str]:
             for opens in (True, False)
         )
         lines.append(full if len(full) <= LONG_LINE else short)
-    return [" ".join(tables.doubts()), *lines] if tables.doubts() else lines
+    return [*filter(None, [" ".join(tables.doubts())]), *lines]
 
 
 def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:

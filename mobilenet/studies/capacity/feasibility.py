@@ -51,6 +51,7 @@ class Estimate(NamedTuple):
     bounds: Bounds | None
     assumes: bool = False  # the decision neglects rare outcomes
     runs: int = 0  # with and without the metric
+    infinite: int = 0  # runs
 
     @property
     def is_of_some(self) -> bool:
@@ -150,7 +151,8 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
     """The mean over the runs that have the metric."""
     values = [row[one.metric] for row in rows if one.metric in row]
     if one.metric.startswith(NEVER) and len(values) < len(rows):
-        return Estimate(one, len(rows), Bounds(math.inf, math.inf, math.inf), runs=len(rows))
+        infinite, bounds = len(rows) - len(values), Bounds(math.inf, math.inf, math.inf)
+        return Estimate(one, len(rows), bounds, runs=len(rows), infinite=infinite)
     if len(values) < ENOUGH_VALUES:
         return Estimate(one, len(values), None, runs=len(rows))
     sample = np.array(values, dtype=np.float64)

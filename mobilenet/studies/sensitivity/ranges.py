@@ -94,8 +94,7 @@ def _between(key: str, low: float, high: float, is_whole: bool, where: str) -> R
         whole = [round(value) for value in values]
         if len(set(whole)) < LEVELS:
             raise ScenarioError(
-                f"{where}: {key} takes whole numbers; expected at least {LEVELS} of them in the range, or"
-                f" {key}=A|B"
+                f"{where}: {key} takes whole numbers; expected at least {LEVELS} of them in the range, or {key}=A|B"
             )
         return Range(key, tuple(whole), True)
     return Range(key, tuple(float(f"{value:.12g}") for value in values), True)
