@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.studies.level_names import LevelNames
-from mobilenet.studies.robust.verdicts import Claim, effect_in_figures, ratios_of
-from mobilenet.studies.robust.words import pair_of, shares_of_levels
+from mobilenet.studies.robust.verdicts import Claim, effect_in_figures, pair_of, ratios_of, shares_of_levels
 
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
 from .words import meaning

@@ -109,8 +109,8 @@ def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | 
 
 
 def _print_claims(plan: Any, claims: list[Any]) -> None:
-    from mobilenet.studies.robust.verdicts import ratios_of
-    from mobilenet.studies.robust.words import cells, deliveries, name_of, pair_of
+    from mobilenet.studies.robust.verdicts import pair_of, ratios_of
+    from mobilenet.studies.robust.words import cells, deliveries, name_of
 
     for line in deliveries(claims, plan):
         say(line)

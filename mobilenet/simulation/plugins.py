@@ -105,10 +105,9 @@ def _validate(kind: type[Parameters], settings: dict[str, Any], key: str) -> Par
 def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[str, Parameters]:
     """Return the settings that a scenario gives to code of its own, by their key, as the code declares them."""
     if isinstance(scenario, ProcessScenario):
-        protocol = scenario.protocol
-        is_own = isinstance(protocol, OwnBroadcast)
-        own = _settings(_broadcast_class(protocol, scenario.folder, allow_code), protocol) if is_own else None
-        return {"protocol.settings": own} if own is not None else {}
+        if not isinstance(protocol := scenario.protocol, OwnBroadcast):
+            return {}
+        return {"protocol.settings": _settings(_broadcast_class(protocol, scenario.folder, allow_code), protocol)}
     own = declaration_for(scenario, allow_code)[1] if isinstance(scenario.protocol, OwnProtocol) else None
     known = {"protocol.settings": own, "hosts.mobility.settings": mobility_for(scenario, allow_code)}
     return {key: settings for key, settings in known.items() if settings is not None}

@@ -59,7 +59,8 @@ class Series:
 
     def positive(self) -> NDArray[np.int64]:
         """Return the replications with a value above 0."""
-        return self._runs()[self._all(self._values, np.float64) > 0]
+        runs: NDArray[np.int64] = self._runs()[self._all(self._values, np.float64) > 0]
+        return runs
 
     def lacking(self, replications: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of the replications that have no value."""

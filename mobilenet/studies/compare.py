@@ -64,7 +64,10 @@ class Finding:
     direction: str = ""  # which one is better, lower or higher; empty: that depends on what is asked
     pairs: int = 0
     infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
-    means: tuple[float | None, float | None] = (None, None)  # of the level and of the baseline, if there is no result
+    means: tuple[float | None, float | None] = (
+        None,
+        None,
+    )  # of the level and of the baseline, if the result lacks them
 
     @property
     def judged(self) -> Comparison | None:

@@ -1,7 +1,7 @@
 """A comparison in sentences: by how much a level differs from the baseline, which way, and how sure that is.
 
 Model     a change is given as a ratio where there is one, since that is what figures show: in percent up to twice as
-          much, as a factor beyond. The ratio is the geometric mean over the pairs, and the sentence says so where the
+          much, as a factor beyond. The ratio is the geometric mean over the pairs, which the sentence states where the
           means give another one; where the means point the other way, the difference is given instead. The test is on
           the difference; where it and the interval of the ratio seem to disagree, the sentence gives the difference as
           well. `better` and `worse` stand where the metric has a direction (metrics/declaration.py), for the setting
@@ -92,7 +92,7 @@ def _infinite(row: Row, unit: str) -> tuple[str, str]:
 
 
 def _typical(row: Row) -> str:
-    """Say how the ratio is averaged, where the means give another one in words."""
+    """State how the ratio is averaged, where the means give another one in words."""
     is_other = row["baseline_mean"] and _change(row["mean"] / row["baseline_mean"]) != _change(row["ratio"])
     return " by the geometric mean of the ratios" if is_other else ""
 

@@ -291,8 +291,8 @@ def _estimate_text(question: SearchQuestion, one: Estimate) -> str:
         return f"{metric} has a value in {one.n} of {pluralize(one.runs, 'run')}, too few for an interval"
     if math.isinf(one.bounds.mean):
         return (
-            f"{metric} is infinite: in {one.infinite} of {pluralize(one.runs, 'run')}, too large a share of the messages"
-            " never arrives"
+            f"{metric} is infinite: in {one.infinite} of {pluralize(one.runs, 'run')}, too large a share of the"
+            " messages never arrives"
         )
     low, high = format_number(one.bounds.low), _with_unit(question, one.requirement, one.bounds.high)
     side = "at most" if one.requirement.at_most else "at least"

@@ -21,8 +21,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mobilenet.metrics.registry import SIGNED, better
+from mobilenet.quoting import percentage
 from mobilenet.studies.compare import Finding, compared_row
-from mobilenet.studies.delivered import Objection, Share, judgement, share_columns
+from mobilenet.studies.delivered import ACCEPTED, DELIVERED, OFFERED, Objection, Share, judgement, share_columns
+from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.statistics import Comparison, holm
 
 UNPAIRED = Objection("the hosts planned different broadcasts", False)
@@ -135,6 +137,31 @@ def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]
         if p < 1 - confidence:
             effect.direction = 1 if result.difference.mean > 0 else -1
     return all_claims
+
+
+def pair_of(claim: Claim, factor: str, names: LevelNames) -> tuple[str, str]:
+    """Return what the level and the baseline are called."""
+    return names.name(factor, claim.level), names.name(factor, claim.baseline)
+
+
+def shares_of_levels(claims: list[Claim], factor: str, names: LevelNames) -> list[str]:
+    """Return what each level delivered and broadcast, with the least and the most over radios and places."""
+    lines = []
+    for share, words in ((DELIVERED, "delivered of what was owed to members"), (ACCEPTED, OFFERED)):
+        values: dict[str, list[float]] = {}
+        for claim in claims:
+            level, baseline = pair_of(claim, factor, names)
+            for one in (one for effect in claim.effects for one in effect.shares if one.name == share):
+                values.setdefault(baseline, []).append(one.baseline)
+                values.setdefault(level, []).append(one.own)
+        if min(map(min, values.values()), default=1.0) < 1:
+            lines.append(f"{words}: {', '.join(f'{name} {_range(own)}' for name, own in values.items())}")
+    return lines
+
+
+def _range(shares: list[float]) -> str:
+    ends = percentage(min(shares)), percentage(max(shares))
+    return " to ".join(dict.fromkeys(ends))
 
 
 class EffectInterval(NamedTuple):

@@ -11,12 +11,11 @@ from collections import Counter
 
 from mobilenet.metrics.registry import meaning
 from mobilenet.network.radio.links import cell_m, half_heard_m
-from mobilenet.quoting import percentage, pluralize
-from mobilenet.studies.delivered import ACCEPTED, DELIVERED, OFFERED, opening
-from mobilenet.studies.level_names import LevelNames
+from mobilenet.quoting import pluralize
+from mobilenet.studies.delivered import opening
 from mobilenet.studies.robust.radios import Radio
 from mobilenet.studies.robust.robust import Plan
-from mobilenet.studies.robust.verdicts import Claim, Effect, EffectInterval, effect_in_figures, ratios_of
+from mobilenet.studies.robust.verdicts import Claim, Effect, EffectInterval, effect_in_figures, pair_of, ratios_of
 from mobilenet.studies.study import Result
 
 RADIO_HEAD = (
@@ -41,11 +40,6 @@ def mac_sentence(plan: Plan) -> str | None:
         f"`mac: {plan.mac}` does not support the rates of 802.11, so `mac: dcf` is used with {', '.join(changed)}, and"
         " the MAC differs as well"
     )
-
-
-def pair_of(claim: Claim, factor: str, names: LevelNames) -> tuple[str, str]:
-    """Return what the level and the baseline are called."""
-    return names.name(factor, claim.level), names.name(factor, claim.baseline)
 
 
 def name_of(claim: Claim, plan: Plan) -> str:
@@ -78,26 +72,6 @@ def deliveries(claims: list[Claim], plan: Plan) -> list[str]:
             if shares := opening(effect.shares, baseline):
                 lines[f"{name_of(claim, plan)} under {effect.radio}: {shares.removesuffix('; ')}"] = None
     return list(lines)
-
-
-def shares_of_levels(claims: list[Claim], factor: str, names: LevelNames) -> list[str]:
-    """Return what each level delivered and broadcast, with the least and the most over radios and places."""
-    lines = []
-    for share, words in ((DELIVERED, "delivered of what was owed to members"), (ACCEPTED, OFFERED)):
-        values: dict[str, list[float]] = {}
-        for claim in claims:
-            level, baseline = pair_of(claim, factor, names)
-            for one in (one for effect in claim.effects for one in effect.shares if one.name == share):
-                values.setdefault(baseline, []).append(one.baseline)
-                values.setdefault(level, []).append(one.own)
-        if min(map(min, values.values()), default=1.0) < 1:
-            lines.append(f"{words}: {', '.join(f'{name} {_range(own)}' for name, own in values.items())}")
-    return lines
-
-
-def _range(shares: list[float]) -> str:
-    ends = percentage(min(shares)), percentage(max(shares))
-    return " to ".join(dict.fromkeys(ends))
 
 
 def totals(claims: list[Claim]) -> str:
@@ -142,9 +116,9 @@ def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:
         *([f"What was delivered:\n\n{delivered}"] if delivered else []),
         _table(head, lines),
         f"Ratios (×, geometric means over the pairs) or differences from the baseline with {sure} t intervals, paired"
-        f" over the same worlds (at least {plan.study.replications.min}). Where two levels delivered different shares, delays are those of the"
-        " deliveries that both made. A question mark means that an effect is not significant. P-values are"
-        " adjusted by Holm's method over the whole table.",
+        f" over the same worlds (at least {plan.study.replications.min}). Where two levels delivered different shares,"
+        " delays are those of the deliveries that both made. A question mark means that an effect is not significant."
+        " P-values are adjusted by Holm's method over the whole table.",
         *(["Unstable: the backlog at stations and hosts keeps growing, so the mean is undefined:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),
         _table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios]),
