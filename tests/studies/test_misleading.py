@@ -114,7 +114,7 @@ def test_the_same_in_every_pair_is_not_inconclusive() -> None:
 
 def test_every_effect_has_the_change_of_the_delivery_ratio(factorial: Store) -> None:
     effects = study_effects(factorial.path, list(factorial.study.factors), [DELAY], 0.95)
-    row = next(one for one in map(lambda each: each.row(), effects) if one["level_1"] == "0.4" and not one["factor_2"])
+    row = next(one for one in (effect.row() for effect in effects) if one["level_1"] == "0.4" and not one["factor_2"])
     assert row["delivery_ratio_change"] < -0.1 and row["delivery_ratio_change_high"] < 0
     words = conclusions(effects, NAMES, 0.95, False)[DELAY]
     assert words.startswith(
@@ -146,7 +146,7 @@ def test_a_screening_gives_the_change_of_the_delivery_ratio_with_its_sign(tmp_pa
     assert "size 0.15" in words and "not the interval of a size" in words
 
 
-def unsettled() -> Iterator[tuple[str, list[Finding]]]:
+def unsettled_findings() -> Iterator[tuple[str, list[Finding]]]:
     """Findings on two radios that favour the baseline, which broadcast more by the mean, though not certainly."""
     for radio in ("disk", "fading"):
         own, base = np.array([1.0, 1.1, 1.2, 1.1]), np.array([0.1, 0.12, 0.13, 0.12])
@@ -157,7 +157,7 @@ def unsettled() -> Iterator[tuple[str, list[Finding]]]:
 
 
 def test_more_broadcasts_are_not_less_delivery() -> None:
-    claim: Claim = claims(dict(unsettled()), 0.95)[0]
+    claim: Claim = claims(dict(unsettled_findings()), 0.95)[0]
     why = "it is not settled whether 0 is behind in the share of broadcasts by more than 1 percentage point"
     assert claim.verdict_in_full(("0.3", "0")) == (
         f"survives; neither is called better under disk, fading, because {why}"
