@@ -27,10 +27,10 @@ from mobilenet.rundir.reader import RunError
 from mobilenet.rundir.stamp import normal_command
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
-from mobilenet.studies.compare import judged_row
+from mobilenet.studies.compare import INFINITE, judged_row
 from mobilenet.studies.sentences import WHY_NOT
 
-from .study_tables import RATIOS, StudyTables, study_tables
+from .study_tables import RATIOS, StudyTables, infinite, study_tables
 from .style import (
     COLOURS,
     LETTERS_PER_IN,
@@ -42,6 +42,7 @@ from .style import (
     caption,
     entitle,
     figure_legend,
+    infinite_mark,
     large_numbers,
     numeric_ticks,
     page,
@@ -105,7 +106,7 @@ def method(tables: StudyTables) -> str:
     return (
         f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to"
         f" {baseline}, paired over the same worlds, with the {sure} t interval of its"
-        f" logarithm{common}.{band}{tables.unstable_note()}"
+        f" logarithm{common}.{band}{tables.infinite_note(compared)}{tables.unstable_note()}"
     )
 
 
@@ -199,6 +200,8 @@ def _means(axes: Any, rows: list[dict[str, str]], layout: Layout) -> None:
         for row in own:
             if row["label"] == UNSTABLE:
                 unstable_mark(axes, layout.x(row, level), COLOURS[number % len(COLOURS)])
+            if infinite(row):
+                infinite_mark(axes, layout.x(row, level), COLOURS[number % len(COLOURS)])
         if any(row["label"] == UNSTABLE for row in own):
             label += ": unstable" if all(row["label"] == UNSTABLE for row in own) else " (×: unstable)"
         own = [row for row in own if row["mean"]]
@@ -273,6 +276,8 @@ def _three_numbers(axes: Any) -> None:
 
 
 def _why_none(findings: list[Any]) -> str:
+    if any(finding["verdict"] == INFINITE for finding in findings):
+        return "No ratio: in some runs, the value is infinite."
     if any(finding["verdict"] in WHY_NOT and finding.get("common_deliveries") is not None for finding in findings):
         return "No ratio: the levels delivered different messages."
     if all(finding["verdict"] == "no data" for finding in findings):

@@ -17,7 +17,7 @@ from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.stamp import in_text, normal_command
 
 from .figures.means import metrics_of_interest
-from .study_tables import StudyTables, study_tables
+from .study_tables import StudyTables, infinite, study_tables
 from .style import percent
 from .words import axis_name
 
@@ -71,8 +71,8 @@ def _rows(tables: StudyTables, metrics: Sequence[str]) -> list[list[str]]:
             if row["mean"]:
                 half = float(row["high"]) - float(row["mean"]) if row["high"] else 0.0
                 cells[place] = mean_and_half(float(row["mean"]), half)
-            elif row["label"]:
-                cells[place] = row["label"]
+            else:
+                cells[place] = infinite(row) or row["label"] or MISSING
     return list(cells_of.values())
 
 
@@ -96,4 +96,5 @@ def _latex(head: list[str], rows: list[list[str]], factors: int, note: str) -> s
 def _escape(text: str) -> str:
     text = text.replace("\\", r"\textbackslash ")
     text = re.sub(r"([&%$#_{}])", r"\\\1", text).replace("~", r"\textasciitilde ").replace("^", r"\textasciicircum ")
+    text = text.replace("∞", r"$\infty$")
     return text.replace("±", r"$\pm$").replace("–", "--").replace("×", r"$\times$").replace("…", r"\ldots ")

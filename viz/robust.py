@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.studies.level_names import LevelNames
-from mobilenet.studies.robust.verdicts import Claim, effect_in_figures, ratios_of
+from mobilenet.studies.robust.verdicts import Claim, effect_in_figures, pair_of, ratios_of, shares_of_levels
 
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
 from .words import meaning
@@ -22,35 +22,41 @@ SPREAD = 0.72  # of a row, which its marks share
 NARROW = 5.0
 WIDEST = 70  # characters of a title
 LEAST_ROOM = 1.02
-ROW_IN, HEAD_IN, FOOT_IN = 0.82, 0.85, 1.3
+VERDICT = 34  # characters of a line
+ROW_IN, HEAD_IN, FOOT_IN, LINE_IN = 0.82, 0.85, 1.3, 0.14
 
 
 def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim], target: Path) -> None:
     """SVG, PNG or PDF, by the suffix; `factor`: the one that is compared."""
     metrics = list(dict.fromkeys(claim.metric for claim in claims))
     of_metric = {metric: [claim for claim in claims if claim.metric == metric] for metric in metrics}
-    height = FOOT_IN + sum(HEAD_IN + ROW_IN * len(own) for own in of_metric.values())
-    ratios = [HEAD_IN + ROW_IN * len(own) for own in of_metric.values()]
+    verdicts = [textwrap.fill(claim.verdict_in_full(pair_of(claim, factor, names)), VERDICT) for claim in claims]
+    row_in = max(ROW_IN, LINE_IN * max(verdict.count("\n") + 2 for verdict in verdicts))
+    ratios = [HEAD_IN + row_in * len(own) for own in of_metric.values()]
+    height = FOOT_IN + sum(ratios)
     as_ratios = ratios_of(claims)
     with page(8.2, height, len(metrics), 1, squeeze=False, height_ratios=ratios) as (figure, axes):
         for panel, (metric, own) in zip(axes[:, 0], of_metric.items(), strict=True):
-            _panel(panel, metric, [(_row_name(factor, names, claim), claim) for claim in own], metric in as_ratios)
-        handles, radios = _legend(claims[0])
-        figure.legend(
-            handles, [plain(name) for name in radios], loc="outside upper left", ncols=min(7, len(radios)), fontsize=9,
-            frameon=False, handletextpad=0.3, columnspacing=1.2,
-        )  # fmt: skip
+            rows = [(_row_name(factor, names, claim), verdicts[claims.index(claim)], claim) for claim in own]
+            _panel(panel, metric, rows, metric in as_ratios)
         baseline = names.name(factor, claims[0].baseline)
         pairs = sorted({e.result.pairs for claim in claims for e in claim.effects if e.result is not None})
         many = f"{pairs[0]} to {pairs[-1]}" if len(pairs) > 1 else f"{pairs[0]}" if pairs else "no"
+        shares = shares_of_levels(claims, factor, names)
+        of_levels = "".join(f" {line[0].upper()}{line[1:]}." for line in shares)
         caption(
             figure,
             f"Effects relative to {baseline} with {confidence * 100:g} % t intervals, paired over the same worlds"
             f" ({many} pairs). Filled: significant after Holm's correction over all marks of this picture;"
             " hollow: not. On the right:"
             f" whether the finding with {claims[0].effects[0].radio} survives. Where two levels delivered different"
-            " shares of what they owed, delays are those of the deliveries that both made.",
+            f" shares of what they owed, delays are those of the deliveries that both made.{of_levels}",
         )
+        handles, radios = _legend(claims[0])
+        figure.legend(
+            handles, [plain(name) for name in radios], loc="outside upper left", ncols=min(7, len(radios)), fontsize=9,
+            frameon=False, handletextpad=0.3, columnspacing=1.2,
+        )  # fmt: skip
         save(figure, target)
 
 
@@ -65,10 +71,10 @@ def _legend(claim: Claim) -> tuple[list[Any], list[str]]:
     return handles, names
 
 
-def _panel(axes: Any, metric: str, own: list[tuple[str, Claim]], as_ratio: bool) -> None:
+def _panel(axes: Any, metric: str, own: list[tuple[str, str, Claim]], as_ratio: bool) -> None:
     axes.axvline(1.0 if as_ratio else 0.0, color="#7A7A7A", linewidth=0.8)
     ends: list[float] = []
-    for place, (_, claim) in enumerate(own):
+    for place, (_, verdict, claim) in enumerate(own):
         count = len(claim.effects)
         for number, effect in enumerate(claim.effects):
             y = place + ((number - (count - 1) / 2) * SPREAD / count)
@@ -87,12 +93,12 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, Claim]], as_ratio: bool)
                 markerfacecolor=colour if effect.direction else "white",
             )  # fmt: skip
         axes.text(
-            1.02, place, plain(textwrap.fill(claim.verdict_in_full, 22)), transform=axes.get_yaxis_transform(),
+            1.02, place, plain(verdict), transform=axes.get_yaxis_transform(),
             fontsize=8, va="center", fontweight="bold" if claim.flips_under else "normal",
         )  # fmt: skip
         if place:
             axes.axhline(place - 0.5, color="#DDDDDD", linewidth=0.6)
-    axes.set_yticks(range(len(own)), [plain(textwrap.fill(name, 26)) for name, _ in own], fontsize=8)
+    axes.set_yticks(range(len(own)), [plain(textwrap.fill(name, 26)) for name, *_ in own], fontsize=8)
     axes.set_ylim(len(own) - 0.5, -0.5)
     axes.tick_params(left=False)
     axes.spines["left"].set_visible(False)

@@ -10,19 +10,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mobilenet.quoting import pluralize
 from mobilenet.rundir.reader import no_directory
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.caveats import deliveries, doubts
 from mobilenet.studies.compare import COMMON, OF_COMMON
 from mobilenet.studies.csv_tables import AGAIN, Rows, missing_runs, number, table_rows
-from mobilenet.studies.delivered import DELIVERED, as_shares
+from mobilenet.studies.delivered import ACCEPTED, DELIVERED, Delivered, as_shares
 from mobilenet.studies.level_names import LevelNames, short_level
 
-from .words import NO_MEAN
+from .words import INFINITE, NO_MEAN
 
 NUMBERS = (
     "mean",
@@ -72,13 +74,23 @@ class StudyTables:
         rows = (row for row in self.summary if row["metric"] == DELIVERED and row["mean"])
         return {int(row["configuration"]): float(row["mean"]) for row in rows}
 
+    def infinite_note(self, metrics: Iterable[str]) -> str:
+        """What a caption adds if one of these metrics has an infinite mean; with a space before it."""
+        return f" {INFINITE}" if any(infinite(row) for row in self.summary if row["metric"] in metrics) else ""
+
     def doubts(self) -> list[str]:
         """How many runs are missing; what was delivered, unless it was all; and a sentence for each configuration that
         may be unstable.
         """
         lines = [line for line in [missing_runs(self.path)] if line is not None]
-        lines += deliveries(self.summary, self.levels) + doubts(self.summary, self.levels, most=2)
+        lines += deliveries(self.summary, self.levels, self._broadcast) + doubts(self.summary, self.levels, most=2)
         return [f"{line[:1].upper()}{line[1:]}." for line in lines]
+
+    @cached_property
+    def _broadcast(self) -> dict[int, float]:
+        """Configuration -> share of what was offered that was broadcast."""
+        offers = any(row["metric"] == "broadcasts_offered" for row in self.summary)
+        return Delivered.of_study(self.path).means(ACCEPTED) if offers else {}
 
     def are_numbers(self, factor: str) -> bool:
         """Whether all levels of a factor are numbers, and none has a label."""
@@ -95,6 +107,11 @@ class StudyTables:
     def rows(self, name: str) -> Rows:
         """One of csv_tables.COLUMNS."""
         return table_rows(self.path, name)
+
+
+def infinite(row: Mapping[str, str]) -> str:
+    """The mean in a row of summary.csv, if it is infinite: in how many runs; else nothing."""
+    return f"∞ (in {row['infinite']} of {pluralize(int(row['n']), 'run')})" if row["infinite"] != "0" else ""
 
 
 def is_study(directory: Path) -> bool:

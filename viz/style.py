@@ -358,6 +358,11 @@ def unstable_mark(axes: Any, x: float, colour: str) -> None:
     axes.plot(x, 0.97, "x", color=colour, transform=axes.get_xaxis_transform(), clip_on=False)
 
 
+def infinite_mark(axes: Any, x: float, colour: str) -> None:
+    """Write ∞ above the upper edge, where a mean is infinite."""
+    axes.text(x, 1, "∞", color=colour, fontsize=13, ha="center", va="bottom", transform=axes.get_xaxis_transform())
+
+
 def plain_log(axis: Any) -> None:
     """A logarithmic axis with plain numbers at 1, 2 and 5 times powers of ten."""
     for set_formatter in (axis.set_major_formatter, axis.set_minor_formatter):

@@ -16,6 +16,7 @@ from mobilenet.quoting import format_number
 __all__ = [
     "FIRST",
     "FIRST_OF_PROCESSES",
+    "INFINITE",
     "NO_MEAN",
     "PROPERTIES",
     "SIGNED",
@@ -43,6 +44,7 @@ PROPERTIES = {
 }
 
 
+INFINITE = "∞: in at least one run, too large a share of the messages never arrived."
 NO_MEAN = "A cross marks an unstable configuration: the backlog grows until the end, so no mean exists."
 
 

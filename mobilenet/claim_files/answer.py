@@ -94,6 +94,8 @@ class Outcome:
                 "delivery_ratio": getattr(one.delivery, "value", None),
                 "other_delivery_ratio": getattr(one.delivery, "other", None),
                 "broadcast_ratio": min(getattr(one.delivery, "broadcast", ()), default=None),
+                "infinite_runs": next(iter(getattr(one.delivery, "infinite", ())), None),
+                "other_infinite_runs": next(iter(getattr(one.delivery, "infinite", ())[1:]), None),
                 "violated_runs": one.violated,
                 "over_common_deliveries": getattr(one.delivery, "is_common", False),
                 "within_margin": not one.is_clear,

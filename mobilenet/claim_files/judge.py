@@ -24,9 +24,9 @@ import numpy as np
 from mobilenet.claim_files.declaration import Answer
 from mobilenet.claim_files.questions import EXACTLY, Cell, Inequality, Question
 from mobilenet.metrics.declaration import OfDelays
-from mobilenet.metrics.registry import limits, of_delays
+from mobilenet.metrics.registry import NEVER, limits, of_delays
 from mobilenet.quoting import format_number
-from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, NEVER, OF_BACKLOG, Row, may_run_away
+from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, OF_BACKLOG, Row, may_run_away
 from mobilenet.studies.common_deliveries import NotPaired
 from mobilenet.studies.delivered import DELIVERED, OWED, mean_shares
 from mobilenet.studies.rare import OF_RARE, RARE, Error, Unseen, clip, is_rare, lower, unseen, upper
@@ -36,6 +36,7 @@ BACKLOG = "backlog_slope"
 Runs = Mapping[Cell, Sequence[Row]]
 # computes a delay of two places in a replication over the deliveries that both made; None: there are none
 Common = Callable[[Cell, Cell, int, OfDelays], tuple[float, float] | None]
+ANY = OfDelays(len)  # where only the pairs of deliveries matter
 STEPS = 200  # of the search for an end of a ratio's interval, at most
 
 
@@ -48,6 +49,7 @@ class Delivery(NamedTuple):
     other: float | None
     is_common: bool
     broadcast: tuple[float, ...] = ()  # share of what was offered, at each place
+    infinite: tuple[int, ...] = ()  # runs at each place that have no finite value of the metric
 
 
 class Judgement(NamedTuple):
@@ -77,20 +79,21 @@ def judge(
         of_tests = [_comparable(question, rows, test, common) for test in question.tests]
     except NotPaired:
         why = "the places delivered different shares, and their hosts planned different broadcasts"
-        deliveries = tuple(_delivery(rows, rows, test) for test in question.tests)
+        deliveries = tuple(_delivery(question.metric, rows, rows, test) for test in question.tests)
         return Judgement(Answer.UNDECIDED, n, why=why, deliveries=deliveries)
     pairs = list(zip(question.tests, of_tests, strict=True))
     had = tuple(len(_with_metric(question.metric, own, test)) for test, own in pairs)
-    deliveries = tuple(_delivery(rows, own, test) for test, own in pairs)
+    deliveries = tuple(_delivery(question.metric, rows, own, test) for test, own in pairs)
     return _judgement(question, rows, pairs, number, error, rare, had)._replace(had=had, deliveries=deliveries)
 
 
 def _comparable(question: Question, rows: Runs, test: Inequality, common: Common | None) -> Runs:
     """Return the rows for a test. A delay of two places is that of the deliveries that both made, unless both delivered
-    all that they owed, and owed the same or are not paired. Raises NotPaired.
+    all that they owed, and owed the same or are not paired. Raises NotPaired, also for percentiles that count what is
+    still waiting.
     """
-    metric = of_delays(question.metric, question.of_processes)
-    if common is None or metric is None or test.other is None:
+    metric, never = of_delays(question.metric, question.of_processes), question.metric.startswith(NEVER)
+    if common is None or test.other is None or (metric is None and not never):
         return rows
     own, other = rows[test.value], rows[test.other]
     is_complete = all(row.get(DELIVERED, 1.0) == 1.0 for row in (*own, *other))
@@ -99,21 +102,23 @@ def _comparable(question: Question, rows: Runs, test: Inequality, common: Common
     compared: tuple[list[Row], list[Row]] = [], []
     for replication, places in enumerate(zip(own, other, strict=True), 1):
         try:
-            both = common(test.value, test.other, replication, metric)
+            both = common(test.value, test.other, replication, metric or ANY)
         except NotPaired:
             if is_complete:
                 return rows
             raise
-        for place, row in enumerate(places):
+        for place, row in enumerate(places if metric is not None else ()):
             rest = {name: value for name, value in row.items() if name != question.metric}
             compared[place].append(rest if both is None else rest | {question.metric: both[place]})
-    return {**rows, test.value: compared[0], test.other: compared[1]}
+    return {**rows, test.value: compared[0], test.other: compared[1]} if metric is not None else rows
 
 
-def _delivery(rows: Runs, compared: Runs, test: Inequality) -> Delivery:
-    shares = [mean_shares(rows[cell]) for cell in (test.value, test.other) if cell]
+def _delivery(metric: str, rows: Runs, compared: Runs, test: Inequality) -> Delivery:
+    places = [rows[cell] for cell in (test.value, test.other) if cell]
+    shares = [mean_shares(own) for own in places]
+    infinite = tuple(sum(metric not in row for row in own) for own in places) if metric.startswith(NEVER) else ()
     broadcast = tuple(accepted for _, accepted in shares if accepted is not None)
-    return Delivery(shares[0][0], shares[1][0] if len(shares) > 1 else None, compared is not rows, broadcast)
+    return Delivery(shares[0][0], shares[1][0] if len(shares) > 1 else None, compared is not rows, broadcast, infinite)
 
 
 def _judgement(
@@ -320,7 +325,7 @@ def _interval(side: Side) -> Bounds | None:
     if below <= 0:
         return None
     if not (math.isfinite(mean) and math.isfinite(below)):
-        return Bounds(math.inf, -math.inf, math.inf)
+        return None
     ratio = mean / below
     ends = (_end(side, ratio, is_low=is_low) for is_low in (True, False))
     return clip(Bounds(ratio, *ends), 0.0 if least >= 0 else -math.inf, math.inf)

@@ -41,21 +41,31 @@ def _numbers(one: AnsweredClaim) -> tuple[str, str]:
     if one.bounds is None:
         return "–", "–"
     unit = f" {one.unit}" if one.unit else ""
-    low, high = (format_number(end) if math.isfinite(end) else str(end) for end in (one.bounds.low, one.bounds.high))
-    value = format_number(one.bounds.mean) if math.isfinite(one.bounds.mean) else str(one.bounds.mean)
-    return f"{value}{unit}", f"{low} to {high}{unit}"
+    if math.isinf(one.bounds.mean):  # and so is its interval
+        return format_number(one.bounds.mean), "–"
+    return f"{format_number(one.bounds.mean)}{unit}", " to ".join(map(format_number, one.bounds[1:])) + unit
 
 
 def sentence(one: AnsweredClaim, out: Path | None = None) -> str:
     """Return the answer of a claim with what supports it, in one line. `out`: the directory, for its command."""
     value, interval = _numbers(one)
-    says = f" {one.question.claim.says}" if one.question.claim.says else ""
+    words = one.question.claim.says or ""
+    says = f" {words}{'' if words.endswith(('.', '!', '?')) else '.'}" if words else ""
     common = " Over the deliveries that both made:" if one.delivery is not None and one.delivery.is_common else ""
-    numbers = "" if one.bounds is None else f" {one.what} {value} ({interval}), required {one.required};"
+    interval = "" if interval == "–" else f" ({interval})"
+    numbers = "" if one.bounds is None else f" {one.what} {value}{interval}, required {one.required};"
+    numbers += f" {infinite};" if (infinite := _infinite(one)) else ""
     runs = f" {_replications(one)};" if one.replications and one.question.tests else ""
     why = f" {one.why};" if one.why else ""
     command = one.command if out is None else command_in(one.command, out)
     return f"{one.question.name}: {_answer(one)}.{says}{common}{numbers}{runs}{why} {command}"
+
+
+def _infinite(one: AnsweredClaim) -> str:
+    """In how many runs of each place the metric is infinite, if it is in any."""
+    counts = one.delivery.infinite if one.delivery is not None else ()
+    total = pluralize(one.replications, "run")
+    return f"infinite in {' and in '.join(f'{count} of {total}' for count in counts)}" if any(counts) else ""
 
 
 def _opening(one: AnsweredClaim) -> str:

@@ -109,7 +109,7 @@ def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | 
 
 
 def _print_claims(plan: Any, claims: list[Any]) -> None:
-    from mobilenet.studies.robust.verdicts import ratios_of
+    from mobilenet.studies.robust.verdicts import pair_of, ratios_of
     from mobilenet.studies.robust.words import cells, deliveries, name_of
 
     for line in deliveries(claims, plan):
@@ -119,7 +119,12 @@ def _print_claims(plan: Any, claims: list[Any]) -> None:
     print_table(
         head,
         [
-            (c.metric, name_of(c, plan), *cells(c, c.metric in as_ratios, intervals=False), c.verdict_in_full)
+            (
+                c.metric,
+                name_of(c, plan),
+                *cells(c, c.metric in as_ratios, intervals=False),
+                c.verdict_in_full(pair_of(c, plan.factor, plan.names)),
+            )
             for c in claims
         ],
     )

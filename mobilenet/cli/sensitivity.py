@@ -78,10 +78,10 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
     from mobilenet.metrics.registry import axis_name
     from mobilenet.scenario import ProcessScenario
     from mobilenet.studies.csv_tables import table_rows
-    from mobilenet.studies.effects import SCREENING, study_effects
+    from mobilenet.studies.effects import BEFORE_DELAYS, SCREENING, study_effects
     from mobilenet.studies.level_names import LevelNames
     from mobilenet.studies.sensitivity import sensitivity as screening
-    from mobilenet.studies.sentences import conclusions
+    from mobilenet.studies.sentences import changed_before, changes_in_numbers, conclusions
 
     for line in result.doubts:
         say(line)
@@ -95,11 +95,18 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
         say(json.dumps(document, indent=1), always=True)
     of_processes = isinstance(study.base(), ProcessScenario)
     effects = study_effects(place, [screening.POINT], metrics, study.confidence)
-    in_words = conclusions(place, effects, [screening.POINT], LevelNames({}), study.confidence, of_processes)
-    head = ("key", "size", f"{study.confidence * 100:g} % interval", "signed", "spread", "p (Holm)")
+    in_words = conclusions(effects, LevelNames({}), study.confidence, of_processes)
+    interval = f"{study.confidence * 100:g} % interval"
     for metric in metrics:
         say(f"Average change of {axis_name(metric, of_processes)} over the range of each key, largest first:")
-        print_table(head, [_line(row) for row in rows if row["metric"] == metric], right=[1, 2, 3, 4, 5])
+        own = {effect.levels[0][0]: effect for effect in effects if effect.metric == metric}
+        changed = changed_before(list(own.values()))
+        head = ["key", "size", interval, "signed", "spread", "p (Holm)"]
+        head += [words for name in changed for words in (BEFORE_DELAYS[name], interval)]
+        lines = [
+            (*_line(row), *changes_in_numbers(own[row["key"]], changed)) for row in rows if row["metric"] == metric
+        ]
+        print_table(head, lines, right=range(1, len(head)))
         say(in_words[metric])
         conclude(in_words[metric])
     say(f"{quote(place / 'sensitivity.csv')} contains all numbers")

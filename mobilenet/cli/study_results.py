@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 40
 MOST_BRIEF = 4  # configurations, with --quiet
+LONG_LINE = 300  # characters, with --quiet
 MOST_EFFECTS = 10  # of a metric, on the screen
 
 
@@ -61,7 +62,8 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
             say(f"Next: mobilenet report {quote(study)}")
             return
         _print_comparison(tables)
-        conclude(_in_brief(tables))
+        for line in _in_brief(tables):
+            conclude(line)
         for line in doubts(tables.summary, tables.levels):
             say(line)
         where = f"drawn in {quote(study / 'comparison.png')}" if has_room(tables) else "in comparison.csv"
@@ -111,7 +113,7 @@ def means(tables: StudyTables, metrics: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {"configuration": int(row["configuration"])}
         | {factor: row[factor] for factor in tables.factors}
-        | {"metric": row["metric"], "n": int(row["n"]), "label": row["label"]}
+        | {"metric": row["metric"], "n": int(row["n"]), "infinite": int(row["infinite"]), "label": row["label"]}
         | {name: float(row[name]) if row[name] else None for name in ("mean", "low", "high")}
         for row in rows
     ]
@@ -130,18 +132,20 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
 def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> dict[str, str]:
     """Print the effects on each metric; what they come to."""
     from mobilenet.metrics.registry import axis_name
-    from mobilenet.studies.effects import by_metric
-    from mobilenet.studies.sentences import conclusions
+    from mobilenet.studies.effects import BEFORE_DELAYS, by_metric
+    from mobilenet.studies.sentences import changed_before, conclusions
 
-    in_words = conclusions(tables.path, effects, tables.factors, tables.levels, tables.confidence, tables.of_processes)
+    in_words = conclusions(effects, tables.levels, tables.confidence, tables.of_processes)
     for metric, own in by_metric(effects).items():
         words = axis_name(metric, tables.of_processes)
         if own[0].is_size:
             say(f"Average change of {words} over the range of each key, largest first:")
         else:
             say(f"Effects on {words} relative to the first level of each factor, averaged over the other factors:")
-        head = ("effect", "", f"{tables.confidence * 100:g} % interval", "p (Holm)")
-        print_table(head, [_effect_row(effect, tables) for effect in own[:MOST_EFFECTS]], right=[1, 2, 3])
+        interval, changed = f"{tables.confidence * 100:g} % interval", changed_before(own)
+        head = ["effect", "", interval, "p (Holm)", *(w for m in changed for w in (BEFORE_DELAYS[m], interval))]
+        rows = [_effect_row(effect, tables, changed) for effect in own[:MOST_EFFECTS]]
+        print_table(head, rows, right=range(1, len(head)))
         if len(own) > MOST_EFFECTS:
             say(f"... and {pluralize(len(own) - MOST_EFFECTS, 'smaller effect')}")
         say(in_words[metric])
@@ -151,12 +155,14 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
     return in_words
 
 
-def _effect_row(effect: Effect, tables: StudyTables) -> tuple[str, ...]:
-    from mobilenet.studies.sentences import effect_in_numbers, effect_name
+def _effect_row(effect: Effect, tables: StudyTables, changed: Sequence[str]) -> tuple[str, ...]:
+    """`changed`: what else the effects change, a column and its interval for each."""
+    from mobilenet.studies.sentences import changes_in_numbers, effect_in_numbers, effect_name
     from mobilenet.viz.words import probability
 
     mean, low, high = effect_in_numbers(effect)
-    return effect_name(effect, tables.levels), mean, f"{low} to {high}", probability(effect.p_adjusted)
+    own = effect_name(effect, tables.levels), mean, f"{low} to {high}", probability(effect.p_adjusted)
+    return (*own, *changes_in_numbers(effect, changed))
 
 
 def _print_comparison(tables: StudyTables) -> None:
@@ -178,23 +184,21 @@ def _print_comparison(tables: StudyTables) -> None:
         say("")
 
 
-def _in_brief(tables: StudyTables) -> str:
-    """The verdict on each comparison, and what was delivered, in one line."""
+def _in_brief(tables: StudyTables) -> list[str]:
+    """What was delivered, and a line for each comparison, which leaves out what was delivered if it gets long."""
     from mobilenet.studies.sentences import sentence
 
     comparison = tables.comparison or {}
     others = [factor for factor in tables.factors if factor != comparison["factor"]]
-    verdicts = []
+    lines = []
     for finding in comparison["findings"]:
-        verdict = (
-            sentence(finding, comparison, tables.levels, tables.of_processes)
-            .rpartition(": ")[2]
-            .partition("; ")[0]
-            .partition(" (")[0]
+        where = "".join(f"{place}: " for place in [tables.in_words(finding, others)] if place)
+        full, short = (
+            f"{finding['metric']}: {where}{sentence(finding, comparison, tables.levels, tables.of_processes, opens)}"
+            for opens in (True, False)
         )
-        places = [tables.levels.in_words(comparison["factor"], finding["level"]), tables.in_words(finding, others)]
-        verdicts.append(f"{finding['metric']} of {', '.join(filter(None, places))}: {verdict}")
-    return " ".join([*tables.doubts(), "; ".join(verdicts)])
+        lines.append(full if len(full) <= LONG_LINE else short)
+    return [*filter(None, [" ".join(tables.doubts())]), *lines]
 
 
 def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:

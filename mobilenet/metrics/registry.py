@@ -54,6 +54,8 @@ OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' 
         better="lower",
     ),
 )
+NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
+SURVIVAL = tuple(metric.name for metric in OF_STUDIES if metric.name.startswith(NEVER))
 FIRST = (  # in reports
     "broadcasts", "deliveries", "broadcasts_undelivered", "delivery_delay_mean_s", "delivery_delay_p95_s",
     "messages_sent_per_delivery", "collision_loss_ratio", "station_sbuffer_mean", "host_rbuffer_mean", "handoffs",
@@ -108,6 +110,13 @@ def better(metric: str, of_processes: bool = False) -> str:
     """Which direction is better: "lower", "higher", or "" where that depends on what is asked."""
     known = _find(metric, of_processes)
     return known.better if known is not None else ""
+
+
+def is_infinite(metric: str, run: Mapping[str, float]) -> bool:
+    """Whether a run never reaches this percentile of delays, because too many messages are undelivered. `run`: its
+    metrics.
+    """
+    return metric in SURVIVAL and metric not in run and run.get("broadcasts_undelivered", 0) > 0
 
 
 def of_delays(metric: str, of_processes: bool = False) -> OfDelays | None:

@@ -60,9 +60,7 @@ class StudyFrames(frames.StudyFrames):
             words = sentence(finding, comparison, tables.levels, tables.of_processes)
             lines.append(f"{where}: {what}: {words}" if where else f"{what}: {words}")
         effects = study_effects(self.path, tables.factors, metrics_of_interest(tables), tables.confidence)
-        in_words = conclusions(
-            self.path, effects, tables.factors, tables.levels, tables.confidence, tables.of_processes
-        )
+        in_words = conclusions(effects, tables.levels, tables.confidence, tables.of_processes)
         return [*lines, *in_words.values(), *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:

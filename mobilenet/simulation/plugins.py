@@ -102,6 +102,17 @@ def _validate(kind: type[Parameters], settings: dict[str, Any], key: str) -> Par
         raise ScenarioError("\n".join(problems(error, _nodes(settings, key), kind))) from None
 
 
+def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[str, Parameters]:
+    """Return the settings that a scenario gives to code of its own, by their key, as the code declares them."""
+    if isinstance(scenario, ProcessScenario):
+        if not isinstance(protocol := scenario.protocol, OwnBroadcast):
+            return {}
+        return {"protocol.settings": _settings(_broadcast_class(protocol, scenario.folder, allow_code), protocol)}
+    own = declaration_for(scenario, allow_code)[1] if isinstance(scenario.protocol, OwnProtocol) else None
+    known = {"protocol.settings": own, "hosts.mobility.settings": mobility_for(scenario, allow_code)}
+    return {key: settings for key, settings in known.items() if settings is not None}
+
+
 def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bool = False) -> bool:
     """Whether a plug-in's class is a broadcast among processes, and no protocol of hosts; its code is run, if that is
     allowed.

@@ -2,6 +2,8 @@
 
 Model     the replication is the unit: t intervals over one value per run, taken in the order of the replications, so
           no number depends on who computed what. The delays of all deliveries are integer counts, which add up.
+          A run that left too many messages undelivered never reaches some percentiles of delays
+          (registry.SURVIVAL): they are infinite, and so is their mean, which is null; `infinite` counts such runs.
           unstable: the backlog grows without end, so it has no mean; probably unstable: it grows in all runs, too few
           to be sure; not steady: no end of the warm-up was found in half of the runs
 Shapes    from rows of parts.SCHEMA, in any order, to rows of RESULT: `what` names the kind of a row
@@ -20,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from mobilenet.metrics.over_time import BUCKETS
+from mobilenet.metrics.registry import SURVIVAL
 from mobilenet.studies.statistics import grows, may_grow, t_interval
 
 RESULT = pa.schema(
@@ -33,10 +36,12 @@ RESULT = pa.schema(
         ("sd", pa.float64()),
         ("low", pa.float64()),
         ("high", pa.float64()),
+        ("infinite", pa.int64()),
     ]
 )
 METRIC, BUFFER, DELAY, LABEL = range(4)
 UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"
+UNDELIVERED = "broadcasts_undelivered"
 
 Floats = NDArray[np.float64]
 
@@ -52,12 +57,28 @@ class Series:
         self._replications.append(replications)
         self._values.append(values)
 
+    def positive(self) -> NDArray[np.int64]:
+        """Return the replications with a value above 0."""
+        runs: NDArray[np.int64] = self._runs()[self._all(self._values, np.float64) > 0]
+        return runs
+
+    def lacking(self, replications: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return those of the replications that have no value."""
+        return np.setdiff1d(replications, self._runs())
+
+    def _runs(self) -> NDArray[np.int64]:
+        runs: NDArray[np.int64] = self._all(self._replications, np.int64)
+        return runs
+
+    @staticmethod
+    def _all(parts: list[Any], kind: Any) -> Any:
+        return np.concatenate(parts) if parts else np.zeros(0, kind)
+
     def in_order(self) -> Floats:
         """By replication."""
-        if not self._values:
-            return np.zeros(0)
-        order = np.argsort(np.concatenate(self._replications), kind="stable")
-        return np.concatenate(self._values)[order]
+        order = np.argsort(self._runs(), kind="stable")
+        values: Floats = self._all(self._values, np.float64)[order]
+        return values
 
 
 class Aggregation:
@@ -90,24 +111,34 @@ class Aggregation:
     def result(self) -> pa.Table:
         """Rows of RESULT, by `what`, name and bucket."""
         rows: list[tuple[Any, ...]] = []
+        self._add_infinite()
         for name in sorted(self._metrics):
             rows.append((METRIC, name, None, *self._interval(self._metrics[name])))
         for name, bucket in sorted(self._buffers):
             interval = self._interval(self._buffers[name, bucket])
             if interval[0]:
                 rows.append((BUFFER, name, bucket, *interval))
-        rows += [(DELAY, "", bucket, self._delays[bucket], None, None, None, None) for bucket in sorted(self._delays)]
-        rows.append((LABEL, self._label(), None, 0, None, None, None, None))
+        rows += [(DELAY, "", bucket, self._delays[bucket], *[None] * 5) for bucket in sorted(self._delays)]
+        rows.append((LABEL, self._label(), None, 0, *[None] * 5))
         columns = [[self._configuration] * len(rows), *map(list, zip(*rows, strict=True))]
         arrays = [pa.array(column, field.type) for column, field in zip(columns, RESULT, strict=True)]
         return pa.Table.from_arrays(arrays, schema=RESULT)
 
+    def _add_infinite(self) -> None:
+        """Give each percentile to the runs that never reach it, because too many messages are undelivered."""
+        losing = self._metrics[UNDELIVERED].positive() if UNDELIVERED in self._metrics else np.zeros(0, np.int64)
+        for name in SURVIVAL:
+            if len(losing) and len(runs := self._metrics[name].lacking(losing)):
+                self._metrics[name].add(runs, np.full(len(runs), np.inf))
+
     def _interval(self, series: Series) -> tuple[Any, ...]:
         values = series.in_order()
+        if infinite := int(np.isinf(values).sum()):
+            return len(values), None, None, None, None, infinite
         if len(values) < 2:
-            return len(values), float(values[0]) if len(values) else None, None, None, None
+            return len(values), float(values[0]) if len(values) else None, None, None, None, 0
         i = t_interval(values, self._confidence)
-        return i.n, i.mean, i.sd, i.low, i.high
+        return i.n, i.mean, i.sd, i.low, i.high, 0
 
     def _label(self) -> str:
         slopes = self._metrics["backlog_slope"].in_order() if "backlog_slope" in self._metrics else np.zeros(0)

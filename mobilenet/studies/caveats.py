@@ -56,14 +56,17 @@ def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)
     return [f"{row['label']}: {_where(row, names)}: {_growth(row)}{ENDS[row['label']]}" for row in rows]
 
 
-def deliveries(summary: Rows, names: LevelNames) -> list[str]:
-    """Return a line on what the configurations delivered and broadcast, unless there is nothing to remark."""
-    means = {(_where(row, names), row["metric"]): float(row["mean"]) for row in summary if row["mean"]}
-    delivered = {place: mean for (place, metric), mean in means.items() if metric == DELIVERED}
+def deliveries(summary: Rows, names: LevelNames, broadcast: Mapping[int, float]) -> list[str]:
+    """Return a line on what the configurations delivered and broadcast, unless there is nothing to remark. `broadcast`:
+    the share of what was offered, by configuration.
+    """
+    delivered = {
+        _where(row, names): float(row["mean"]) for row in summary if row["metric"] == DELIVERED and row["mean"]
+    }
     accepted = {
-        place: means.get((place, "broadcasts"), 0.0) / mean
-        for (place, metric), mean in means.items()
-        if metric == "broadcasts_offered" and mean
+        _where(row, names): broadcast[number]
+        for row in summary
+        if (number := int(row["configuration"])) in broadcast and row["metric"] == "broadcasts_offered" and row["mean"]
     }
     lines = shares_in_words(delivered, accepted)
     return ["; ".join([*lines, "delays are those of delivered messages"])] if lines else []

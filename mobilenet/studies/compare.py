@@ -4,9 +4,11 @@ Model     pairs of runs with the same replication number, so the same world. Wit
           factors the p values of all metrics and levels are adjusted together (Holm). A verdict is one of
               different     the difference is not 0 at the study's confidence
               equivalent    the ratio is within the margin (two one-sided tests), whether or not it is 1
+              same          all values are the same in every pair, and no margin is set
               inconclusive  neither; `more` estimates how many replications would settle it
               unstable      one of the two has no mean: its backlog grows
               no data       fewer than two pairs
+              infinite      a percentile of delays that some run never reaches, because messages are undelivered
               not paired    a delay of levels that delivered different shares and whose hosts planned other broadcasts
               runs not readable  the same, where the runs that would show the deliveries in common are gone
           A delay is judged over the deliveries that both made, unless both made all that they owed (delivered.py)
@@ -23,14 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.metrics.registry import of_delays
+from mobilenet.metrics.registry import SIGNED, SURVIVAL, better, of_delays
 from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.declaration import Compare
-from mobilenet.studies.delivered import DELIVERED, NOTHING, Delivered, Share, shares_for
+from mobilenet.studies.delivered import NOT_PAIRED, NOTHING, Delivered, Share, judgement, share_columns, shares_for
 from mobilenet.studies.level_names import format_level, table_level
 from mobilenet.studies.statistics import Comparison, compare_pairs, holm, replications_needed
 
 Replicated = dict[int, float]  # replication -> the value of a metric
+INFINITE = "infinite"
 COMMON = "common_"  # before the names of numbers over the deliveries that both levels made
 OF_COMMON = tuple(
     f"{COMMON}{name}"
@@ -57,7 +60,14 @@ class Finding:
     shares: tuple[Share, ...] = ()
     common: Comparison | None = None  # over the deliveries that both made, where the verdict is about these
     common_deliveries: int | None = None
-    is_paired: bool = True  # False: delays of levels whose hosts planned other broadcasts
+    is_paired: bool = True  # False: the hosts of the two levels planned other broadcasts
+    direction: str = ""  # which one is better, lower or higher; empty: that depends on what is asked
+    pairs: int = 0
+    infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
+    means: tuple[float | None, float | None] = (
+        None,
+        None,
+    )  # of the level and of the baseline, if the result lacks them
 
     @property
     def judged(self) -> Comparison | None:
@@ -72,15 +82,26 @@ class Finding:
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
         row = compared_row(self.others, self.level, self.baseline, self.metric)
-        row |= _columns(self.result) if self.result is not None else {}
+        if self.result is not None:
+            row |= _columns(self.result)
+        elif self.verdict == INFINITE:
+            row |= {"pairs": self.pairs, "mean": self.means[0], "baseline_mean": self.means[1]}
+        if self.metric in SURVIVAL:
+            row |= {"infinite_runs": self.infinite[0], "baseline_infinite_runs": self.infinite[1]}
         row |= {"p_adjusted": self.p_adjusted, "equivalence_p_adjusted": self.equivalence_p_adjusted}
-        row |= {"verdict": self.verdict, "more_replications": self.more}
-        for share in self.shares:
-            if share.name == DELIVERED:
-                ends = {"delivery_ratio_difference_low": share.low, "delivery_ratio_difference_high": share.high}
-                row |= {"delivery_ratio": share.own, "baseline_delivery_ratio": share.baseline} | ends
+        row |= {"verdict": self.verdict, "judgement": self._judgement(), "more_replications": self.more}
+        row |= share_columns(self.shares)
         row["common_deliveries"] = self.common_deliveries
         return row | ({COMMON + name: value for name, value in _columns(self.common).items()} if self.common else {})
+
+    def _judgement(self) -> str | None:
+        """Whether the level is better, in words; None: not different, or no direction is better."""
+        if self.verdict != "different" or self.judged is None or not self.direction:
+            return None
+        if not self.is_paired:
+            return "not judged, because the hosts planned different broadcasts"
+        names = "the level", "the baseline"
+        return judgement(self.metric, self.judged.difference.mean, self.direction, self.shares, names)[0]
 
     def document(self) -> dict[str, Any]:
         """Return what comparison.json has of it: the row, and all shares."""
@@ -119,6 +140,7 @@ def findings(
     """`values` holds each metric of each configuration; `unstable` names configurations without a mean."""
     all_findings: list[Finding] = []
     delays = {name: one for name in comparison.metrics if (one := of_delays(name, of_processes)) is not None}
+    is_judged = any(better(name, of_processes) for name in comparison.metrics)
     for base in configurations:
         if base.levels[comparison.factor] != comparison.baseline:
             continue
@@ -128,12 +150,14 @@ def findings(
             if other is base or {f: v for f, v in other.levels.items() if f != comparison.factor} != others:
                 continue
             shares = delivered.shares(other.number, base.number, confidence)
-            over_common = delivered.delays(other.number, base.number, delays)
+            over_common, lack = delivered.delays(other.number, base.number, delays) if is_judged else ({}, "")
+            is_owing = lack == NOT_PAIRED and not delivered.is_complete(other.number, base.number)
             for metric in comparison.metrics:
                 a, b = values.get((other.number, metric), {}), values.get((base.number, metric), {})
                 both = sorted(a.keys() & b.keys())
                 finding = Finding(others, other.levels[comparison.factor], comparison.baseline, metric, "no data")
-                finding.shares = tuple(shares_for(metric, shares))
+                finding.shares, finding.is_paired = tuple(shares_for(metric, shares)), lack != NOT_PAIRED
+                finding.direction = better(metric, of_processes) if metric not in SIGNED else ""
                 all_findings.append(finding)
                 if {other.number, base.number} & unstable:
                     finding.verdict = "unstable"
@@ -141,10 +165,17 @@ def findings(
                 if len(both) < 2:
                     continue
                 x, y = np.array([a[r] for r in both]), np.array([b[r] for r in both])
+                finding.infinite = int(np.isinf(x).sum()), int(np.isinf(y).sum())
+                if any(finding.infinite):
+                    finding.verdict, finding.pairs = INFINITE, len(both)
+                    finding.means = _finite_mean(x), _finite_mean(y)
+                    continue
                 finding.result = compare_pairs(x, y, confidence, comparison.equivalence_margin)
                 common = over_common.get(metric)
-                finding.is_paired = common is None or common.deliveries is not None
-                if common is not None and common.deliveries is not None:
+                if is_owing and metric in SURVIVAL:
+                    finding.verdict, finding.common_deliveries = NOT_PAIRED, 0
+                    continue
+                if common is not None:
                     finding.verdict, finding.common_deliveries = common.lack or "no data", common.deliveries
                     if len(common.values) < 2:
                         continue
@@ -154,6 +185,10 @@ def findings(
                 family.append((finding, x, y))
         _judge(family, 1 - confidence, comparison.equivalence_margin)
     return all_findings
+
+
+def _finite_mean(values: np.ndarray[Any, Any]) -> float | None:
+    return float(values.mean()) if np.all(np.isfinite(values)) else None
 
 
 def _judge(family: list[tuple[Finding, Any, Any]], alpha: float, margin: float | None) -> None:
@@ -169,6 +204,8 @@ def _judge(family: list[tuple[Finding, Any, Any]], alpha: float, margin: float |
             finding.verdict = "equivalent"
         elif p < alpha:
             finding.verdict = "different"
+        elif np.array_equal(x, y):
+            finding.verdict = "same"
         else:
             finding.verdict = "inconclusive"
             needed = replications_needed(x, y, alpha / max(1, len(results)), margin)

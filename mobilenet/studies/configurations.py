@@ -31,7 +31,7 @@ MOST_RUNS = 1_000_000
 RUN = re.compile(r"c(\d+)-r(\d+)")
 COLUMNS = {  # of the tables of a study, besides its factors
     "run", "configuration", "replication", "seed", "state", "error", "verdict", "metric", "n", "mean", "sd", "low",
-    "high", "label", "buffer", "from_s", "to_s", "share", "delay_s", "deliveries",
+    "high", "infinite", "label", "buffer", "from_s", "to_s", "share", "delay_s", "deliveries",
 }  # fmt: skip
 
 

@@ -15,11 +15,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mobilenet.metrics.registry import SURVIVAL
 from mobilenet.studies import StudyError
 
 Rows = list[dict[str, str]]
 COLUMNS = {  # name: texts, counts, numbers that may be missing
-    "tables/summary.csv": (("metric", "label"), ("configuration", "n"), ("mean", "low", "high")),
+    "tables/summary.csv": (("metric", "label"), ("configuration", "n", "infinite"), ("mean", "low", "high")),
     "tables/runs.csv": (("run", "verdict"), ("configuration", "replication"), ()),
     "tables/buffers.csv": (("buffer",), ("configuration",), ("from_s", "to_s", "mean", "low", "high")),
     "tables/delays.csv": ((), ("configuration",), ("share", "delay_s", "deliveries")),
@@ -50,6 +51,8 @@ def table_rows(directory: Path, name: str, numbers: tuple[str, ...] = ()) -> Row
         if None in row or None in row.values():
             raise StudyError(f"{path}: damaged: row {number} is incomplete; {AGAIN}")
         for column in (*texts, *counts, *always, *numbers):
+            if row.get(column) == "inf" and column in SURVIVAL:
+                continue
             if not _fits(row.get(column, ""), column in counts, column in texts):
                 raise StudyError(f"{path}: damaged: row {number}, {column} is {row[column][:60]!r}; {AGAIN}")
     return rows

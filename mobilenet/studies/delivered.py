@@ -8,8 +8,9 @@ Model     a setting that loses what is slow has short delays. So two settings ar
               confirmed_ratio       of handoffs, those that no later one superseded; for metrics of handoffs
               valid_ratio           of its runs, those that ended and whose verdict is valid
           A setting is behind if the interval of the difference lies below 0. It is called better only if it is not
-          behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. Delays are compared over
-          the deliveries that both made (common_deliveries.py) wherever one of the two did not make all
+          behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. A metric that itself
+          counts deliveries (OF_DELIVERY) is judged as it is, whatever was broadcast. Delays are compared over the
+          deliveries that both made (common_deliveries.py) wherever one of the two did not make all
 Units     shares from 0 to 1; percent in words
 Errors    StudyError for damaged tables
 Source    ours: docs/guide/studies.md, with the source of the rule
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from mobilenet.metrics.declaration import OfDelays
+from mobilenet.metrics.declaration import OfDelays, mean
 from mobilenet.quoting import format_number, percentage
 from mobilenet.rundir.reader import RunError
 from mobilenet.studies.common_deliveries import NotPaired, common_deliveries
@@ -36,8 +37,10 @@ Shares = Mapping[str, Mapping[int, Replicated]]  # name of a share -> configurat
 
 DELIVERED, ACCEPTED, VALID = "delivery_ratio", "broadcast_ratio", "valid_ratio"
 OF_HANDOFFS = RETURNED, CONFIRMED = "handoff_return_ratio", "confirmed_ratio"
+OF_DELIVERY = (DELIVERED, "broadcasts_undelivered", RETURNED)
 OWED = "deliveries_owed"
 NOT_PAIRED, NOT_READABLE = "not paired", "runs not readable"  # verdicts on a delay
+OFFERED = "broadcast of what was offered"
 MOST_NAMED = 4  # settings in a sentence
 LOSS_MARGIN = 0.01  # of a share: what a setting may lose and still be called better
 WORDS = {
@@ -47,13 +50,20 @@ WORDS = {
     CONFIRMED: "confirmed {} of its handoffs before the next one began",
     VALID: "has a valid run in {} of the pairs",
 }
+NOUNS = {
+    DELIVERED: "the delivery ratio",
+    ACCEPTED: "the share of broadcasts",
+    RETURNED: "the share of handoffs with a delivery afterwards",
+    CONFIRMED: "the share of confirmed handoffs",
+    VALID: "the share of valid runs",
+}
 
 
 class CommonDelays(NamedTuple):
     """A metric over the deliveries that both settings made."""
 
     values: Mapping[int, tuple[float, float]]  # replication -> own, baseline
-    deliveries: int | None  # in all pairs; None: each setting is taken over its own, which are complete
+    deliveries: int  # in all pairs
     lack: str = ""  # why there are none
 
 
@@ -75,6 +85,13 @@ class Share(NamedTuple):
     def is_worth_a_word(self) -> bool:
         """Whether it differs, or both settings lack something that no setting should lack."""
         return self.differs or (self.name in (DELIVERED, VALID) and min(self.own, self.baseline) < 1)
+
+
+class Objection(NamedTuple):
+    """Why a setting must not be called better."""
+
+    why: str
+    is_settled: bool  # False: its shares have not been shown to be lower, nor not to be
 
 
 class Delivered:
@@ -117,6 +134,10 @@ class Delivered:
         shares = {DELIVERED: delivered, ACCEPTED: accepted, RETURNED: returned, CONFIRMED: confirmed, VALID: valid}
         return cls(shares, values.get(OWED, {}), values.get("warmup_cut_s", {}), path / "runs")
 
+    def means(self, share: str) -> dict[int, float]:
+        """Return the mean of a share over the runs of each configuration that has it."""
+        return {number: float(np.mean(list(own.values()))) for number, own in self._shares[share].items() if own}
+
     def shares(self, own: int, baseline: int, confidence: float) -> tuple[Share, ...]:
         """Compare two configurations, pair by pair; a share that fewer than two pairs have is left out."""
         compared = []
@@ -128,16 +149,15 @@ class Delivered:
                 compared.append(Share(name, float(x.mean()), float(y.mean()), interval.low, interval.high))
         return tuple(compared)
 
-    def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> dict[str, CommonDelays]:
+    def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> tuple[dict[str, CommonDelays], str]:
         """Compute metrics over the deliveries that both settings made; empty where no delivery has to be left out,
-        because both delivered all that they owed, and owed the same.
+        because both delivered all that they owed. Also return why there are none: NOT_PAIRED, NOT_READABLE, or empty.
         """
-        delivered = self._shares.get(DELIVERED, {})
         owed = [self._owed.get(number, {}) for number in (own, baseline)]
         pairs = sorted(owed[0].keys() & owed[1].keys())
-        is_complete = all(value == 1 for number in (own, baseline) for value in delivered.get(number, {}).values())
-        if not metrics or (is_complete and all(owed[0][r] == owed[1][r] for r in pairs)):
-            return {}
+        is_complete = self.is_complete(own, baseline)
+        if is_complete and all(owed[0][r] == owed[1][r] for r in pairs):
+            return {}, ""
         values: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in metrics}
         deliveries = dict.fromkeys(metrics, 0)
         for replication in pairs:
@@ -145,15 +165,19 @@ class Delivered:
             cuts = (self._steady_from_s.get(number, {}).get(replication, 0.0) for number in (own, baseline))
             try:
                 common = common_deliveries(run, other, max(cuts))
-            except RunError:
-                return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, NOT_READABLE))
-            except NotPaired:
-                return dict.fromkeys(metrics, CommonDelays({}, None if is_complete else 0, NOT_PAIRED))
+            except (RunError, NotPaired) as error:
+                lack = NOT_PAIRED if isinstance(error, NotPaired) else NOT_READABLE
+                return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, lack)), lack
             for name, metric in metrics.items():
                 if (both := common.compare(metric)) is not None:
                     values[name][replication] = both
                     deliveries[name] += common.count(metric)
-        return {name: CommonDelays(values[name], deliveries[name]) for name in metrics}
+        return {name: CommonDelays(values[name], deliveries[name]) for name in metrics}, ""
+
+    def is_complete(self, own: int, baseline: int) -> bool:
+        """Whether both delivered all that they owed."""
+        delivered = self._shares.get(DELIVERED, {})
+        return all(value == 1 for number in (own, baseline) for value in delivered.get(number, {}).values())
 
 
 NOTHING = Delivered({}, {}, {}, Path())  # known of what was delivered
@@ -182,18 +206,49 @@ def _share_in_words(one: Share, baseline: str) -> str:
     return f"{what} ({baseline}: {percentage(one.baseline)}; difference {ends} percentage points; {standing})"
 
 
-def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]) -> str:
-    """Return why a setting must not be called better; empty: it may be. `names`: of the setting and the baseline."""
+def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]) -> Objection | None:
+    """Return why a setting must not be called better; None: it may be. `names`: of the setting and the baseline."""
     own = names[1] if of_baseline else names[0]
+    behind, unsettled = [], []
     for one in shares:
         if one.name == VALID and (one.baseline if of_baseline else one.own) == 0:
-            return f"{own} has no valid run"
+            return Objection(f"{own} has no valid run", True)
         low, high = (-one.high, -one.low) if of_baseline else (one.low, one.high)
         if high < 0:
-            return f"{own} is behind"
-        if low < -LOSS_MARGIN:
-            return f"{own} may have lost more than {format_number(100 * LOSS_MARGIN)} percentage point"
-    return ""
+            behind.append(NOUNS[one.name])
+        elif low < -LOSS_MARGIN:
+            unsettled.append(NOUNS[one.name])
+    if behind:
+        return Objection(f"{own} is behind in {' and '.join(behind)}", True)
+    if unsettled:
+        margin = f"{format_number(100 * LOSS_MARGIN)} percentage point"
+        what = f"{own} is behind in {' or '.join(unsettled)} by more than {margin}"
+        return Objection(f"it is not settled whether {what}", False)
+    return None
+
+
+def judgement(
+    metric: str, difference: float, direction: str, shares: Sequence[Share], names: tuple[str, str]
+) -> tuple[str, Objection | None]:
+    """Return `better` or `worse`, or that the favoured setting is not called better, and why. `direction`: which one is
+    better, lower or higher; `names`: of the setting and the baseline.
+    """
+    is_favoured = (difference < 0) == (direction == "lower")
+    word, of_baseline = ("better", False) if is_favoured else ("worse", True)
+    grounds = [one for one in shares if metric not in OF_DELIVERY or one.name != ACCEPTED]
+    if (why := objection(grounds, of_baseline, names)) is not None:
+        return f"{'lower' if difference < 0 else 'higher'}, but not called {word}, because {why.why}", why
+    aside = objection([one for one in shares if one not in grounds], of_baseline, names)
+    return (f"{word}, although {aside.why}" if aside is not None and aside.is_settled else word), None
+
+
+def share_columns(shares: Iterable[Share]) -> dict[str, float]:
+    """Return the columns of tables: each share of a setting and of the baseline, and the interval of the difference."""
+    columns: dict[str, float] = {}
+    for one in shares:
+        ends = {f"{one.name}_difference_low": one.low, f"{one.name}_difference_high": one.high}
+        columns |= {one.name: one.own, f"baseline_{one.name}": one.baseline} | ends
+    return columns
 
 
 def as_shares(rows: Any) -> list[Share]:
@@ -209,7 +264,7 @@ def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float
     if delivered and min(delivered.values()) < 1:
         lines.append(f"delivered of what was owed to members: {_each(delivered)}")
     if accepted and max(accepted.values()) - min(accepted.values()) > LOSS_MARGIN:
-        lines.append(f"broadcast of what was offered: {_each(accepted)}")
+        lines.append(f"{OFFERED}: {_each(accepted)}")
     return lines
 
 
@@ -221,10 +276,9 @@ def _each(shares: Mapping[str, float]) -> str:
 
 
 def mean_shares(rows: Sequence[Mapping[str, float]]) -> tuple[float | None, float | None]:
-    """Return the mean delivery ratio of runs by their metrics, and the share of what was offered that they broadcast;
-    None where it was not measured.
+    """Return the mean delivery ratio of runs by their metrics, and the mean share of what was offered that they
+    broadcast; None where it was not measured.
     """
     delivered = [row[DELIVERED] for row in rows if DELIVERED in row]
-    offered = sum(row.get("broadcasts_offered", 0.0) for row in rows)
-    accepted = sum(row.get("broadcasts", 0.0) for row in rows) / offered if offered else None
-    return sum(delivered) / len(delivered) if delivered else None, accepted
+    accepted = [row.get("broadcasts", 0.0) / offered for row in rows if (offered := row.get("broadcasts_offered", 0.0))]
+    return mean(delivered), mean(accepted)

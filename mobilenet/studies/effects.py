@@ -4,7 +4,8 @@ Model     a study has every combination of levels (a full factorial design). The
           difference to the first level of its factor, over all combinations of the other factors. The interaction of
           two levels is half of what one adds to the effect of the other, averaged in the same way. Replications are
           worlds, so each gives one estimate of each effect, and the t interval is over them; p values are adjusted by
-          Holm over the effects on one metric. No effect is given where a configuration has no mean, or lacks a run
+          Holm over the effects on one metric. No effect is given where a configuration has no mean, or lacks a run.
+          Each effect knows what the same levels change in what is delivered and broadcast (BEFORE_DELAYS)
 Units     those of the metrics
 Source    Law: Simulation Modeling and Analysis (2015), 12.2; Holm (1979); ours: docs/guide/studies.md
 """
@@ -12,8 +13,9 @@ Source    Law: Simulation Modeling and Analysis (2015), 12.2; Holm (1979); ours:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +27,14 @@ from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.csv_tables import AGAIN, table_rows, values_of_runs
+from mobilenet.studies.delivered import DELIVERED
 from mobilenet.studies.level_names import table_level
 from mobilenet.studies.rows import write_rows
-from mobilenet.studies.statistics import Interval, holm, p_of_zero, t_interval
+from mobilenet.studies.statistics import Interval, holm, p_of_zero, t_interval, t_interval_of
 
 SCREENING = "sensitivity"  # a study that has this table is a screening, and its effects are there
 Replicated = Mapping[int, float]  # replication -> the value of a metric
+BEFORE_DELAYS = {DELIVERED: "delivery ratio", "broadcasts_refused": "number of refused broadcasts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Effect:
     interval: Interval
     p_adjusted: float
     is_size: bool = False  # of changes in either direction: a screening's
+    signed: float | None = None  # of a size: the mean of the changes with their signs
+    changes: Mapping[str, Interval] = field(default_factory=dict)  # with signs, in other metrics: of BEFORE_DELAYS
 
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
@@ -50,7 +56,12 @@ class Effect:
             factor, level = self.levels[number] if number < len(self.levels) else ("", "")
             row |= {f"factor_{number + 1}": factor, f"level_{number + 1}": str(table_level(level))}
         i = self.interval
-        return row | {"effect": i.mean, "low": i.low, "high": i.high, "p_adjusted": self.p_adjusted, "n": i.n}
+        row |= {"effect": i.mean, "low": i.low, "high": i.high, "p_adjusted": self.p_adjusted, "n": i.n}
+        for metric in BEFORE_DELAYS:
+            change = self.changes.get(metric)
+            row |= {f"{metric}_change": getattr(change, "mean", None)}
+            row |= {f"{metric}_change_{end}": getattr(change, end, None) for end in ("low", "high")}
+        return row
 
 
 def effects(
@@ -86,7 +97,7 @@ def effects(
 def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], confidence: float) -> list[Effect]:
     """All effects on these metrics, from the tables of a study. Raises StudyError."""
     if is_screening(path):
-        return _read_screening(path, metrics)
+        return _read_screening(path, metrics, confidence)
     if any(row["label"] == UNSTABLE for row in table_rows(path, "tables/summary.csv")):
         return []
     rows = table_rows(path, "tables/runs.csv")
@@ -94,8 +105,8 @@ def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], co
         raise StudyError(f"{path / 'tables/runs.csv'}: damaged: column {missing[0]} is missing; {AGAIN}")
     levels = {int(row["configuration"]): {factor: row[factor] for factor in factors} for row in rows}
     configurations = [Configuration(number, own, ()) for number, own in sorted(levels.items())]
-    values = values_of_runs(path, metrics)
-    return [effect for metric in metrics for effect in effects(configurations, values, metric, confidence)]
+    values = values_of_runs(path, [*metrics, *BEFORE_DELAYS])
+    return _with_changes(metrics, lambda metric: effects(configurations, values, metric, confidence), confidence)
 
 
 def is_screening(path: Path) -> bool:
@@ -103,18 +114,43 @@ def is_screening(path: Path) -> bool:
     return (path / f"{SCREENING}.csv").is_file()
 
 
-def _read_screening(path: Path, metrics: Sequence[str]) -> list[Effect]:
+def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effect]], confidence: float) -> list[Effect]:
+    """Return the effects on these metrics, each with what its levels change in BEFORE_DELAYS."""
+    before = {
+        metric: {one.levels: _with_sign(one, confidence) for one in effects_on(metric)} for metric in BEFORE_DELAYS
+    }
+    return [
+        replace(
+            effect,
+            changes={
+                other: own[effect.levels]
+                for other, own in before.items()
+                if other != metric and effect.levels in own
+            },
+        )
+        for metric in metrics
+        for effect in effects_on(metric)
+    ]  # fmt: skip
+
+
+def _with_sign(effect: Effect, confidence: float) -> Interval:
+    """The interval of the change itself; of a size, that of the changes with their signs, over trajectories."""
+    i = effect.interval
+    return i if effect.signed is None else t_interval_of(i.n, effect.signed, i.sd, confidence)
+
+
+def _read_screening(path: Path, metrics: Sequence[str], confidence: float) -> list[Effect]:
     """The sizes that a screening wrote, the largest first."""
     sizes = []
     try:
         for row in table_rows(path, f"{SCREENING}.csv"):
             size, high = float(row["size"]), float(row["high"])
             interval = Interval(int(row["trajectories"]), size, float(row["spread"]), high - size)
-            levels = ((row["key"], row["range"]),)
-            sizes.append(Effect(row["metric"], levels, interval, float(row["p_adjusted"]), is_size=True))
+            levels, signed = ((row["key"], row["range"]),), float(row["mean"])
+            sizes.append(Effect(row["metric"], levels, interval, float(row["p_adjusted"]), True, signed))
     except (KeyError, ValueError):
         raise StudyError(f"{path / SCREENING}.csv: damaged; run `mobilenet sensitivity` again") from None
-    return [effect for metric in metrics for effect in sizes if effect.metric == metric]
+    return _with_changes(metrics, lambda metric: [one for one in sizes if one.metric == metric], confidence)
 
 
 def by_metric(all_effects: Sequence[Effect]) -> dict[str, list[Effect]]:
@@ -146,10 +182,10 @@ def _table(
     metric: str,
     factors: Mapping[str, list[Any]],
 ) -> NDArray[np.float64] | None:
-    """The metric, an axis for each factor and the last one for replications; None if a value is missing."""
+    """The metric, an axis for each factor and the last one for replications; None if a value is missing or infinite."""
     replications = [values.get((c.number, metric), {}) for c in configurations]
     common = sorted(set.intersection(*(set(own) for own in replications))) if replications else []
-    if len(common) < 2 or any(len(own) != len(common) for own in replications):
+    if len(common) < 2 or any(len(own) != len(common) or math.inf in own.values() for own in replications):
         return None
     table = np.full((*map(len, factors.values()), len(common)), np.nan)
     for configuration, own in zip(configurations, replications, strict=True):

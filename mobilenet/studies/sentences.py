@@ -1,29 +1,38 @@
 """A comparison in sentences: by how much a level differs from the baseline, which way, and how sure that is.
 
 Model     a change is given as a ratio where there is one, since that is what figures show: in percent up to twice as
-          much, as a factor beyond. The ratio is the geometric mean over the pairs; where the means point the other way,
-          the difference is given instead. The test is on the difference; where it and the interval of the ratio seem
-          to disagree, the sentence gives the difference as well. `better` and `worse` stand where the metric has a
-          direction (metrics/declaration.py), for the setting that is not behind in what it delivered (delivered.py)
+          much, as a factor beyond. The ratio is the geometric mean over the pairs, which the sentence states where the
+          means give another one; where the means point the other way, the difference is given instead. The test is on
+          the difference; where it and the interval of the ratio seem to disagree, the sentence gives the difference as
+          well. `better` and `worse` stand where the metric has a direction (metrics/declaration.py), for the setting
+          that is not behind in what it delivered (delivered.py)
 Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from mobilenet.metrics.registry import SIGNED, axis_name, better, unit_of
 from mobilenet.quoting import format_number, pluralize
-from mobilenet.studies.compare import judged_row
-from mobilenet.studies.delivered import DELIVERED, NOT_PAIRED, NOT_READABLE, Share, as_shares, objection, opening
-from mobilenet.studies.effects import Effect, by_metric, study_effects
+from mobilenet.studies.compare import INFINITE, judged_row
+from mobilenet.studies.delivered import (
+    DELIVERED,
+    LOSS_MARGIN,
+    NOT_PAIRED,
+    NOT_READABLE,
+    Share,
+    as_shares,
+    judgement,
+    opening,
+)
+from mobilenet.studies.effects import BEFORE_DELAYS, Effect, by_metric
 from mobilenet.studies.level_names import LevelNames
+from mobilenet.studies.statistics import Interval
 
 Row = Mapping[str, Any]  # of comparison.json: Finding.row()
 TIMES = 2.0  # from here on a ratio is a factor
-BEFORE_DELAYS = {DELIVERED: "delivery ratio", "broadcasts_refused": "number of refused broadcasts"}
 WHY_NOT = {
     NOT_PAIRED: "because their hosts planned different broadcasts",
     NOT_READABLE: "because runs that would show the deliveries in common cannot be read",
@@ -31,20 +40,27 @@ WHY_NOT = {
 }
 
 
-def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = False) -> str:
-    """`tcp_flooding: 0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 52 to 58 % lower: better`."""
+def sentence(
+    row: Row, comparison: Row, names: LevelNames, of_processes: bool = False, with_opening: bool = True
+) -> str:
+    """`tcp_flooding: 0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 52 to 58 % lower: better`.
+    `with_opening`: with what was delivered.
+    """
     factor, metric, verdict = comparison["factor"], row["metric"], row["verdict"]
     level, base = names.in_words(factor, row["level"]), names.in_words(factor, comparison["baseline"])
     shares = as_shares(row.get("shares", ()))
-    begin = f"{level}: {opening(shares, base)}"
+    begin = f"{level}: {opening(shares, base) if with_opening else ''}"
     if verdict == "unstable":
         return f"{begin}cannot be compared with {base}, because an unstable level has no mean"
+    if verdict == INFINITE:
+        own, other = _infinite(row, unit_of(metric, of_processes))
+        return f"{begin}{own}, and {other} for {base}; not judged, because not every value is finite"
     if row.get("mean") is None:
         return f"{begin}cannot be compared with {base}, because fewer than two pairs of runs have a value"
     common, unit = row.get("common_deliveries"), unit_of(metric, of_processes)
     if common is not None and row.get("common_mean") is None:
         own, other = _with_unit(row, unit)
-        return f"{begin}{own}, and {other} for {base}, each over its own deliveries; not judged, {WHY_NOT[verdict]}"
+        return f"{begin}{own}, and {other} for {base}, each over its own messages; not judged, {WHY_NOT[verdict]}"
     if common is not None:
         begin += f"over the {pluralize(common, 'delivery')} that both made: "
         row = judged_row(row)
@@ -54,7 +70,8 @@ def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = 
         return f"{begin}{own}, the same as for {base} in every pair"
     if row.get("ratio") is not None and (row["ratio"] - 1) * row["difference"] >= 0:
         interval = _interval(row["ratio_low"], row["ratio_high"])
-        change = f"{_change(row['ratio'])} for {base} ({other}); {sure} {interval}"
+        typical = _typical(row)
+        change = f"{_change(row['ratio'])} for {base} ({other}){typical}; {sure} {interval}"
     else:
         side = "higher" if row["difference"] > 0 else "lower"
         change = (
@@ -62,6 +79,22 @@ def sentence(row: Row, comparison: Row, names: LevelNames, of_processes: bool = 
         )
     change += f", {pluralize(row['pairs'], 'pair')}"
     return f"{begin}{own}, {change}: {_verdict(row, comparison, better(metric, of_processes), shares, (level, base))}"
+
+
+def _infinite(row: Row, unit: str) -> tuple[str, str]:
+    """Return for the level and for the baseline how many runs are infinite, with the mean if none is."""
+    words = []
+    for mean, runs in (("mean", "infinite_runs"), ("baseline_mean", "baseline_infinite_runs")):
+        count = f"infinite in {row[runs]} of {pluralize(row['pairs'], 'run')}"
+        finite = f"{format_number(row[mean])} {unit}" if row[mean] is not None else ""
+        words.append(f"{finite} ({count})" if finite else count)
+    return words[0], words[1]
+
+
+def _typical(row: Row) -> str:
+    """State how the ratio is averaged, where the means give another one in words."""
+    is_other = row["baseline_mean"] and _change(row["mean"] / row["baseline_mean"]) != _change(row["ratio"])
+    return " by the geometric mean of the ratios" if is_other else ""
 
 
 def _with_unit(row: Row, unit: str) -> tuple[str, str]:
@@ -103,7 +136,7 @@ def _verdict(row: Row, comparison: Row, direction: str, shares: Sequence[Share],
     if verdict == "different" and not row.get("is_paired", True):
         verdict += f", but not judged, {WHY_NOT[NOT_PAIRED]}"
     elif verdict == "different" and row["metric"] not in SIGNED and direction:
-        verdict = _judgement(row["difference"], direction, shares, names)
+        verdict = judgement(row["metric"], row["difference"], direction, shares, names)[0]
     if verdict == "equivalent":
         return f"equivalent within ±{comparison['equivalence_margin'] * 100:g} %"
     if row["verdict"] == "inconclusive":
@@ -118,14 +151,6 @@ def _verdict(row: Row, comparison: Row, direction: str, shares: Sequence[Share],
             p = f"p = {row['p_adjusted']:.2g} after Holm's correction"
             verdict += f" (the test applies to the difference, {_of_difference(row)}; {p})"
     return verdict
-
-
-def _judgement(difference: float, direction: str, shares: Sequence[Share], names: tuple[str, str]) -> str:
-    """Return `better` or `worse`, or why the favoured setting is not called better; the delivery ratio comes first."""
-    is_favoured = (difference < 0) == (direction == "lower")
-    word = "better" if is_favoured else "worse"
-    why = objection(shares, not is_favoured, names)
-    return f"{'lower' if difference < 0 else 'higher'}, but not called {word}, because {why}" if why else word
 
 
 def effect_name(effect: Effect, names: LevelNames) -> str:
@@ -145,39 +170,75 @@ def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
     return with_sign(i.mean), with_sign(i.low), with_sign(i.high)
 
 
+def change_in_numbers(change: Interval) -> tuple[str, str]:
+    """The change and its interval, with signs."""
+    return with_sign(change.mean), f"{with_sign(change.low)} to {with_sign(change.high)}"
+
+
+def changes_in_numbers(effect: Effect, changed: Sequence[str]) -> list[str]:
+    """The cells of a table: each of these changes, and its interval."""
+    known = [effect.changes.get(metric) for metric in changed]
+    return [cell for change in known for cell in (change_in_numbers(change) if change is not None else ("–", "–"))]
+
+
+def changed_before(effects: Sequence[Effect]) -> list[str]:
+    """Return which of BEFORE_DELAYS some of these effects change."""
+    return [metric for metric in BEFORE_DELAYS if any(metric in e.changes and e.changes[metric].mean for e in effects)]
+
+
 def conclusions(
-    path: Path, all_effects: Sequence[Effect], factors: Sequence[str], names: LevelNames, confidence: float,
-    of_processes: bool,
-) -> dict[str, str]:  # fmt: skip
-    """Return for each metric what the effects on it come to. If the effect is one on a delay, and changes the delivery
-    ratio too, the sentence opens with that. Raises StudyError for damaged tables.
+    all_effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool
+) -> dict[str, str]:
+    """Return for each metric what the effects on it come to. If a direction of the metric is better, and factors change
+    what is delivered or broadcast, the sentence opens with that.
     """
-    on_delivery = study_effects(path, factors, list(BEFORE_DELAYS), confidence) if all_effects else []
     sentences = {}
     for metric, own in by_metric(all_effects).items():
-        begin = _delivery_first(own[0], on_delivery, names, confidence) if better(metric, of_processes) else ""
+        begin = _delivery_first(own, names, confidence) if better(metric, of_processes) else ""
         sentences[metric] = begin + effects_conclusion(own, names, confidence, of_processes)
     return sentences
 
 
-def _delivery_first(effect: Effect, on_delivery: Sequence[Effect], names: LevelNames, confidence: float) -> str:
-    """What the same levels change in the delivery ratio, and in the number of refused broadcasts if that is certain."""
-    changes = []
-    for own in on_delivery:
-        is_certain = own.interval.low > 0 or own.interval.high < 0
-        if own.levels == effect.levels and own.metric != effect.metric and own.interval.mean and (
-            own.metric == DELIVERED or is_certain
-        ):  # fmt: skip
-            mean, low, high = effect_in_numbers(own)
-            changes.append(
-                f"the {BEFORE_DELAYS[own.metric]} by {mean} ({confidence * 100:g} % interval {low} to {high})"
-            )
-    if not changes:
+def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: float) -> str:
+    """What factors change in the delivery ratio, and in the number of refused broadcasts."""
+    parts = []
+    for metric, words in BEFORE_DELAYS.items():
+        changes: list[str] = []
+        for effect in _largest_changes(effects, metric):
+            mean, ends = change_in_numbers(effect.changes[metric])
+            is_certain = _is_certain(effect.changes[metric])
+            if changes:
+                verb = "" if is_certain else "perhaps "
+            else:
+                verb = f"{'changes' if is_certain else 'may change'} the {words} "
+            changes.append(f"{effect_name(effect, names)} {verb}by {mean} ({confidence * 100:g} % interval {ends})")
+        parts += [", ".join(changes)] if changes else []
+    if not parts:
         return ""
     return (
-        f"{effect_name(effect, names)} changes {' and '.join(changes)}, so the next sentence compares different"
-        " messages and does not judge which setting is better. "
+        f"{'; '.join(parts)}, so the next sentence compares different messages and does not judge which setting is"
+        " better. "
     )
+
+
+def _largest_changes(effects: Sequence[Effect], metric: str) -> list[Effect]:
+    """Return for each factor that changes the metric, or may lose deliveries, the effect of its level that changes it
+    most, and the largest of all effects; those that are certain come first.
+    """
+    largest: dict[tuple[str, ...], tuple[tuple[bool, float], Effect]] = {}
+    for effect in effects:
+        change = effect.changes.get(metric)
+        if change is None or not change.mean or (len(effect.levels) > 1 and effect is not effects[0]):
+            continue
+        may_lose = metric == DELIVERED and max(-change.low, change.high) > LOSS_MARGIN
+        factors, rank = tuple(factor for factor, _ in effect.levels), (_is_certain(change), abs(change.mean))
+        if (rank[0] or may_lose) and (factors not in largest or rank > largest[factors][0]):
+            largest[factors] = rank, effect
+    return [effect for _, effect in sorted(largest.values(), key=lambda one: one[0], reverse=True)]
+
+
+def _is_certain(change: Interval) -> bool:
+    return change.low > 0 or change.high < 0
 
 
 def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool) -> str:
@@ -190,4 +251,9 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
         counts = f"none of the {pluralize(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
     metric, (mean, low, high) = axis_name(first.metric, of_processes), effect_in_numbers(first)
     change = f"{mean}; {confidence * 100:g} % interval {low} to {high}"
+    if first.is_size and first.signed is not None:
+        change = (
+            f"size {mean}, {confidence * 100:g} % interval {low} to {high}; with its sign {with_sign(first.signed)}"
+        )
+        counts += "; p, not the interval of a size, which is never below 0, shows whether there is an effect"
     return f"The largest effect on {metric}: {effect_name(first, names)} ({change}); {counts}."

@@ -51,8 +51,12 @@ def t_interval(values: Values, confidence: float = 0.95) -> Interval:
     n = len(values)
     if n < 2:
         raise ValueError("an interval needs at least two replications")
-    sd = float(np.std(values, ddof=1))
-    return Interval(n, float(np.mean(values)), sd, _t_quantile((1 + confidence) / 2, n - 1) * sd / math.sqrt(n))
+    return t_interval_of(n, float(np.mean(values)), float(np.std(values, ddof=1)), confidence)
+
+
+def t_interval_of(n: int, mean: float, sd: float, confidence: float) -> Interval:
+    """Student's t interval of a mean of `n` values."""
+    return Interval(n, mean, sd, _t_quantile((1 + confidence) / 2, n - 1) * sd / math.sqrt(n))
 
 
 @lru_cache(maxsize=1024)

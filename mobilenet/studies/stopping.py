@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mobilenet.metrics.registry import is_infinite
 from mobilenet.quoting import unknown
 from mobilenet.studies import StudyError
 from mobilenet.studies.declaration import Replications, Until
@@ -50,7 +51,9 @@ def still_open(folder: Path, targets: list[int], rule: Replications, confidence:
 def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:
     """None where more replications would not help: nothing is measured, or no mean exists."""
     values = [row[until.metric] for row in runs if until.metric in row]
-    if len(values) < 2 or grows(np.array([row.get("backlog_slope", 0.0) for row in runs])):
+    if len(values) < 2 or any(is_infinite(until.metric, row) for row in runs):
+        return None
+    if grows(np.array([row.get("backlog_slope", 0.0) for row in runs])):
         return None
     interval = t_interval(np.array(values), confidence)
     if interval.half_width == 0:

@@ -35,7 +35,7 @@ from mobilenet.studies.compare import Finding, findings
 from mobilenet.studies.configurations import Configuration, configurations, seed_of
 from mobilenet.studies.csv_tables import AGAIN, read_rows, table_rows, values_of_runs
 from mobilenet.studies.declaration import Study
-from mobilenet.studies.delivered import Delivered
+from mobilenet.studies.delivered import ACCEPTED, Delivered
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.parts import Part, index
 from mobilenet.studies.rows import write_rows
@@ -105,13 +105,14 @@ def run_study(
             compare_study(store.path)
     table = read_rows(store.tables / "runs.csv")
     summary, names = table_rows(store.path, "tables/summary.csv"), LevelNames(study.factors)
+    broadcast = Delivered.of_study(store.path).means(ACCEPTED)
     return Result(
         store,
         sum(row["state"] == "done" for row in rows),
         [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
         [row["run"] for row in table if row["verdict"] == "violated"],
         [store.configurations[number] for number in sorted(unstable)],
-        [*deliveries(summary, names), *doubts(summary, names, (UNSTABLE, PROBABLY))],
+        [*deliveries(summary, names, broadcast), *doubts(summary, names, (UNSTABLE, PROBABLY))],
     )
 
 

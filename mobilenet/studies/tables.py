@@ -4,7 +4,7 @@ Model     Spark brings the rows of a configuration together; there they are aggr
           depends on who computed what, so the same tables come out without Spark: that is how those of an unfinished
           study are made on request
               tables/runs           one row per run, all metrics
-              tables/summary        configuration x metric: n, mean, sd, interval, label
+              tables/summary        configuration x metric: n, mean, sd, interval, how many runs are infinite, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
               tables/delays         configuration x share of all deliveries: the delay within which they happen
               tables/handoffs       one row per confirmed handoff of each run
@@ -17,8 +17,10 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -30,6 +32,7 @@ import pyarrow.parquet as pq
 
 from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.over_time import BUCKETS
+from mobilenet.metrics.registry import SURVIVAL, is_infinite
 from mobilenet.rundir.provenance import combine, digest
 from mobilenet.rundir.stamp import STUDY, Inputs, new_provenance, stamping
 from mobilenet.scratch import scratch_folder
@@ -103,11 +106,18 @@ def tables_of_what_is_there(directory: Path) -> str | None:
     if not parts or not planned.is_file():
         return None  # by an earlier version, or nothing done
     summary = store.tables / "summary.csv"
-    is_complete = summary.is_file() and (store.tables / "distribution.csv").is_file()  # an earlier version has none
+    is_complete = (store.tables / "distribution.csv").is_file() and _has_column(summary, "infinite")
     if not is_complete or max(path.stat().st_mtime_ns for path in parts) > summary.stat().st_mtime_ns:
         write_tables(store, planned_targets(planned, len(store.configurations)))
     what = missing_runs(directory)
     return None if what is None else f"{directory}: {what}"
+
+
+def _has_column(path: Path, name: str) -> bool:
+    """Whether a table is there, and of a version that has this column."""
+    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        return name in file.readline().rstrip("\n").split(",")
+    return False
 
 
 def _aggregate(rows: pa.Table, confidence: float) -> Aggregate:
@@ -201,7 +211,12 @@ def _write_runs(store: Store, spool: IO[bytes], metrics: list[str], levels: Rows
     with RowFile(store.tables, "runs", columns | {name: pa.float64() for name in metrics}) as file:
         for row in _kept_rows(spool):
             own = {name: value for name, value in row.items() if name != "handoffs"}  # which is a metric, too: a number
-            file.write({**own, **levels[row["configuration"]], **dict(row["metrics"])})
+            file.write({**own, **levels[row["configuration"]], **_with_infinite(dict(row["metrics"]))})
+
+
+def _with_infinite(metrics: dict[str, float]) -> dict[str, float]:
+    """Add the percentiles that a run never reaches."""
+    return metrics | {name: math.inf for name in SURVIVAL if is_infinite(name, metrics)}
 
 
 def _write_handoffs(store: Store, spool: IO[bytes], levels: Rows) -> None:
@@ -234,7 +249,8 @@ def _summary_row(row: dict[str, Any], levels: Rows, labels: dict[int, str]) -> d
     hidden = labels[number] == UNSTABLE and metric != "backlog_slope"
     numbers = {name: None if hidden else row[name] for name in ("mean", "sd", "low", "high")}
     return {
-        "configuration": number, **levels[number], "metric": metric, "n": row["n"], **numbers, "label": labels[number],
+        "configuration": number, **levels[number], "metric": metric, "n": row["n"], **numbers,
+        "infinite": row["infinite"], "label": labels[number],
     }  # fmt: skip
 
 

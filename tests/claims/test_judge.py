@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from mobilenet.claim_files.looks import Looks
 from mobilenet.claim_files.questions import Cell, Inequality, Question
 from mobilenet.claim_files.words import sentence
 from mobilenet.engine.random_streams import generator
+from mobilenet.studies.common_deliveries import NotPaired
 from mobilenet.studies.statistics import grows, look
 
 A, B, C = (Cell("e", number) for number in range(3))
@@ -199,6 +201,30 @@ def test_a_share_that_never_arrives_takes_for_ever() -> None:
     assert (
         judge_claim(question(below(A, B), metric=metric), A=rows(*[0.5] * 28, metric=metric), B=runs)[0] is Answer.HOLDS
     )
+
+
+def test_a_claim_states_how_many_runs_are_infinite() -> None:
+    metric = "delivery_delay_survival_p95_s"
+    runs = [*rows(*[0.5] * 27, metric=metric), {}]
+    one = question(at_most(1.0), metric=metric)
+    one = replace(one, claim=one.claim.model_copy(update={"says": "Gossip is fast"}))
+    line = sentence(answer_to(one, judge_claim(one, A=runs), "c", False))
+    assert " Gossip is fast. " in line and "∞, required at most 1 ± 0.1; infinite in 1 of 28 runs;" in line
+    of_pair = question(Inequality(A, B, True, True, 1.0, 0.05), metric=metric)
+    judged = judge_claim(of_pair, A=rows(*[0.5] * 28, metric=metric), B=runs)
+    assert judged.bounds == (None,), "a ratio to an infinite mean is not infinite"
+    assert "infinite in 0 of 28 runs and in 1 of 28 runs" in sentence(answer_to(of_pair, judged, "c", False))
+
+
+def test_places_with_other_broadcasts_are_not_compared_by_what_is_still_waiting() -> None:
+    metric = "delivery_delay_survival_p95_s"
+
+    def refuse(own: Cell, other: Cell, replication: int, of: object) -> None:
+        raise NotPaired
+
+    lossy = [row | {"delivery_ratio": 0.5} for row in rows(*[0.5] * 28, metric=metric)]
+    judged = judge(question(below(A, B), metric=metric), {A: lossy, B: lossy}, 3, 0.05, common=refuse)
+    assert judged.answer is Answer.UNDECIDED and "planned different broadcasts" in judged.why
 
 
 def test_a_backlog_that_runs_away_has_no_mean() -> None:

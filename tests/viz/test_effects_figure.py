@@ -74,7 +74,7 @@ def factorial_of(counts: list[int], label: str = "") -> StudyTables:
     factors = [f"part.long_name_of_factor_{number}" for number in range(len(counts))]
     summary = [
         {"configuration": str(number), **dict(zip(factors, map(str, levels), strict=True)), "metric": DELAY, "n": "3",
-         "mean": "2", "low": "1", "high": "3", "label": "" if number else label}
+         "mean": "2", "low": "1", "high": "3", "infinite": "0", "label": "" if number else label}
         for number, levels in enumerate(itertools.product(*map(range, counts)))
     ]  # fmt: skip
     return StudyTables(Path("study"), summary, factors, 0.95, None, "study", LevelNames({}))

@@ -1,7 +1,8 @@
 """Main effects and interactions of a factorial study, ranked.
 
 Model     one panel per metric, a row per effect, the largest above: its mean with the interval over replications.
-          Interactions have open marks. Effects that may be 0 (adjusted p at or above 1 - confidence) are grey
+          Interactions have open marks. On the right: what the same levels change in the delivery ratio, if they do.
+          Effects that may be 0 (adjusted p at or above 1 - confidence) are grey
 Units     those of the metrics
 Source    ours: docs/guide/studies.md
 """
@@ -14,8 +15,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from mobilenet.quoting import pluralize
+from mobilenet.studies.delivered import DELIVERED
 from mobilenet.studies.effects import Effect, by_metric
-from mobilenet.studies.sentences import effect_name
+from mobilenet.studies.sentences import changed_before, effect_name
 
 from ..study_tables import StudyTables
 from ..style import COLOURS, WIDE_IN, Look, large_numbers, page, percent, plain
@@ -36,7 +38,7 @@ def drawn_effects(effects: Sequence[Effect], tables: StudyTables, look: Look) ->
     with page(width, len(ranked) * (row_in * rows + 0.6) + 0.5, len(ranked), 1, squeeze=False) as (figure, grid):
         for (axes,), own in zip(grid, ranked, strict=True):
             _draw(axes, own[:most], tables, int(width * 5.5))
-        yield figure, _note(tables, most, max(map(len, ranked)), effects[0])
+        yield figure, _note(tables, most, max(map(len, ranked)), effects)
 
 
 def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: int) -> None:
@@ -51,27 +53,46 @@ def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: in
             [i.mean], [row], xerr=[[i.mean - low], [i.high - i.mean]], fmt="o" if len(effect.levels) == 1 else "D",
             color=colour, markerfacecolor=colour if len(effect.levels) == 1 else "white", markersize=4, capsize=2,
         )  # fmt: skip
+    has_ratio = DELIVERED in changed_before(effects)
+    if has_ratio:
+        _write_ratios(axes, effects, "\n" if axes.figure.get_figwidth() < WIDE_IN else " ")
     names = [plain(textwrap.fill(effect_name(effect, tables.levels), letters)) for effect in effects]
     axes.set_yticks(range(len(effects)), names)
     axes.set_ylim(len(effects) - 0.4, -0.6)
     what = "average change" if effects[0].is_size else "change"
     axes.set_xlabel(f"{what} of {axis_name(effects[0].metric, tables.of_processes)}")
-    axes.xaxis.set_major_locator(MaxNLocator(max(3, letters // 5)))
+    axes.xaxis.set_major_locator(MaxNLocator(max(3, letters // (9 if has_ratio else 5))))
     large_numbers(axes.xaxis)
 
 
-def _note(tables: StudyTables, most: int, count: int, largest: Effect) -> str:
+def _write_ratios(axes: Any, effects: Sequence[Effect], between: str) -> None:
+    """Write on the right what the levels change in the delivery ratio. `between`: a change and its interval."""
+    lines = {-0.6: "delivery ratio"}
+    for row, change in enumerate(effect.changes[DELIVERED] for effect in effects):
+        lines[row] = f"{change.mean:+.3g}{between}({change.low:+.3g} to {change.high:+.3g})"
+    for y, line in lines.items():
+        axes.text(
+            1.02, y, plain(line), transform=axes.get_yaxis_transform(), fontsize="small",
+            va="bottom" if y < 0 else "center",
+        )  # fmt: skip
+
+
+def _note(tables: StudyTables, most: int, count: int, effects: Sequence[Effect]) -> str:
+    largest = effects[0]
+    of_ratio = ""
+    if DELIVERED in changed_before(effects):
+        of_ratio = " On the right: the change of the delivery ratio, with its interval."
     first = f"The {most} largest of {pluralize(count, 'effect')}" if count > most else "Effects"
     if largest.is_size:
         return (
             f"{first}: average changes, without their signs, over the range of each key (mu* of Morris), with"
             f" {percent(tables.confidence)} bootstrap intervals over {pluralize(largest.interval.n, 'trajectory')};"
             f" n = {tables.replications} replications at each point. Grey: the effect may be 0 (adjusted p ≥"
-            f" {1 - tables.confidence:.2g}).{tables.unstable_note()}"
+            f" {1 - tables.confidence:.2g}).{of_ratio}{tables.unstable_note()}"
         )
     return (
         f"{first} relative to the first level of each factor, with {percent(tables.confidence)} t intervals over"
         f" n = {tables.replications} replications. Circles: one level, over all levels of the other factors. Diamonds:"
         " half the amount by which one level changes the effect of the other. Grey: the effect may be 0"
-        f" (adjusted p ≥ {1 - tables.confidence:.2g}).{tables.unstable_note()}"
+        f" (adjusted p ≥ {1 - tables.confidence:.2g}).{of_ratio}{tables.unstable_note()}"
     )

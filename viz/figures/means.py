@@ -23,7 +23,7 @@ from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.declaration import MOST_LEVELS
 
 from ..study_tables import StudyTables
-from ..style import COLOURS, LINES, MARKS, large_numbers, numeric_ticks, percent, plain, unstable_mark
+from ..style import COLOURS, LINES, MARKS, infinite_mark, large_numbers, numeric_ticks, percent, plain, unstable_mark
 from ..words import axis_name
 
 MOST_LINES = 8
@@ -105,6 +105,8 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
     )  # fmt: skip
     for place in own.loc[unstable, "x"]:
         unstable_mark(axes, place + shift, colour)
+    for place in own.loc[own["infinite"].fillna("0") != "0", "x"]:
+        infinite_mark(axes, place + shift, colour)
 
 
 def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
@@ -114,4 +116,5 @@ def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
     counts = sorted({int(row["n"]) for row in rows})
     n = f"{counts[0]} to {counts[-1]}" if counts and counts[0] != counts[-1] else f"{counts[-1] if counts else 0}"
     rest = f" The first {MOST_LINES} of {pluralize(lines, 'combination')} of levels." if lines > MOST_LINES else ""
-    return f"Means over n = {n} replications with {sure} t intervals.{rest}{tables.unstable_note()}"
+    notes = tables.infinite_note(metrics) + tables.unstable_note()
+    return f"Means over n = {n} replications with {sure} t intervals.{rest}{notes}"

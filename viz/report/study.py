@@ -19,13 +19,20 @@ from mobilenet.scenario.radio_words import radio_of_study
 from mobilenet.scratch import scratch_folder
 from mobilenet.studies.caveats import SAME_MOVEMENT, has_one_movement
 from mobilenet.studies.compare import judged_row
-from mobilenet.studies.effects import Effect, study_effects
-from mobilenet.studies.sentences import conclusions, effect_in_numbers, effect_name, sentence
+from mobilenet.studies.effects import BEFORE_DELAYS, Effect, study_effects
+from mobilenet.studies.sentences import (
+    changed_before,
+    changes_in_numbers,
+    conclusions,
+    effect_in_numbers,
+    effect_name,
+    sentence,
+)
 
 from ..figures import study_figures
 from ..figures.frames import by_power
 from ..figures.means import metrics_of_interest
-from ..study_tables import StudyTables, study_tables, words_of
+from ..study_tables import StudyTables, infinite, study_tables, words_of
 from ..style import Look, percent
 from ..words import SIGNED, axis_name, meaning, probability, with_interval
 from .limits import limits_of
@@ -180,7 +187,7 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
             meaning(row["metric"], tables.of_processes),
             row["n"],
             *with_interval(row["metric"], _float(row["mean"]), _float(row["low"]), _float(row["high"])),
-            row["label"],
+            " ".join(filter(None, (infinite(row), row["label"]))),
         )
         for row in rows
     ]
@@ -241,21 +248,23 @@ def _sentences(findings: list[dict[str, Any]], tables: StudyTables) -> str:
 
 
 def _conclusions(effects: list[Effect], tables: StudyTables) -> list[str]:
-    own = conclusions(tables.path, effects, tables.factors, tables.levels, tables.confidence, tables.of_processes)
-    return list(own.values())
+    return list(conclusions(effects, tables.levels, tables.confidence, tables.of_processes).values())
 
 
 def _effects(effects: list[Effect], tables: StudyTables) -> str:
     """The largest first; none for a study of fewer than two factors."""
     if not effects:
         return ""
-    head = ("effect", "quantity", "change", f"{percent(tables.confidence)} interval from", "to", "p, adjusted")
+    interval, changed = f"{percent(tables.confidence)} interval", changed_before(effects)
+    head = ["effect", "quantity", "change", f"{interval} from", "to", "p, adjusted"]
+    head += [words for metric in changed for words in (f"change of the {BEFORE_DELAYS[metric]}", interval)]
     lines = [
         (
             effect_name(effect, tables.levels),
             axis_name(effect.metric, tables.of_processes),
             *effect_in_numbers(effect),
             probability(effect.p_adjusted),
+            *changes_in_numbers(effect, changed),
         )
         for effect in effects
     ]

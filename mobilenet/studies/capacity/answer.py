@@ -83,6 +83,7 @@ class SearchResult:
                 "limit": estimate.requirement.limit,
                 "tolerance": estimate.requirement.tolerance,
                 "n": estimate.n,
+                "infinite_runs": estimate.infinite,
                 "mean": getattr(estimate.bounds, "mean", None),
                 "low": getattr(estimate.bounds, "low", None),
                 "high": getattr(estimate.bounds, "high", None),

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.metrics.registry import limits
+from mobilenet.metrics.registry import NEVER, limits
 from mobilenet.studies.capacity.requirements import Requirement
 from mobilenet.studies.delivered import mean_shares
 from mobilenet.studies.rare import OF_RARE, RARE, Error, clip, is_rare, lower, unseen, upper
@@ -34,7 +34,6 @@ from mobilenet.studies.statistics import Bounds, Values, grows, look, may_grow, 
 Row = Mapping[str, float]
 OF_BACKLOG = 0.05  # the share of the error for the test of the backlog, which is soon clear
 ENOUGH_VALUES = 5  # runs that have the metric, for an interval of its mean
-NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
 
 
 class State(Enum):
@@ -52,6 +51,7 @@ class Estimate(NamedTuple):
     bounds: Bounds | None
     assumes: bool = False  # the decision neglects rare outcomes
     runs: int = 0  # with and without the metric
+    infinite: int = 0  # runs
 
     @property
     def is_of_some(self) -> bool:
@@ -151,7 +151,8 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
     """The mean over the runs that have the metric."""
     values = [row[one.metric] for row in rows if one.metric in row]
     if one.metric.startswith(NEVER) and len(values) < len(rows):
-        return Estimate(one, len(rows), Bounds(math.inf, math.inf, math.inf), runs=len(rows))
+        infinite, bounds = len(rows) - len(values), Bounds(math.inf, math.inf, math.inf)
+        return Estimate(one, len(rows), bounds, runs=len(rows), infinite=infinite)
     if len(values) < ENOUGH_VALUES:
         return Estimate(one, len(values), None, runs=len(rows))
     sample = np.array(values, dtype=np.float64)

@@ -290,7 +290,10 @@ def _estimate_text(question: SearchQuestion, one: Estimate) -> str:
     if one.bounds is None:
         return f"{metric} has a value in {one.n} of {pluralize(one.runs, 'run')}, too few for an interval"
     if math.isinf(one.bounds.mean):
-        return f"{metric} is infinite: in some runs, too large a share of the messages never arrives"
+        return (
+            f"{metric} is infinite: in {one.infinite} of {pluralize(one.runs, 'run')}, too large a share of the"
+            " messages never arrives"
+        )
     low, high = format_number(one.bounds.low), _with_unit(question, one.requirement, one.bounds.high)
     side = "at most" if one.requirement.at_most else "at least"
     some = f" in {one.n} of {pluralize(one.runs, 'run')}" if one.is_of_some else ""

@@ -7,8 +7,9 @@ Model     the effect of a level against the baseline in a metric, paired by repl
               flips           significant in the other direction on some; `flips_under` names them
               inconclusive    not significant on some, or without a mean there; `inconclusive_under` names them
               no claim        no significant effect on the first radio
-          A significant effect in the better direction does not make a setting better if it delivered less:
-          `not_better_under` names the radios on which it is, or may be, behind (studies/delivered.py)
+          A significant effect in the better direction does not make a setting better if it is, or may be, behind in
+          what it delivered or broadcast (studies/delivered.py), or if the hosts planned different broadcasts:
+          `objections` has the reason for each such radio
 Units     those of the metrics; ratios have none
 Errors    none
 Source    ours: docs/guide/robust.md
@@ -19,12 +20,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mobilenet.metrics.registry import better
+from mobilenet.metrics.registry import SIGNED, better
+from mobilenet.quoting import percentage
 from mobilenet.studies.compare import Finding, compared_row
-from mobilenet.studies.delivered import DELIVERED, Share, objection
+from mobilenet.studies.delivered import ACCEPTED, DELIVERED, OFFERED, Objection, Share, judgement, share_columns
+from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.statistics import Comparison, holm
 
-RATIO_COLUMNS = {"delivery_ratio": "own", "baseline_delivery_ratio": "baseline"}
+UNPAIRED = Objection("the hosts planned different broadcasts", False)
 
 
 @dataclass(slots=True)
@@ -37,6 +40,7 @@ class Effect:
     p_adjusted: float | None = None
     direction: int = 0
     shares: tuple[Share, ...] = ()
+    is_paired: bool = True
 
 
 @dataclass(slots=True)
@@ -61,13 +65,17 @@ class Claim:
     def inconclusive_under(self) -> list[str]:
         return [e.radio for e in self.effects if self.is_one and e.direction == 0]
 
-    @property
-    def not_better_under(self) -> list[str]:
-        """The radios on which the effect favours a setting that delivered less, or may have done so."""
-        if not (way := better(self.metric)) or not self.is_one:
-            return []
-        sign = 1 if way == "higher" else -1
-        return [e.radio for e in self.effects if e.direction and objection(e.shares, e.direction != sign, ("", ""))]
+    def objections(self, names: tuple[str, str]) -> dict[str, Objection]:
+        """Return why the setting that an effect favours is not called better, by radio. `names`: of the level and the
+        baseline.
+        """
+        way = better(self.metric) if self.metric not in SIGNED else ""
+        reasons = {
+            e.radio: judgement(self.metric, e.direction, way, e.shares, names)[1] if e.is_paired else UNPAIRED
+            for e in self.effects
+            if way and self.is_one and e.direction
+        }
+        return {radio: why for radio, why in reasons.items() if why is not None}
 
     @property
     def verdict(self) -> str:
@@ -77,11 +85,15 @@ class Claim:
         parts = (("flips", self.flips_under), ("inconclusive", self.inconclusive_under))
         return "; ".join(f"{word} under {', '.join(names)}" for word, names in parts if names) or "survives"
 
-    @property
-    def verdict_in_full(self) -> str:
-        """Return the verdict, and where the favoured setting is not better."""
-        radios = self.not_better_under
-        return f"{self.verdict}; favours less delivery under {', '.join(radios)}" if radios else self.verdict
+    def verdict_in_full(self, names: tuple[str, str]) -> str:
+        """Return the verdict, and where and why the favoured setting is not called better. `names`: as for
+        `objections`.
+        """
+        radios: dict[str, list[str]] = {}
+        for radio, reason in self.objections(names).items():
+            radios.setdefault(reason.why, []).append(radio)
+        asides = (f"neither is called better under {', '.join(own)}, because {why}" for why, own in radios.items())
+        return "; ".join([self.verdict, *asides])
 
     def rows(self) -> list[dict[str, Any]]:
         """One for each radio, flat, for tables."""
@@ -90,7 +102,7 @@ class Claim:
     def _row(self, effect: Effect) -> dict[str, Any]:
         names = ("pairs", "mean", "baseline_mean", "ratio", "ratio_low", "ratio_high")
         difference = getattr(effect.result, "difference", None)
-        delivered = next((share for share in effect.shares if share.name == DELIVERED), None)
+        objections = self.objections(("the level", "the baseline"))
         return compared_row(self.others, self.level, self.baseline, self.metric) | {
             "radio": effect.radio,
             **{name: getattr(effect.result, name, None) for name in names},
@@ -98,10 +110,11 @@ class Claim:
             "difference_low": getattr(difference, "low", None),
             "difference_high": getattr(difference, "high", None),
             "p_adjusted": effect.p_adjusted,
-            **{name: getattr(delivered, field, None) for name, field in RATIO_COLUMNS.items()},
+            **share_columns(effect.shares),
             "direction": effect.lack or {1: "more", -1: "less", 0: "not significant"}[effect.direction],
             "verdict": self.verdict,
-            "not_better_under": ", ".join(self.not_better_under),
+            "not_better_under": ", ".join(objections),
+            "because": objections[effect.radio].why if effect.radio in objections else None,
         }
 
 
@@ -111,9 +124,12 @@ def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]
     for own in zip(*findings.values(), strict=True):
         first = own[0]
         effects = [
-            Effect(radio, finding.judged, finding.verdict if finding.judged is None else "", shares=finding.shares)
+            Effect(
+                radio, finding.judged, finding.verdict if finding.judged is None else "", shares=finding.shares,
+                is_paired=finding.is_paired,
+            )
             for radio, finding in zip(findings, own, strict=True)
-        ]
+        ]  # fmt: skip
         all_claims.append(Claim(first.others, first.level, first.baseline, first.metric, effects))
     family = [(effect, effect.result) for claim in all_claims for effect in claim.effects if effect.result is not None]
     for (effect, result), p in zip(family, holm([result.p for _, result in family]), strict=True):
@@ -121,6 +137,31 @@ def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]
         if p < 1 - confidence:
             effect.direction = 1 if result.difference.mean > 0 else -1
     return all_claims
+
+
+def pair_of(claim: Claim, factor: str, names: LevelNames) -> tuple[str, str]:
+    """Return what the level and the baseline are called."""
+    return names.name(factor, claim.level), names.name(factor, claim.baseline)
+
+
+def shares_of_levels(claims: list[Claim], factor: str, names: LevelNames) -> list[str]:
+    """Return what each level delivered and broadcast, with the least and the most over radios and places."""
+    lines = []
+    for share, words in ((DELIVERED, "delivered of what was owed to members"), (ACCEPTED, OFFERED)):
+        values: dict[str, list[float]] = {}
+        for claim in claims:
+            level, baseline = pair_of(claim, factor, names)
+            for one in (one for effect in claim.effects for one in effect.shares if one.name == share):
+                values.setdefault(baseline, []).append(one.baseline)
+                values.setdefault(level, []).append(one.own)
+        if min(map(min, values.values()), default=1.0) < 1:
+            lines.append(f"{words}: {', '.join(f'{name} {_range(own)}' for name, own in values.items())}")
+    return lines
+
+
+def _range(shares: list[float]) -> str:
+    ends = percentage(min(shares)), percentage(max(shares))
+    return " to ".join(dict.fromkeys(ends))
 
 
 class EffectInterval(NamedTuple):

@@ -15,7 +15,7 @@ from mobilenet.quoting import pluralize
 from mobilenet.studies.delivered import opening
 from mobilenet.studies.robust.radios import Radio
 from mobilenet.studies.robust.robust import Plan
-from mobilenet.studies.robust.verdicts import Claim, Effect, EffectInterval, effect_in_figures, ratios_of
+from mobilenet.studies.robust.verdicts import Claim, Effect, EffectInterval, effect_in_figures, pair_of, ratios_of
 from mobilenet.studies.study import Result
 
 RADIO_HEAD = (
@@ -45,7 +45,7 @@ def mac_sentence(plan: Plan) -> str | None:
 def name_of(claim: Claim, plan: Plan) -> str:
     """Level against baseline, and where."""
     names = plan.names
-    versus = f"{names.name(plan.factor, claim.level)} against {names.name(plan.factor, claim.baseline)}"
+    versus = " against ".join(pair_of(claim, plan.factor, names))
     where = ", ".join(names.in_words(factor, level) for factor, level in claim.others.items())
     return f"{versus} ({where})" if where else versus
 
@@ -83,9 +83,9 @@ def totals(claims: list[Claim]) -> str:
         for word, plural in WORDS.items()
         if counts[word]
     ]
-    less = sum(bool(c.not_better_under) for c in claims)
-    favour = f"; {less} {'favours' if less == 1 else 'favour'} a level that delivered less" if less else ""
-    return f"{pluralize(len(claims), 'comparison')}: {', '.join(many)}{favour}"
+    neither = sum(bool(c.objections(("", ""))) for c in claims)
+    aside = f"; in {neither} of them, neither level is called better on at least one radio" if neither else ""
+    return f"{pluralize(len(claims), 'comparison')}: {', '.join(many)}{aside}"
 
 
 def without_mean(results: list[Result]) -> list[str]:
@@ -99,7 +99,12 @@ def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:
     sure = f"{plan.study.confidence * 100:g} %"
     head = ("quantity", "comparison", *(radio.name for radio in plan.radios), "verdict")
     lines = [
-        (meaning(c.metric, False), name_of(c, plan), *cells(c, c.metric in as_ratios, True), c.verdict_in_full)
+        (
+            meaning(c.metric, False),
+            name_of(c, plan),
+            *cells(c, c.metric in as_ratios, True),
+            c.verdict_in_full(pair_of(c, plan.factor, plan.names)),
+        )
         for c in claims
     ]
     delivered = "\n".join(f"- {line}" for line in deliveries(claims, plan))
@@ -110,10 +115,10 @@ def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:
         " direction on all radios. It flips if it is significant in the opposite direction.",
         *([f"What was delivered:\n\n{delivered}"] if delivered else []),
         _table(head, lines),
-        f"Ratios (×) or differences from the baseline with {sure} t intervals, paired over the same worlds (at least"
-        f" {plan.study.replications.min}). Where two levels delivered different shares, delays are those of the"
-        " deliveries that both made. A question mark means that an effect is not significant. P-values are"
-        " adjusted by Holm's method over the whole table.",
+        f"Ratios (×, geometric means over the pairs) or differences from the baseline with {sure} t intervals, paired"
+        f" over the same worlds (at least {plan.study.replications.min}). Where two levels delivered different shares,"
+        " delays are those of the deliveries that both made. A question mark means that an effect is not significant."
+        " P-values are adjusted by Holm's method over the whole table.",
         *(["Unstable: the backlog at stations and hosts keeps growing, so the mean is undefined:"] if unstable else []),
         *(["\n".join(f"- {line.removeprefix('unstable: ')}" for line in unstable)] if unstable else []),
         _table(RADIO_HEAD, [radio_row(radio) for radio in plan.radios]),

@@ -12,8 +12,9 @@ Source    ours: docs/guide/sensitivity.md
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from mobilenet.parameters import ScenarioError
@@ -46,12 +47,17 @@ class Range(NamedTuple):
         return f"{self.key}={'|'.join(map(inline, self.values))}"
 
 
-def ranges(texts: Sequence[str], scenario: Any, option: str) -> tuple[Range, ...]:
-    """`texts`: as on the command line, keys separated by commas; `option`: how the caller gave them."""
+def ranges(
+    texts: Sequence[str], scenario: Any, option: str, settings: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Range, ...]:
+    """`texts`: as on the command line, keys separated by commas; `option`: how the caller gave them; `settings`: of the
+    scenario's own code, by their key. Where they are not known, as code must not run, a number without a point is
+    taken for a whole one, as in the normal form of the command.
+    """
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     if not parts:
         raise ScenarioError(f"{option}: missing; expected keys such as workload.interval_s=1:10,protocol.repair")
-    all_ranges = tuple(_range(part, scenario, f"{option} {part}") for part in parts)
+    all_ranges = tuple(_range(part, scenario, settings, f"{option} {part}") for part in parts)
     keys = [one.key for one in all_ranges]
     for key in keys:
         if keys.count(key) > 1:
@@ -61,10 +67,10 @@ def ranges(texts: Sequence[str], scenario: Any, option: str) -> tuple[Range, ...
     return all_ranges
 
 
-def _range(part: str, scenario: Any, where: str) -> Range:
+def _range(part: str, scenario: Any, settings: Mapping[str, Any], where: str) -> Range:
     key, equals, text = (word.strip() for word in part.partition("="))
     if not equals:
-        return _declared_range(key, scenario, where)
+        return _declared_range(key, scenario, settings, where)
     if "|" in text:
         values = tuple(parse_value(word, where).plain() for word in text.split("|"))
         if not 2 <= len(values) <= LEVELS or len(set(map(inline, values))) < len(values):
@@ -79,7 +85,7 @@ def _range(part: str, scenario: Any, where: str) -> Range:
         raise ScenarioError(f"{where}: expected KEY=LOW:HIGH with two numbers, or KEY=A|B")
     if ends[0] >= ends[1]:
         raise ScenarioError(f"{where}: expected the lower end first, and a higher one after the colon")
-    return _between(key, *ends, is_whole=_takes_only_whole(key, scenario), where=where)
+    return _between(key, *ends, is_whole=_takes_only_whole(key, scenario, settings, text), where=where)
 
 
 def _between(key: str, low: float, high: float, is_whole: bool, where: str) -> Range:
@@ -87,13 +93,15 @@ def _between(key: str, low: float, high: float, is_whole: bool, where: str) -> R
     if is_whole:
         whole = [round(value) for value in values]
         if len(set(whole)) < LEVELS:
-            raise ScenarioError(f"{where}: {key} takes whole numbers; expected at least {LEVELS} of them in the range")
+            raise ScenarioError(
+                f"{where}: {key} takes whole numbers; expected at least {LEVELS} of them in the range, or {key}=A|B"
+            )
         return Range(key, tuple(whole), True)
     return Range(key, tuple(float(f"{value:.12g}") for value in values), True)
 
 
-def _declared_range(key: str, scenario: Any, where: str) -> Range:
-    annotation, limits, value = _declaration(key, scenario, where)
+def _declared_range(key: str, scenario: Any, settings: Mapping[str, Any], where: str) -> Range:
+    annotation, limits, value = _declaration(key, scenario, settings, where)
     if bool in _alternatives(annotation):
         return Range(key, (False, True), False)
     if choices := [one for kind in _alternatives(annotation) for one in get_args(kind) if get_origin(kind) is Literal]:
@@ -114,12 +122,15 @@ def _declared_range(key: str, scenario: Any, where: str) -> Range:
     return _between(key, low, high, int in _alternatives(annotation) and isinstance(value, int), where)
 
 
-def _declaration(key: str, scenario: Any, where: str) -> tuple[Any, tuple[float, float], Any]:
+def _declaration(
+    key: str, scenario: Any, settings: Mapping[str, Any], where: str
+) -> tuple[Any, tuple[float, float], Any]:
     """The type, the limits and the present value of a key."""
-    *groups, name = key.split(".")
-    parent = scenario
-    for group in groups:
-        parent = getattr(parent, group, None)
+    group, _, name = key.rpartition(".")
+    parent = settings.get(group, scenario)
+    if group not in settings:
+        for part in filter(None, group.split(".")):
+            parent = getattr(parent, part, None)
     fields = getattr(type(parent), "model_fields", {})
     if name not in fields:
         if close := get_close_matches(name, fields, 1, cutoff=0.7):
@@ -146,10 +157,10 @@ def _alternatives(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if origin is Union or str(origin) == "<class 'types.UnionType'>" else (annotation,)
 
 
-def _takes_only_whole(key: str, scenario: Any) -> bool:
+def _takes_only_whole(key: str, scenario: Any, settings: Mapping[str, Any], text: str) -> bool:
     try:
-        annotation, _, value = _declaration(key, scenario, key)
+        annotation, _, value = _declaration(key, scenario, settings, key)
     except ScenarioError:
-        return False  # a setting of a plug-in
+        return key.rpartition(".")[0].endswith(".settings") and text.replace(":", "").replace("-", "").isdecimal()
     kinds = _alternatives(annotation)
     return (int in kinds and float not in kinds) or (isinstance(value, int) and not isinstance(value, bool))

@@ -23,6 +23,7 @@ from mobilenet.rundir.stamp import normal_command
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
+from mobilenet.simulation.plugins import settings_of_code
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.batch import Progress
@@ -97,14 +98,14 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
         require_allowed(scenario, allow_code)
     except ScenarioError as error:
         raise ScenarioError(f"{question.name}: {error}") from None
-    all_ranges = ranges(question.keys, scenario, question.option)
+    all_ranges = ranges(question.keys, scenario, question.option, settings_of_code(scenario, allow_code))
     for one in all_ranges:
         if one.key == "seed":
             what = "runs take their seeds from the seed of the study; expected another key"
             raise ScenarioError(f"{question.option} seed: {what}")
         if one.key in bare.set:
             raise ScenarioError(f"{question.option} {one.key}: {question.word_for_set} gives it a fixed value")
-    _require_possible(question, bare, all_ranges)
+    _require_possible(question, bare, all_ranges, allow_code)
     points = trajectories(len(all_ranges), question.trajectories, question.seed)
     levels = levels_of(all_ranges, points)
     if len(levels) > MOST_LEVELS:
@@ -226,18 +227,21 @@ def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any
     ]
 
 
-def _require_possible(question: Question, study: Study, all_ranges: Sequence[Range]) -> None:
+def _require_possible(question: Question, study: Study, all_ranges: Sequence[Range], allow_code: bool) -> None:
     """Try every value of each key by itself, by the words of the caller; combinations are tried with the study."""
     for one in all_ranges:
         for value in one.values:
             where = f"{question.option} {one.key}={inline(value)}"
             try:
-                study.scenario_with(
+                changed = study.scenario_with(
                     [f"{key}={inline(fixed)}" for key, fixed in study.set.items()]
                     + [Change(f"{one.key}={inline(value)}", where)]
                 )
+                settings_of_code(changed, allow_code)
             except ScenarioError as error:
                 message = str(error).splitlines()[0].replace(f"{where}: {one.key}: ", f"{where}: ", 1)
+                if not message.startswith(where):
+                    message = f"{where}: {message}"
                 if "unknown key" in message:  # whatever its value is
                     message = message.replace(where, f"{question.option} {one.key}", 1)
                 raise ScenarioError(message) from None
