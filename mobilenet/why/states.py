@@ -2,8 +2,9 @@
 
 Model     off air: from radio_off to radio_on. Down: from crash to recover. Out of coverage: from out_of_coverage to
           in_coverage. Handoff: from handoff_start to handoff_end. Where they overlap, the first of this list counts.
-          A stretch of waiting that overlaps a state gets its kind. TCP's timeout is longer after a state, and the state
-          counts until it
+          A stretch of waiting that overlaps a state gets its kind. On the way from the station to the host, every
+          stretch is down while the host is down: nothing can reach it then. TCP's timeout is longer after a state, and
+          the state counts until it
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
@@ -12,11 +13,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from mobilenet.rundir.table import Table
 from mobilenet.why.kinds import (
     BACKBONE,
+    CELL,
     DOWN,
     ELSEWHERE,
     HANDOFF,
@@ -47,7 +50,8 @@ class States:
     def __init__(self, events: Table) -> None:
         self._changes: dict[str, list[tuple[int, frozenset[str]]]] = defaultdict(list)
         self._sessions: dict[str, list[int]] = defaultdict(list)  # when a host lost what it had received
-        self.served: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._served: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._called: dict[str, list[tuple[int, str]]] = defaultdict(list)  # the same, with the starts of handoffs
         self.has_off_air = False
         now: dict[str, frozenset[str]] = defaultdict(frozenset)
         columns = (events[name] for name in ("time_ns", "node", "event", "station"))
@@ -58,13 +62,15 @@ class States:
                 now[node] -= {ENDS[event]}
             self.has_off_air |= event == "radio_off"
             if event in SERVED and station is not None:
-                self.served[node].append((time_ns, station))
+                self._served[node].append((time_ns, station))
+            if event in (*SERVED, "handoff_start") and station is not None:
+                self._called[node].append((time_ns, station))
             if event in BEGINS or event in ENDS:
                 self._changes[node].append((time_ns, now[node]))
             if event in ("crash", "handoff_start", "join"):
                 self._sessions[node].append(time_ns)
 
-    def between(self, node: str, begin_ns: int, end_ns: int) -> Iterator[Interval]:
+    def between(self, node: str, begin_ns: int, end_ns: int, of: Sequence[str] = PRIORITY) -> Iterator[Interval]:
         """Intervals within these times, in order."""
         changes = self._changes.get(node)
         if not changes:
@@ -76,8 +82,9 @@ class States:
                 return
             until_ns = changes[place + 1][0] if place + 1 < len(changes) else end_ns
             a, b = max(time_ns, begin_ns), min(until_ns, end_ns)
-            if states and a < b:
-                yield a, b, next(state for state in PRIORITY if state in states)
+            state = next((state for state in of if state in states), None)
+            if state is not None and a < b:
+                yield a, b, state
 
     def session_began_ns(self, node: str, time_ns: int) -> int:
         """When the host last lost what it had received, before this time."""
@@ -87,14 +94,13 @@ class States:
 
     def stations(self, node: str, begin_ns: int, end_ns: int) -> Iterator[tuple[int, int, str]]:
         """Which stations served the host between these times: (begin, end, station)."""
-        served = self.served.get(node, [])
-        for place, (time_ns, station) in enumerate(served):
-            until_ns = served[place + 1][0] if place + 1 < len(served) else end_ns
-            a, b = max(time_ns, begin_ns), min(until_ns, end_ns)
-            if a < b:
-                yield a, b, station
+        return _spans(self._served.get(node, []), begin_ns, end_ns)
 
-    # --- stretches
+    def is_elsewhere(self, node: str, station: str, begin_ns: int, end_ns: int) -> bool:
+        """Whether only other stations served the host between these times, or were to serve it after a handoff."""
+        both = (self._served.get(node, []), self._called.get(node, []))
+        stations = {one for each in both for _, _, one in _spans(each, begin_ns, end_ns + 1)}
+        return bool(stations) and station not in stations
 
     def explain(self, story: list[Stretch], sender: str, receiver: str) -> list[Stretch]:
         """Divide the waits of a story, of a message from this sender to this receiver, by the states in them."""
@@ -103,7 +109,8 @@ class States:
             if stretch.length_ns <= 0:
                 continue
             if stretch.kind not in WAITING or stretch.held_by or stretch.leg == BACKBONE:
-                out.append(stretch)
+                is_to_host = stretch.leg == CELL and not stretch.held_by
+                out.extend(self.parts(stretch, receiver, (DOWN,)) if is_to_host else (stretch,))
                 continue
             host = receiver
             if stretch.leg == UPLINK:
@@ -114,7 +121,7 @@ class States:
                 for one in ((part,) if part.kind == OFF_AIR else self.parts(part, host))
             ]
             out.extend(_until_timeout(parts) if stretch.kind == RETRANSMISSION else parts)
-        return out
+        return _joined(out)
 
     def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
         """The stretch, in parts: those in which the radio of the station was off, at which the message waited or to
@@ -129,16 +136,40 @@ class States:
         ]
         return fill(off, begin_ns, end_ns, stretch)
 
-    def parts(self, stretch: Stretch, host: str) -> Iterator[Stretch]:
-        """Yield the stretch in parts: those in which the host was in a state are called by it."""
+    def parts(self, stretch: Stretch, host: str, states: Sequence[str] = PRIORITY) -> Iterator[Stretch]:
+        """Yield the stretch in parts: those in which the host was in one of these states are called by it."""
         at_ns = stretch.begin_ns
-        for begin_ns, end_ns, state in self.between(host, stretch.begin_ns, stretch.end_ns):
+        for begin_ns, end_ns, state in self.between(host, stretch.begin_ns, stretch.end_ns, states):
             if begin_ns > at_ns:
                 yield stretch._replace(begin_ns=at_ns, end_ns=begin_ns)
             yield stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason="")
             at_ns = end_ns
         if at_ns < stretch.end_ns:
             yield stretch._replace(begin_ns=at_ns)
+
+
+def _joined(story: list[Stretch]) -> list[Stretch]:
+    """The story, with one stretch for all that follow each other while a host is down."""
+    out: list[Stretch] = []
+    for one in story:
+        last = out[-1] if out else one
+        if one.kind == last.kind == DOWN and out and last[2:5] == one[2:5] and last.end_ns == one.begin_ns:
+            out[-1] = last._replace(end_ns=one.end_ns)
+        else:
+            out.append(one)
+    return out
+
+
+def _spans(served: list[tuple[int, str]], begin_ns: int, end_ns: int) -> Iterator[tuple[int, int, str]]:
+    first = max(0, bisect_right(served, begin_ns, key=itemgetter(0)) - 1)
+    for place in range(first, len(served)):
+        time_ns, station = served[place]
+        if time_ns >= end_ns:
+            return
+        until_ns = served[place + 1][0] if place + 1 < len(served) else end_ns
+        a, b = max(time_ns, begin_ns), min(until_ns, end_ns)
+        if a < b:
+            yield a, b, station
 
 
 def _until_timeout(parts: list[Stretch]) -> list[Stretch]:

@@ -216,13 +216,21 @@ class Stories:
             came_ns = record.time_ns[came] if came != NONE else sent.time_ns
         radioed = [] if errand.leg != BACKBONE else record.queued.get((sender, message), [])
         radioed = [row for row in radioed if row < departed and record.time_ns[row] >= came_ns]
-        if receiver[0] == "h" and any(record.to[row] in ("", receiver) for row in radioed):
+        if receiver[0] == "h" and any(self._is_for(row, receiver) for row in radioed):
             # a station that hands the message on had radioed it: it waited for the receiver
             errand = Errand(message, CELL, receiver)
         self._attempts(out, errand, sender, departed, came_ns)
         if came != NONE:
             out.extend(reversed(self._way(came, message, sender, receiver)))
         return bool(radioed) or (came, message) in self._personal
+
+    def _is_for(self, row: int, host: str) -> bool:
+        """Whether a frame of a station is for this host: addressed to it or to all, as the host is or comes there."""
+        record = self.record
+        left_ns = record.left_ns.get(row, record.time_ns[row])
+        return record.to[row] in ("", host) and not self.states.is_elsewhere(
+            host, record.node[row], record.time_ns[row], left_ns
+        )
 
     def _first_arrival(self, node: str, message: str, until_ns: int) -> int:
         record = self.record
@@ -246,7 +254,7 @@ class Stories:
                 for row in record.queued.get((sender, message), ())
                 if row < departed
                 and record.time_ns[row] >= came_ns
-                and (leg == UPLINK or record.to[row] in ("", node))  # a host sends to the station that it is with
+                and (leg == UPLINK or self._is_for(row, node))  # a host sends to the station that it is with
             ]
         )
         for row in reversed(earlier):
@@ -292,7 +300,7 @@ class Stories:
                 end_ns = since_ns
                 continue
             if step == TIMER:
-                blank = Stretch(begin_ns, end_ns, TIMER_WAIT, leg, at, row, outcome if at == holder else "")
+                blank = Stretch(begin_ns, end_ns, TIMER_WAIT, leg, at, row, outcome)
                 out.append(self._until_timer(blank, at == holder, window))
                 end_ns, row = out[-1].begin_ns, record.cause[row]
                 continue
@@ -328,11 +336,12 @@ class Stories:
         row, outcome = blank.row, blank.reason
         kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
         kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
+        if kind in (RETRY, PARTITION):  # whichever node's timer it is
+            return blank._replace(kind=kind)
         if is_own and (kind != TIMER_WAIT or self.record.cause[row] == NONE):
-            detail = window if kind == RETRANSMISSION and window else outcome
-            return blank._replace(kind=kind, reason=detail)
+            return blank._replace(kind=kind, reason=window if kind == RETRANSMISSION and window else outcome)
         since_ns = min(blank.end_ns, max(blank.begin_ns, self.record.start_ns[row]))
-        return blank._replace(begin_ns=since_ns, kind=kind)
+        return blank._replace(begin_ns=since_ns, kind=kind, reason=outcome if is_own else "")
 
     def _behind_another(self, blank: Stretch, target: str) -> list[Stretch]:
         """The way of the message that a node waited for, to this node; the rest is like `blank`."""

@@ -37,6 +37,9 @@ NEEDED = 0.95  # of the draws
 LEAST_DIFFERENCE = 0.2
 MOST_SEEDS = 10  # for each draw that counts
 LOSS = frozenset((kinds.LOST, kinds.RETRY, kinds.MAC_RETRY, kinds.RETRANSMISSION))
+BACKBONES = get_args(BackboneParameters.model_fields["kind"].annotation)
+BUNDLING = ("vcube_best_effort",)
+ANSWERING = ("vcube_best_effort", "vcube_reliable")  # stations radio a message at once, and hand it on later
 MOBILE = ("mobile_causal", "tcp_flooding")
 TCP = ("tcp_flooding",)
 CAUSAL = ("mobile_causal",)  # over TCP, a host that was down has a gap, so a crash delays nothing
@@ -58,6 +61,7 @@ class Fault(NamedTuple):
     plant: Callable[[World], Document]
     kinds: frozenset[str]
     protocols: tuple[str, ...] = MOBILE
+    backbones: tuple[str, ...] = BACKBONES
 
 
 class Draw(NamedTuple):
@@ -79,9 +83,8 @@ def settings_of(fault: Fault) -> list[Setting]:
         return [Setting("program", "", "abstract")]
     if fault.protocols == BROADCASTS:
         return [Setting(protocol, "", network) for protocol in BROADCASTS for network in ("abstract", "wired")]
-    backbones = get_args(BackboneParameters.model_fields["kind"].annotation)
     radios = get_args(WirelessParameters.model_fields["model"].annotation)
-    both = itertools.product(fault.protocols, backbones, radios)
+    both = itertools.product(fault.protocols, fault.backbones, radios)
     return [Setting(*one) for one in both if one[0] != "tcp_flooding" or one[1] == "tree"]
 
 
@@ -121,7 +124,7 @@ def broadcasts(world: World) -> Document:
     return interventions(
         *(
             {"do": "broadcast", "at_s": at_s + number * 0.01 + host * 0.001, "host": f"h{host}"}
-            for at_s in (8, 11, 14, 17, 20)
+            for at_s in (8, 14, 20)
             for number in range(15)
             for host in hosts
         )
@@ -196,6 +199,18 @@ def wireless_loss(world: World) -> Document:
     return {"wireless.loss": world.random.uniform(0.4, 0.6)}
 
 
+def bundling(world: World) -> Document:
+    return {"stations.backbone.max_delay_ms": world.random.uniform(300, 3000)}
+
+
+def long_wires(world: World) -> Document:
+    return {"stations.backbone.delay_ms": world.random.uniform(30, 400)}
+
+
+def slow_wires(world: World) -> Document:
+    return {"stations.backbone.bandwidth_mbps": world.random.uniform(8, 20) / 1000}
+
+
 def process_crash(world: World) -> Document:
     """Crash a process that does not broadcast, as the first message is on its way."""
     return {"faults": [{"process": f"p{world.random.randrange(1, PROCESSES)}", "at": world.random.uniform(0.2, 1.5)}]}
@@ -232,6 +247,11 @@ FAULTS: dict[str, Fault] = {
     "faults.paper": Fault(paper, frozenset((kinds.DOWN,)), CAUSAL),
     "faults.random": Fault(exponential, frozenset((kinds.DOWN,)), CAUSAL),
     "wireless.loss": Fault(wireless_loss, LOSS),
+    "backbone.max_delay_ms": Fault(bundling, frozenset((kinds.TIMER_WAIT,)), CAUSAL, BUNDLING),
+    "backbone.delay_ms": Fault(long_wires, frozenset((kinds.WIRE_PROPAGATION,)), CAUSAL, ANSWERING),
+    "backbone.bandwidth_mbps": Fault(
+        slow_wires, frozenset((kinds.WIRE_TRANSMISSION, kinds.WIRE_QUEUE)), CAUSAL, ANSWERING
+    ),
     "processes.faults": Fault(process_crash, frozenset((kinds.DOWN,)), BROADCASTS),
     "processes.random_faults": Fault(process_crashes, frozenset((kinds.DOWN,)), BROADCASTS),
     "network.partitions": Fault(partition, frozenset((kinds.PARTITION,)), PROGRAM),

@@ -27,6 +27,7 @@ HANDLERS = (*LEAVES, "timer", "arrived")
 KEPT = ("lost", "mac_retry", "retransmission", "cut", "impaired_link", "impaired_host")  # in a wait for a segment
 GIVES_WAY = ("retry", "retransmission", "timer", "elsewhere", "program", "not_explained")  # to the states of the host
 SERVES = ("join", "handoff_end", "gap")  # the station that such an event names, from then on
+STATES = ("down", "out_of_coverage", "handoff")  # of a host, the first counts
 TESTS = ("Test", "Answer")  # of the failure detector
 LOSES = ("crash", "handoff_start", "join")  # then a host has lost what it had received
 
@@ -455,9 +456,9 @@ class Run:
         node, leg = last.node, leg_between(last.node, receiver)
         before = [row for row in self.carriers[message] if row.step == "queued" and row.node == node]
         before = [row for row in before if since <= row.time_ns and row.number < last.number]
-        if last.step == "wire" and host.startswith("h") and any(row.to in ("", host) for row in before):
+        if last.step == "wire" and host.startswith("h") and any(self.is_meant_for(host, row) for row in before):
             receiver, leg = host, "cell"
-        frames = [row for row in before if leg == "uplink" or (leg == "cell" and row.to in ("", receiver))]
+        frames = [row for row in before if leg == "uplink" or (leg == "cell" and self.is_meant_for(receiver, row))]
         pieces, outcome, at = list[Piece](), "", since
         for put, reason in self.losses(node, receiver, message):
             if since <= put.time_ns and put.number < last.number:
@@ -473,6 +474,21 @@ class Run:
             outcome = "received" if is_received else "lost"
             at = max([at, *(piece.end for piece in pieces)])
         return pieces + self.wait(Wait(at, last.time_ns, node, last.cause, last, outcome, leg, message, host))
+
+    def is_meant_for(self, host: str, frame: Row) -> bool:
+        """Whether a station queued this frame for the host, which it served or was about to serve."""
+        if frame.to not in ("", host):
+            return False
+        left = max([frame.time_ns, *(end.time_ns for end in self.ends[frame.number])])
+        confirmed = [(e.time_ns, e.station) for e in self.of_node[host] if e.event in SERVES]
+        begun = [(e.time_ns, e.station) for e in self.of_node[host] if e.event in (*SERVES, "handoff_start")]
+        stations = set()
+        for changes in (confirmed, begun):
+            for at, (since, station) in enumerate(changes):
+                is_over = at + 1 < len(changes) and changes[at + 1][0] <= frame.time_ns
+                if since <= left and not is_over:
+                    stations.add(station)
+        return not stations or frame.node in stations
 
     # A wait
 
@@ -491,11 +507,12 @@ class Run:
                 end = max(w.begin, crashed)
             elif handler.step == "timer":
                 is_own = handler.node == w.node
-                kind = {"lost": "retry", "partition": "partition"}.get(w.before if is_own else "", "timer")
+                after_loss = {"lost": "retry", "partition": "partition"}.get(w.before)
+                kind = after_loss or "timer"
                 kind = self.timeout_kind(handler) if handler.kind == "TCP retransmission" else kind
-                is_whole = is_own and (kind != "timer" or handler.cause < 0)
+                is_whole = kind == after_loss or (is_own and (kind != "timer" or handler.cause < 0))
                 begin = w.begin if is_whole else min(end, max(w.begin, handler.start_ns))
-                pieces[:0] = [Piece(begin, end, kind, w.leg, node)]
+                pieces[:0] = [Piece(begin, end, kind, w.leg, handler.node)]
                 end, number = begin, handler.cause
             elif handler.ends_a_frame_of(node):
                 before = self.rows[handler.cause]
@@ -627,7 +644,8 @@ class Run:
         result = []
         for piece in pieces:
             if piece.is_borrowed or piece.leg == "backbone" or piece.kind not in GIVES_WAY:
-                result.append(piece)
+                is_to_host = piece.leg == "cell" and not piece.is_borrowed
+                result += self.in_states([piece], host, ("down",)) if is_to_host else [piece]
                 continue
             whose = host
             if piece.leg == "uplink":
@@ -657,8 +675,8 @@ class Run:
             result.append(piece._replace(begin=a, end=b, kind="off_air" if is_off else piece.kind))
         return result
 
-    def in_states(self, pieces: list[Piece], host: str) -> list[Piece]:
-        result, states = [], self.states(host)
+    def in_states(self, pieces: list[Piece], host: str, of: tuple[str, ...] = STATES) -> list[Piece]:
+        result, states = [], [state for state in self.states(host) if state[2] in of]
         for piece in pieces:
             inner = {edge for state in states for edge in state[:2] if piece.begin < edge < piece.end}
             for begin, end in pairwise(sorted({piece.begin, piece.end, *inner})):
@@ -669,10 +687,11 @@ class Run:
     def states(self, host: str) -> list[tuple[int, int, str]]:
         """The times in which a host was down, out of coverage or between sessions, the stronger state first."""
         result = []
-        for name, begins, ends in (
-            ("down", "crash", ("recover",)),
-            ("out_of_coverage", "out_of_coverage", ("in_coverage",)),
-            ("handoff", "handoff_start", ("handoff_end", "leave")),
+        for name, begins, ends in zip(
+            STATES,
+            ("crash", "out_of_coverage", "handoff_start"),
+            (("recover",), ("in_coverage",), ("handoff_end", "leave")),
+            strict=True,
         ):
             for event in self.of_node[host]:
                 if event.event == begins:

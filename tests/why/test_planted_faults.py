@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
+from mobilenet.network.wired.parameters import BackboneParameters
 from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, DetectorParameters
 from mobilenet.scenario.yaml_writer import to_yaml
@@ -21,6 +22,7 @@ from tests.why.planted_faults import DRAWS, FAULTS, HARMLESS, NEEDED, describe, 
 from tests.why.test_stories import parts, replay
 
 TARGETS = {"at_s", "do", "host", "link", "station", "to_m"}
+WIRES = ("max_delay_ms", "delay_ms", "bandwidth_mbps")  # of a backbone, what delays each message
 TIMES = {"kind", "send", "link", "jitter", "reception", "hand_over"}  # of the abstract network
 
 
@@ -35,6 +37,7 @@ def catalogue() -> set[str]:
             if not any(fields[parameter].is_required() for parameter in parameters):
                 names.add(do)
     names |= {f"faults.{schedule.model_fields['schedule'].default}" for schedule in get_args(Faults)}
+    names |= {f"backbone.{name}" for name in BackboneParameters.model_fields if name in WIRES}
     names |= {f"processes.{name}" for name in ProcessScenario.model_fields if "faults" in name}
     names |= {f"detector.{name}" for name in DetectorParameters.model_fields if name == "mistakes"}
     return names | {f"network.{name}" for name in AbstractNetwork.model_fields.keys() - TIMES}
