@@ -121,7 +121,7 @@ class States:
                 for one in ((part,) if part.kind == OFF_AIR else self.parts(part, host))
             ]
             out.extend(_until_timeout(parts) if stretch.kind == RETRANSMISSION else parts)
-        return _joined(out)
+        return join_outages(out)
 
     def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
         """The stretch, in parts: those in which the radio of the station was off, at which the message waited or to
@@ -148,7 +148,7 @@ class States:
             yield stretch._replace(begin_ns=at_ns)
 
 
-def _joined(story: list[Stretch]) -> list[Stretch]:
+def join_outages(story: list[Stretch]) -> list[Stretch]:
     """The story, with one stretch for all that follow each other while a host is down."""
     out: list[Stretch] = []
     for one in story:

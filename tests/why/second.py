@@ -524,7 +524,8 @@ class Run:
                 return self.segment_wait(w.begin, end, held, w.leg, w.node, number, node) + pieces
             elif node == w.node and (other := self.other(handler, w)) is not None:
                 order = Piece(w.begin, self.broadcasts[other].time_ns, "order", w.leg, w.node)
-                way = self.with_states(self.way(other, node, handler, w.host), other, w.host)
+                host = w.host if w.leg in ("cell", "host") else node
+                way = self.with_states(self.way(other, node, handler, host), other, host)
                 order_pieces = [piece._replace(is_borrowed=True) for piece in [order, *way]]
                 return clip(order_pieces, w.begin, end) + pieces
             else:

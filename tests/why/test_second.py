@@ -56,6 +56,12 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
         "wireless.loss=0.1",
         "interventions=[{at_s: 2, do: cut, link: [s0, s1]}, {at_s: 5, do: mend, link: [s0, s1]}]",
     ),
+    "vcube/dynamic_on_vcube.yaml bundling": (  # stations radio a message and send it over wires much later
+        "duration_s=5",
+        "warmup_s=0",
+        "stations.backbone={kind: vcube_best_effort, max_delay_ms: 400}",
+        "wireless.loss=0.1",
+    ),
     "vcube/causal_reliable.yaml": (),
     "vcube/reliable.yaml": ("processes=24", "faults=[{process: p8, at: 1}]", "workload={messages: 1}"),
 }
