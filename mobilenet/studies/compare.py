@@ -64,10 +64,7 @@ class Finding:
     direction: str = ""  # which one is better, lower or higher; empty: that depends on what is asked
     pairs: int = 0
     infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
-    means: tuple[float | None, float | None] = (
-        None,
-        None,
-    )  # of the level and of the baseline, if the result lacks them
+    means: tuple[float | None, float | None] = (None, None)  # of the two, where `result` lacks them
 
     @property
     def judged(self) -> Comparison | None:
