@@ -15,6 +15,7 @@ from mobilenet.api import Run
 from mobilenet.rundir.pcap import FILE_HEADER, RECORD, CapturedPacket, packets_in
 from mobilenet.verify import verify_run
 from tests.namespaces.own import play, scenario, skip_without
+from tests.tools import sign
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,7 @@ def rewritten(run: Run, copy: Path, node: str, change: Callable[[list[CapturedPa
     packets = change(list(packets_in(path)))
     records = (RECORD.pack(*divmod(at, 10**9), len(data), len(data)) + data for at, data in packets)
     path.write_bytes(FILE_HEADER + b"".join(records))
+    sign(copy, run.manifest)
     verdict = verify_run(copy)["conservation"]
     return verdict.explanation if verdict.answer == "violated" else ""
 
