@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mobilenet.rundir.provenance import stamping_of
 from mobilenet.rundir.stamp import in_text, normal_command
+from mobilenet.studies.delivered import DELIVERED
 
 from .figures.means import metrics_of_interest
 from .study_tables import StudyTables, infinite, study_tables
@@ -42,7 +43,11 @@ def write_means(
 
 
 def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """A column for each factor and each metric, a row for each configuration."""
+    """A column for each factor and each metric, a row for each configuration; where not everything was delivered, a
+    column for the delivery ratio before the others.
+    """
+    if tables.lost_deliveries and DELIVERED not in metrics:
+        metrics = [DELIVERED, *metrics]
     head = [*tables.factors, *(axis_name(metric, tables.of_processes) for metric in metrics)]
     return head, _rows(tables, metrics)
 

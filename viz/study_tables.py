@@ -74,6 +74,11 @@ class StudyTables:
         rows = (row for row in self.summary if row["metric"] == DELIVERED and row["mean"])
         return {int(row["configuration"]): float(row["mean"]) for row in rows}
 
+    @property
+    def lost_deliveries(self) -> bool:
+        """Whether a configuration did not deliver all that it owed."""
+        return any(ratio < 1 for ratio in self.delivery_ratios.values())
+
     def infinite_note(self, metrics: Iterable[str]) -> str:
         """What a caption adds if one of these metrics has an infinite mean; with a space before it."""
         return f" {INFINITE}" if any(infinite(row) for row in self.summary if row["metric"] in metrics) else ""

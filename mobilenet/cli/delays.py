@@ -44,7 +44,7 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
         return
     node, one = deliveries[0].node, "datagram" if stories.record.of_datagrams else "delivery"
     line = (
-        f"{pluralize(whole.deliveries, one)}, mean delay {_mean(whole, node)};"
+        f"{_lacking(run)}{pluralize(whole.deliveries, one)}, mean delay {_mean(whole, node)};"
         f" the slowest 5 % ({pluralize(tail.deliveries, one)}) have a mean delay of {_mean(tail, node)}"
     )
     conclude(f"{line}; mostly {largest_part(whole.by_part, whole.delay_ns)}")
@@ -245,6 +245,14 @@ class Planned(NamedTuple):
 def _planned_delivery(stories: Stories, one: Delivery) -> Planned:
     sent = stories.record.broadcasts[one.message]
     return Planned(one.node, sent.node, sent.time_ns)
+
+
+def _lacking(run: Path) -> str:
+    """What the run delivered, unless it delivered all that it owed."""
+    from mobilenet.api import Run
+
+    share = Run(run).metrics.get("delivery_ratio")
+    return "" if share in (None, 1) else f"delivered {percentage(share)} of what was owed; "
 
 
 def _answers(runs: Sequence[Path]) -> str:

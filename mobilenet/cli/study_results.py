@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.cli.console import conclude, print_table, reporting, say
 from mobilenet.cli.options import AsJson, Metrics, Quiet, StudyDirectory
-from mobilenet.quoting import pluralize, quote
+from mobilenet.quoting import percentage, pluralize, quote
 
 if TYPE_CHECKING:
     from mobilenet.studies.effects import Effect
@@ -93,6 +93,7 @@ def show_study(directory: Path, metric_names: Sequence[str], as_json: bool) -> N
             "factors": tables.factors,
             "confidence": tables.confidence,
             "verdicts": dict(sorted(verdicts.items())),
+            **({"unfinished": note} if note else {}),
             "means": means(tables, every),
         }
         say(json.dumps(document, indent=1))
@@ -197,7 +198,9 @@ def _in_brief(tables: StudyTables) -> list[str]:
             f"{finding['metric']}: {where}{sentence(finding, comparison, tables.levels, tables.of_processes, opens)}"
             for opens in (True, False)
         )
-        lines.append(full if len(full) <= LONG_LINE else short)
+        lost = finding.get("delivery_ratio") not in (None, 1)
+        delivered = f"delivered {percentage(finding['delivery_ratio'])}; " if lost else ""
+        lines.append(full if len(full) <= LONG_LINE else f"{delivered}{short}")
     return [*filter(None, [" ".join(tables.doubts())]), *lines]
 
 

@@ -57,14 +57,14 @@ OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' 
 NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
 SURVIVAL = tuple(metric.name for metric in OF_STUDIES if metric.name.startswith(NEVER))
 FIRST = (  # in reports
-    "broadcasts", "deliveries", "broadcasts_undelivered", "delivery_delay_mean_s", "delivery_delay_p95_s",
-    "messages_sent_per_delivery", "collision_loss_ratio", "station_sbuffer_mean", "host_rbuffer_mean", "handoffs",
-    "handoff_duration_mean_s", "handoff_interruption_mean_s", "crashes", "gaps",
+    "broadcasts", "deliveries", "delivery_ratio", "broadcasts_undelivered", "delivery_delay_mean_s",
+    "delivery_delay_p95_s", "messages_sent_per_delivery", "collision_loss_ratio", "station_sbuffer_mean",
+    "host_rbuffer_mean", "handoffs", "handoff_duration_mean_s", "handoff_interruption_mean_s", "crashes", "gaps",
 )  # fmt: skip
 FIRST_OF_PROCESSES = (
-    "broadcasts", "deliveries", "latency", "delivery_latency_mean", "messages", "messages_per_process_mean",
-    "packets_aggregated_share", "reception_latency_mean", "pending_max", "detector_messages", "crashes", "suspicions",
-    "suspicions_taken_back",
+    "broadcasts", "deliveries", "delivery_ratio", "latency", "delivery_latency_mean", "messages",
+    "messages_per_process_mean", "packets_aggregated_share", "reception_latency_mean", "pending_max",
+    "detector_messages", "crashes", "suspicions", "suspicions_taken_back",
 )  # fmt: skip
 
 

@@ -68,7 +68,8 @@ class Sensitivity:
         return f"<Sensitivity {self.path}: {', '.join(self.order())}>"
 
     def _repr_html_(self) -> str:
-        return f"<b>{escape(spell_out(str(self.path)))}</b>{self.ranking.to_html(index=False)}"
+        words = "".join(f"<p>{escape(spell_out(line))}</p>" for line in self.sentences())
+        return f"<b>{escape(spell_out(str(self.path)))}</b>{self.ranking.to_html(index=False)}{words}"
 
 
 def sensitivity(

@@ -98,10 +98,6 @@ class StudyFrames(frames.StudyFrames):
         rest = f" {pluralize(more, 'more configuration')} in <code>study.summary</code>." if more > 0 else ""
         return f"<table>{_row('th', head)}{body}</table>{_safe(note_of_means(tables))}{rest}"
 
-    def _progress(self) -> str:
-        done = int((self.planned["state"] == "done").sum())
-        return f"{done} of {pluralize(len(self.planned), 'run')}"
-
 
 def _row(kind: str, cells: list[str]) -> str:
     return f"<tr>{''.join(f'<{kind}>{_safe(cell)}</{kind}>' for cell in cells)}</tr>"

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mobilenet.quoting import pluralize
 from mobilenet.scenario.given import plain_values
 from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.batch import Standing
@@ -103,8 +104,11 @@ class StudyFrames:
             raise StudyError(f"{self.path / name}: not readable as Parquet: {str(error).splitlines()[0]}") from None
 
     def __repr__(self) -> str:
-        done = int((self.planned["state"] == "done").sum())
-        return f"<StudyFrames {self.path}: {done} of {len(self.planned)} runs>"
+        return f"<StudyFrames {self.path}: {self._progress()}>"
+
+    def _progress(self) -> str:
+        """How many of its runs the tables cover."""
+        return f"{len(self.runs)} of {pluralize(len(self.planned), 'run')}"
 
 
 def study(

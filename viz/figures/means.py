@@ -21,6 +21,7 @@ from mobilenet.quoting import pluralize, unknown
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.declaration import MOST_LEVELS
+from mobilenet.studies.delivered import DELIVERED
 
 from ..study_tables import StudyTables
 from ..style import COLOURS, LINES, MARKS, infinite_mark, large_numbers, numeric_ticks, percent, plain, unstable_mark
@@ -51,7 +52,9 @@ def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
 
 
 def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> list[str]:
-    """Return the wanted metrics, else those of the comparison, else of OF_INTEREST, as far as they were measured."""
+    """Return the wanted metrics, else those of the comparison, else of OF_INTEREST, as far as they were measured; where
+    not everything was delivered, the delivery ratio before them.
+    """
     measured = dict.fromkeys(row["metric"] for row in tables.summary)
     for metric in metrics:
         if metric not in measured:
@@ -59,7 +62,9 @@ def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> lis
     if metrics:
         return list(dict.fromkeys(metrics))
     compared = [finding["metric"] for finding in tables.comparison["findings"]] if tables.comparison else []
-    return [metric for metric in dict.fromkeys(compared or OF_INTEREST) if metric in measured][:MOST_PANELS]
+    before = [DELIVERED] if tables.lost_deliveries else []
+    chosen = dict.fromkeys([*before, *(compared or OF_INTEREST)])
+    return [metric for metric in chosen if metric in measured][:MOST_PANELS]
 
 
 def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:

@@ -103,12 +103,16 @@ class Record:
     def delays_s(self) -> NDArray[np.float64]:
         """Return the delays of messages broadcast within the window."""
         if self.of_processes:  # of others: a process delivers its own message at once
-            sources = self.events.message.str.rpartition(":", expand=False).str[0]
-            own = (self.events.event == "deliver") & (sources == self.events.node)
-            return delays_in(self.events[~own])[1]
+            return delays_in(without_own_deliveries(self.events))[1]
         sent, delays = delays_in(self.events)
         inside = (sent >= self.manifest["warmup_s"] * SECOND) & (sent < self.manifest["duration_s"] * SECOND)
         return np.asarray(delays[inside])
+
+
+def without_own_deliveries(events: pd.DataFrame) -> pd.DataFrame:
+    """Leave out what a node delivers of its own messages, at once."""
+    own = (events.event == "deliver") & (events.message.str.rpartition(":", expand=False).str[0] == events.node)
+    return events[~own]
 
 
 def buildings_of(directory: Path) -> list[Building]:

@@ -52,10 +52,21 @@ from .connections import round_trips, throughput
 from .field import field
 from .frames import by_power, read_frames, reception
 from .outcomes import has_outcomes, outcomes, where_heard
-from .record import BUCKETS, Record, buildings_of, edges_of, manifest_of, mean_level, middles_s, time_axis
+from .record import (
+    BUCKETS,
+    Record,
+    buildings_of,
+    edges_of,
+    manifest_of,
+    mean_level,
+    middles_s,
+    time_axis,
+    without_own_deliveries,
+)
 from .stretches import bars_of_run, draw_bars
 
 MOST_LINES = 8
+BINS = 60  # of delays over time
 SHORTEST = 1e-4  # that a logarithmic axis shows
 
 
@@ -227,16 +238,21 @@ def delay_distribution(axes: Any, record: Record) -> str:
 
 
 def delay_over_time(axes: Any, record: Record) -> str:
-    sent, delays = delays_in(record.events)
-    buckets = np.minimum((sent / (record.end_s * SECOND) * 60).astype(int), 59)
-    table = pd.DataFrame({"bucket": buckets, "delay": delays})[sent < record.end_s * SECOND].groupby("bucket").delay
-    x = (np.array(sorted(table.groups)) + 0.5) * record.end_s / 60
+    sent, delays = delays_in(without_own_deliveries(record.events))
+    buckets = np.minimum((sent / (record.end_s * SECOND) * BINS).astype(int), BINS - 1)
+    inside = sent < record.end_s * SECOND
+    table = pd.DataFrame({"bucket": buckets[inside], "delay": delays[inside]}).groupby("bucket").delay
+    x = (np.arange(BINS) + 0.5) * record.end_s / BINS
     for number, (share, label) in enumerate(((0.5, "median"), (0.95, "95 % are below"))):
-        axes.plot(x, table.quantile(share).to_numpy(), LINES[number], color=COLOURS[number], label=label)
+        values = table.quantile(share).reindex(range(BINS)).to_numpy()  # the line breaks where nothing was delivered
+        axes.plot(x, values, LINES[number], color=COLOURS[number], label=label, marker=".", markersize=3)
     axes.set_ylabel(f"delay ({record.unit})")
     shaded = time_axis(axes, record)
     legend_below(axes)
-    return f"Messages broadcast in each {record.end_s / 60:.3g} s, at all members.{shaded}{record.lacking}"
+    return (
+        f"Messages broadcast in each {record.end_s / BINS:.3g} s, at other nodes than the sender; no line where none of"
+        f" them was delivered.{shaded}{record.lacking}"
+    )
 
 
 def in_the_air(axes: Any, record: Record) -> str:

@@ -319,6 +319,7 @@ def _buffer(
     note = (
         f"Lines: means over n = {tables.replications} replications; bands: pointwise {sure} t intervals over"
         f" replications.{' Grey: the means of the other panels.' if is_split else ''}{_rest(groups)}"
+        f"{tables.unstable_note()}"
     )
     rows, columns, width, height = _small_panels(len(first_groups), look) if is_split else (1, 1, *look.size(6.5, 3.3))
     with page(width, height, rows, columns, squeeze=False, sharex=True, sharey=True) as (figure, grid):

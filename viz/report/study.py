@@ -19,6 +19,7 @@ from mobilenet.scenario.radio_words import radio_of_study
 from mobilenet.scratch import scratch_folder
 from mobilenet.studies.caveats import SAME_MOVEMENT, has_one_movement
 from mobilenet.studies.compare import judged_row
+from mobilenet.studies.csv_tables import missing_runs
 from mobilenet.studies.effects import BEFORE_DELAYS, Effect, study_effects
 from mobilenet.studies.sentences import (
     changed_before,
@@ -109,9 +110,10 @@ def study_page(directory: Path) -> str:
         ),
     ]
     configurations = {run["configuration"] for run in runs}
+    missing = missing_runs(directory)
     subtitle = text(
         f"{pluralize(len(runs), 'run')} of {pluralize(len(configurations), 'configuration')}; factors:"
-        f" {', '.join(factors) or 'none'}"
+        f" {', '.join(factors) or 'none'}{'; ' if missing else ''}{missing or ''}"
     )
     answer = _answer(tables, effects, verdicts, failed, capacity_answer(directory))
     return whole(tables.name, overall, subtitle, answer, sections)

@@ -182,6 +182,13 @@ def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
             if metric in requested_metrics:
                 raise
             continue
+        if not np.isfinite(whole).all():  # a percentile that some runs never reach
+            if metric in requested_metrics:
+                raise StudyError(
+                    f"{path}: {metric} is infinite in some runs, in which messages are undelivered; rank the keys by"
+                    " delivery_ratio, or by another metric"
+                )
+            continue
         for row in screen(points, whole, plan.study.confidence, plan.question.seed):
             one, size = plan.ranges[row.key], row.size
             rows.append(
