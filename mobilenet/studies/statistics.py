@@ -146,15 +146,15 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
     import statsmodels.tools.sm_exceptions  # noqa: F401 it switches its warnings on, so before they are ignored
     from statsmodels.stats.power import TTestPower
 
-    has_ratios = bool(np.all(values > 0) and np.all(baseline > 0))
-    paired = np.log(values / baseline) if has_ratios else values - baseline
-    sd = float(np.std(paired, ddof=1))
-    mean = abs(float(np.mean(paired)))
-    if sd == 0:
+    differences = values - baseline  # the test is on these, and the margin on the ratios
+    if np.std(differences, ddof=1) == 0:
         return len(values)
-    effects = [(mean / sd, alpha, "two-sided")]
-    if has_ratios and margin is not None and mean < math.log1p(margin):
-        effects.append(((math.log1p(margin) - mean) / sd, alpha, "larger"))
+    effects = [(abs(float(differences.mean())) / float(np.std(differences, ddof=1)), alpha, "two-sided")]
+    if margin is not None and bool(np.all(values > 0) and np.all(baseline > 0)):
+        ratios = np.log(values / baseline)
+        room, sd = math.log1p(margin) - abs(float(ratios.mean())), float(np.std(ratios, ddof=1))
+        if room > 0 and sd > 0:
+            effects.append((room / sd, alpha, "larger"))
     counts = []
     for effect, level, alternative in effects:
         if effect > 0.004:

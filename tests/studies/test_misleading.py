@@ -15,6 +15,7 @@ from mobilenet.viz.study_tables import study_tables
 
 from mobilenet.cli.study_results import compare as compare_command
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import percentage
 from mobilenet.studies.compare import Finding, findings
 from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.csv_tables import read_rows
@@ -67,7 +68,8 @@ def test_quiet_prints_each_finding_whole(lossy: Store, capsys: pytest.CaptureFix
     assert tables.comparison is not None
     for line, finding in zip(lines, tables.comparison["findings"], strict=True):
         words = [sentence(finding, tables.comparison, tables.levels, with_opening=opens) for opens in (True, False)]
-        assert line in [f"{finding['metric']}: {one}" for one in words], line
+        full, short = (f"{finding['metric']}: {one}" for one in words)
+        assert line in (full, f"delivered {percentage(finding['delivery_ratio'])}; {short}"), line
 
 
 def test_an_infinite_percentile_counts(lossy: Store) -> None:
