@@ -77,7 +77,7 @@ def write_run(
         "manifest.json": {
             "format_version": FORMAT_VERSION, "mobilenet_version": "0", "seed": seed, "simulated_s": float(seconds),
             "duration_s": float(seconds), "protocol": "none",
-            "station_positions_m": stations, "range_m": 120.0, "station_names": {}, "host_names": {},
+            "station_positions_m": stations, "range_m": 120.0, "station_names": {}, "host_names": {}, "files": {},
         },
         "counters.json": {}, "verdict.json": {"verdict": "unknown", "checks": {}}, "metrics.json": {},
     }  # fmt: skip
