@@ -68,7 +68,7 @@ def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectatio
         Places([(x, y) for x, y in stations_m(scenario)], serving_reach_m(scenario.wireless), is_power),
         _radio(scenario, tracks),
         ASKED_AGAIN_NS,
-        _in_the_air_ns(scenario, len(hosts)),
+        _in_the_air_ns(scenario, tracks, len(hosts)),
     )
 
 
@@ -101,16 +101,19 @@ def _are_always_up(scenario: Scenario, tracks: ImportedTracks | None) -> bool:
     return stay and not touched and not added_hosts(scenario.interventions) and scenario.faults is None
 
 
-def _in_the_air_ns(scenario: Scenario, hosts: int) -> int | None:
+def _in_the_air_ns(scenario: Scenario, tracks: ImportedTracks | None, hosts: int) -> int | None:
     """The airtime of the longest message of a station, and twice the longest propagation delay, since a frame waits
     for the end of the one before it at a receiver that comes closer.
     """
     workload, end_ns = scenario.workload, ns(scenario.duration_s)
+    more = added_hosts(scenario.interventions)
+    appear_ns = [trajectory.appears_ns for trajectory in tracks.trajectories] if tracks is not None else []
+    appear_ns += [0] * (hosts - len(appear_ns) - len(more)) + [ns(one.at_s) for one in more]
     offered = partial(offers, workload, scenario.interventions, scenario.seed)
     broadcasts = (
         0
         if isinstance(scenario.protocol, RealTimePrograms)
-        else sum(len(offered(host, 0, end_ns)) for host in range(hosts))
+        else sum(len(offered(host, since_ns, end_ns)) for host, since_ns in enumerate(appear_ns))
     )
     declaration = declaration_of(scenario.protocol)
     longest = declaration.longest_message_bytes(scenario.protocol, workload.payload_bytes, hosts, broadcasts)

@@ -29,14 +29,10 @@ from mobilenet.verify.waiting import nonempty_buffers, waiting
 ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()}
 SAYS_NOTHING = " does not promise to come to rest"  # as manifests have it
 OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
-PROPERTIES = (
-    "record", "creation", "duplication", "membership", "causal_order", "fifo_order", "gaps", "delivery", "conservation",
-    "drained",
-)  # fmt: skip
 
 
 def properties_of(promises: dict[str, Any]) -> tuple[str, ...]:
-    """What is asked of a run that promises this, in the order of PROPERTIES."""
+    """What is asked of a run that promises this."""
     broadcast = promises["broadcast"]
     if broadcast is None:
         return ("record", "conservation", "drained")

@@ -291,7 +291,7 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
         )
     least = table.delay_s[table.delay_s >= SHORTEST_S].min()  # own messages may be delivered at once
     least = SHORTEST_S if pd.isna(least) else least
-    what = "deliveries owed" if any(ratio < 1 for ratio in tables.delivery_ratios.values()) else "deliveries"
+    what = "deliveries owed" if tables.lost_deliveries else "deliveries"
     if table.delay_s.max() > 50 * least:
         log_axis(axes.xaxis, least, table.delay_s.max())
         axes.set_xlim(left=least / 1.2)
