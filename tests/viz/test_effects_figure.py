@@ -57,7 +57,7 @@ def test_only_effects_and_nothing_covers_anything(
 
     monkeypatch.setattr(style, "save", look)
     drawn = study_figures(factorial, tmp_path, style.Look((".svg",), captions=False, width_in=width_in))
-    assert [figure.path.stem for figure in drawn] == ["effects"] and rows == [6, 6]
+    assert [figure.path.stem for figure in drawn] == ["effects"] and rows == [6, 6, 6]
     assert "The 6 largest of 10 effects" in drawn[0].note and drawn[0].note.count("Probably unstable: ") <= 2
     assert has_room(study_tables(factorial))  # 8 combinations of the others
 

@@ -31,19 +31,21 @@ GREY = "#999999"
 @contextmanager
 def drawn_effects(effects: Sequence[Effect], tables: StudyTables, look: Look) -> Iterator[tuple[Any, str]]:
     """The figure with a panel for each metric, and its note."""
+    from matplotlib.ticker import MaxNLocator
+
     ranked = list(by_metric(effects).values())
     most = MOST_ROWS if len(ranked) == 1 else MOST_ROWS // 2
     rows, width = max(min(most, len(own)) for own in ranked), look.width_in or 6.5
+    ticks = max(3, int(width * (0.6 if DELIVERED in changed_before(effects) else 1.1)))  # panels share their width
     row_in = ROW_IN if width >= WIDE_IN else 1.5 * ROW_IN  # names take two lines
     with page(width, len(ranked) * (row_in * rows + 0.6) + 0.5, len(ranked), 1, squeeze=False) as (figure, grid):
         for (axes,), own in zip(grid, ranked, strict=True):
             _draw(axes, own[:most], tables, int(width * 5.5))
+            axes.xaxis.set_major_locator(MaxNLocator(ticks))
         yield figure, _note(tables, most, max(map(len, ranked)), effects)
 
 
 def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: int) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     axes.axvline(0, color="#444444", linewidth=0.8)
     for row, effect in enumerate(effects):
         i, is_sure = effect.interval, effect.p_adjusted < 1 - tables.confidence
@@ -53,15 +55,13 @@ def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: in
             [i.mean], [row], xerr=[[i.mean - low], [i.high - i.mean]], fmt="o" if len(effect.levels) == 1 else "D",
             color=colour, markerfacecolor=colour if len(effect.levels) == 1 else "white", markersize=4, capsize=2,
         )  # fmt: skip
-    has_ratio = DELIVERED in changed_before(effects)
-    if has_ratio:
+    if DELIVERED in changed_before(effects):
         _write_ratios(axes, effects, "\n" if axes.figure.get_figwidth() < WIDE_IN else " ")
     names = [plain(textwrap.fill(effect_name(effect, tables.levels), letters)) for effect in effects]
     axes.set_yticks(range(len(effects)), names)
     axes.set_ylim(len(effects) - 0.4, -0.6)
     what = "average change" if effects[0].is_size else "change"
     axes.set_xlabel(f"{what} of {axis_name(effects[0].metric, tables.of_processes)}")
-    axes.xaxis.set_major_locator(MaxNLocator(max(3, letters // (9 if has_ratio else 5))))
     large_numbers(axes.xaxis)
 
 
