@@ -126,7 +126,7 @@ def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
 def check(scenario: ScenarioFile, overrides: Overrides = None, quiet: Quiet = False) -> None:
     """Check a scenario without running it."""
     with reporting(quiet):
-        from mobilenet.expected.by_kind import doubts, longest_drain_s
+        from mobilenet.expected.by_kind import doubts
         from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
         from mobilenet.scenario.real_time import REAL_TIME
 
@@ -135,7 +135,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None, quiet: Quiet = Fa
         conclude(f"{scenario}: no problems found")
         for line in loaded.warnings():
             say(f"warning: {line}", always=True)
-        for effort in (effort_of_drain(loaded, longest_drain_s(loaded)), effort_beyond_this_machine(loaded, Path())):
+        for effort in (effort_of_drain(loaded), effort_beyond_this_machine(loaded, Path())):
             if effort is not None:
                 say(f"warning: {effort}", always=True)
         for reason in doubts(loaded):

@@ -14,8 +14,7 @@ from mobilenet.clock import ns
 from mobilenet.expected.expectations import Expectations
 from mobilenet.expected.hosts import measures, of_protocol
 from mobilenet.expected.plans import conduct_of
-from mobilenet.expected.radio_time import heard_every_s
-from mobilenet.expected.rest import Rest, says_nothing_of_rest
+from mobilenet.expected.rest import Rest, heard_every_s
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.run_source import AdversarySchedule
 
@@ -25,8 +24,7 @@ def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
     air, protocol = scenario.air, scenario.protocol
     loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
     heard_s = heard_every_s(declaration_of(protocol).longest_heartbeat_s(protocol), loss) + late_s
-    says_nothing = protocol.name == "own"
-    at_rest = Rest(None, says_nothing_of_rest(protocol.name)) if says_nothing else Rest(scenario.drain_s, None)
+    at_rest = Rest(because="a plug-in may still act") if protocol.name == "own" else Rest(scenario.drain_s)
     return {
         "warmup_s": 0.0,
         "stations": scenario.stations,

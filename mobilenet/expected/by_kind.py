@@ -54,17 +54,10 @@ def expectations_of(scenario: AnyRecorded) -> Expectations | ProcessPlan:
     return derive(scenario)[1]
 
 
-def longest_drain_s(scenario: AnyRecorded) -> float:
-    """How long a run of hosts goes on at most after its active part: as long as it is held to, where rest is promised.
-    Runs of processes have no such part.
-    """
-    return hosts.longest_drain_s(scenario) if isinstance(scenario, Scenario) else 0.0
-
-
 def doubts(scenario: AnyRecorded) -> list[str]:
     """Why the verdict on a run may be unknown, as far as its scenario shows it: a sentence for each reason.
 
-    A property is unknown where nothing was delivered, where the run need not come to rest before drain_s is over, and
-    where more processes crash than the broadcast promises to survive.
+    A property is unknown where nothing was delivered, where the run ends before it is at rest, and where more processes
+    crash than the broadcast promises to survive.
     """
     return list(KINDS[type(scenario)].doubts(scenario))

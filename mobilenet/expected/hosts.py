@@ -40,6 +40,7 @@ def declared_manifest(scenario: Scenario) -> dict[str, Any]:
         "stations": scenario.station_count,
         "hosts": scenario.all_hosts,  # None: as many as there are tracks
         **of_protocol(scenario, rest(scenario), surely_heard_every_s(scenario), False),
+        "drain_s": scenario.longest_drain_s,
     }
 
 
@@ -59,6 +60,7 @@ def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: b
             "gap_after_s": 0.0 if declaration.loses_at_any_time else declaration.expiry_s(protocol),
             "heard_every_s": heard_s,
             "rest_within_s": at_rest.within_s,
+            "longest_wait_s": at_rest.longest_wait_s,
             "no_rest_because": at_rest.because,
             "duplicating_air": duplicating_air,
         },
@@ -127,19 +129,13 @@ def _import_facts(scenario: Scenario) -> ImportedTracks | None:
     return import_tracks(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin, scenario.seed)
 
 
-def longest_drain_s(scenario: Scenario) -> float:
-    """How long the run goes on at most after its active part."""
-    within_s = rest(scenario).within_s
-    return scenario.drain_s if within_s is None else min(within_s, scenario.drain_s)
-
-
 def doubts(scenario: Scenario) -> Iterator[str]:
     """Why the verdict may be unknown."""
-    within_s, because = rest(scenario)
-    if within_s is None:
-        yield f"the run might never come to rest ({because})"
-    elif within_s > scenario.drain_s:
-        yield f"the run may need {within_s:.4g} s to come to rest, but drain_s is {scenario.drain_s:g} s"
+    if scenario.longest_drain_s < scenario.usual_drain_s:
+        yield (
+            f"drain_s is {scenario.longest_drain_s:g} s, so the run may end before it is at rest; without this key it"
+            f" is {scenario.usual_drain_s:g} s"
+        )
     yield from _silence(scenario)
 
 

@@ -12,21 +12,12 @@ Source    ours: docs/guide/plug-ins.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from .base import BaseStable
 
 Promise = Literal["causal", "fifo", "best_effort"]
 Need = Literal["connections"]
-
-
-class Settling(NamedTuple):
-    """What a host that stays where it is needs at most, one after the other, until its station serves it."""
-
-    exchanges: int  # with a station: what the host repeats until it is answered
-    messages: int  # from one station to another
-    backlogs: int  # of these, such as carry all that the host has missed
-    broadcasts: int = 0  # of these, such as go to all stations
 
 
 class Declaration:
@@ -63,10 +54,6 @@ class Declaration:
     # a host has a gap only in the nanosecond in which a new connection serves it: just after the end of its handoff
     gaps_follow_handoffs: ClassVar[bool] = False
 
-    # how a run of it comes to rest (expected/rest.py); None: not known
-    rests: ClassVar[Literal["by resending", "over connections"] | None] = None
-    settling: ClassVar[Settling] = Settling(0, 0, 0)  # where `rests` is known
-
     # --- what follows from its parameters `p`
 
     @staticmethod
@@ -83,6 +70,20 @@ class Declaration:
     def longest_heartbeat_s(p: Any) -> float:
         """The longest silence of an idle host; 0: it has no heartbeat."""
         return 0.0
+
+    @staticmethod
+    def longest_wait_s(p: Any) -> float | None:
+        """The longest that a node waits for others until it tries again; None: not known, so a run that is not at rest
+        at its deadline is never violated for that. plug-ins
+        """
+        return None
+
+    @staticmethod
+    def may_not_settle(p: Any, hosts: int, round_trip_s: float) -> str | None:
+        """Return why a run need not come to rest with these numbers; None: it has to. `round_trip_s`: over wires, to
+        the farthest station and back.
+        """
+        return None
 
     @staticmethod
     def expiry_s(p: Any) -> float | None:

@@ -17,7 +17,7 @@ from mobilenet.scenario import preflight
 from mobilenet.scenario.base import code_of_metrics, effective, files_of_metrics, require_files
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.programs import command_in_words, warnings_of
-from mobilenet.scenario.protocol_groups import OwnProgram, OwnProtocol
+from mobilenet.scenario.protocol_groups import OwnProgram, OwnProtocol, declaration_of
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.world.layout import FileLayout, station_positions
@@ -33,6 +33,19 @@ class Scenario(MobileKeys):
     @property
     def station_count(self) -> int:
         return len(station_positions(self.stations.layout, self._folder, self.origin))
+
+    @property
+    def usual_drain_s(self) -> float:
+        """The deadline if drain_s is null: what waits may need as long again, and each node some tries."""
+        if isinstance(self.protocol, RealTimePrograms):
+            return 60.0
+        wait_s = declaration_of(self.protocol).longest_wait_s(self.protocol) or 0.0
+        return max(120.0, self.duration_s + 10 * wait_s)
+
+    @property
+    def longest_drain_s(self) -> float:
+        """The deadline in seconds after the active part."""
+        return self.usual_drain_s if self.drain_s is None else self.drain_s
 
     @property
     def lasts(self) -> str:

@@ -80,9 +80,13 @@ class MobileKeys(ScenarioFile):
     warmup_s: float = Field(
         default=0.0, ge=0, description="initial period that the metrics leave out; less than duration_s"
     )
-    drain_s: float = Field(
-        default=60.0, ge=0, le=1e6, description="maximum time after duration_s for messages to arrive"
-    )
+    drain_s: float | None = Field(
+        default=None, ge=0, le=1e6,
+        description=(
+            "deadline: maximum time after duration_s until the run is at rest; null: duration_s plus ten times the"
+            " longest wait of the protocol, and at least 120 (60 in real time)"
+        ),
+    )  # fmt: skip
     origin: Origin | None = Field(
         default=None,
         description="position of (0, 0) on Earth; null: centre of the sites or tracks if these use degrees, else none",

@@ -81,14 +81,14 @@ def _time(events: int) -> str:
     return f"{seconds / 60:.0f} min" if seconds > 120 else f"{seconds:.0f} s"
 
 
-def effort_of_drain(scenario: AnyScenario, drain_s: float) -> str | None:
-    """Return in words the work that such a drain adds, if it may take minutes and longer than the run itself."""
+def effort_of_drain(scenario: AnyScenario) -> str | None:
+    """Return in words the work that its drain adds, if it may take minutes and longer than the run itself."""
     if not isinstance(scenario, Scenario) or scenario.protocol.name in REAL_TIME:
         return None
-    events = drain_events(scenario, drain_s)
+    events = drain_events(scenario, scenario.longest_drain_s)
     if events < max(LONG_DRAIN_S * EVENTS_PER_S, scenario.estimated_events()):
         return None
     return (
-        f"if the run does not come to rest sooner, its drain of up to {drain_s:g} s may add about {events:,}"
-        f" events, which take about {_time(events)}"
+        f"if the run does not come to rest sooner, its drain of up to {scenario.longest_drain_s:g} s may add about"
+        f" {events:,} events, which take about {_time(events)}"
     )

@@ -240,7 +240,7 @@ class Simulation:
         self._counters.sample_totals(self.medium, self.wires)
         self.infrastructure.repair()
         self.lifecycle.bring_everybody_back(self.coverage)
-        end_ns = self.duration_ns + ns(self.scenario.drain_s)
+        end_ns = self.duration_ns + ns(self.scenario.longest_drain_s)
         while not self._has_come_to_rest() and self.kernel.now < end_ns:
             yield self._stage(min(self.kernel.now + LOOK_NS, end_ns))
 

@@ -59,7 +59,7 @@ class OfHosts:
     def _write_down(self) -> None:
         """What was drawn, as lists."""
         scenario = self._search.scenario
-        if scenario.drain_s > SAFE_DRAIN_S:
+        if scenario.longest_drain_s > SAFE_DRAIN_S:
             self._search.attempt({"drain_s": SAFE_DRAIN_S})
         events = self._search.events
         offers = events[events["event"].isin(["broadcast", "refused"])]

@@ -29,6 +29,8 @@ from mobilenet.verify.broadcasts.reach import Reach
 from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.declared import require_scenario
 
+NEVER_HEARD_S = 1e9
+MOST_LOST = 0.1  # of the receptions of a run, not at random; then no host loses half of its heartbeats for long
 TABLES = ("events", "samples", "positions")
 UNREAD = ("causes", "links")  # no check needs them
 
@@ -104,27 +106,30 @@ class Evidence:
         error = self.manifest.get("ended_by_error")
         return None if error is None else str(error)
 
-    @property
-    def had_time_to_rest(self) -> bool:
-        """Whether the run went on for as long as it takes at most to come to rest, where it promises that."""
-        within_s = self.promises["rest_within_s"]
-        return within_s is not None and self.manifest["simulated_s"] - self.manifest["duration_s"] >= within_s
-
-    @property
-    def is_over(self) -> bool:
-        """Whether what is owed is due."""
-        return self.ended_by_error is None and (self.quiescent or self.had_time_to_rest)
+    @cached_property
+    def reach(self) -> Reach | None:
+        """Where hosts were surely within reach; None: not known."""
+        expected = self.of_hosts
+        if expected is None or expected.hosts is None or self.ended_by_error is not None:
+            return None
+        return Reach(self.tables["positions"], expected)
 
     @cached_property
     def broadcasts(self) -> BroadcastJudge:
         """The judge of the broadcasts of hosts, done."""
-        expected, promises = self.of_hosts, self.promises
-        reach = None
-        if expected is not None and expected.hosts is not None and self.ended_by_error is None:
-            reach = Reach(self.tables["positions"], expected)
-        checks = self.checks if self.is_over else self.checks - {"delivery"}
-        judged = promises["gap_after_s"], promises["heard_every_s"], self.conduct
-        return judge_events(self.events, *judged, checks, reach)
+        checks = self.checks if self.ended_by_error is None else self.checks - {"delivery"}
+        judged = self.promises["gap_after_s"], self._heard_every_s, self.conduct
+        return judge_events(self.events, *judged, checks, self.reach)
+
+    @property
+    def _heard_every_s(self) -> float:
+        """A reachable host is heard within that time, unless the run lost more than is assumed for that."""
+        addressed = self.counters.get("radio", {}).get("addressed", {})
+        lost = sum(count for why, count in addressed.get("lost", {}).items() if why != "random")
+        dropped = self.counters.get("radio", {}).get("queue_drops", 0)
+        if dropped or lost > MOST_LOST * addressed.get("pairs_in_range", 0):
+            return NEVER_HEARD_S
+        return float(self.promises["heard_every_s"])
 
     @cached_property
     def among_processes(self) -> ProcessJudge:

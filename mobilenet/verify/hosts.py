@@ -21,14 +21,13 @@ from mobilenet.verify.carried import brings_code, carriage
 from mobilenet.verify.check import Check
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.datagrams import datagram_problem
+from mobilenet.verify.deadline import deadline
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.packets.judge import packets_problem
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, Verdict
 from mobilenet.verify.waiting import nonempty_buffers, waiting
 
 ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()}
-SAYS_NOTHING = " does not promise to come to rest"  # as manifests have it
-OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
 
 
 def properties_of(promises: dict[str, Any]) -> tuple[str, ...]:
@@ -62,7 +61,7 @@ def _fifo_order(run: Evidence) -> Verdict | str | None:
 
 
 def _delivery(run: Evidence) -> Verdict | str | None:
-    if not run.is_over:
+    if not run.quiescent and not deadline(run).is_violated:
         return NOT_QUIESCENT
     owed = next(run.broadcasts.missing_deliveries(), None)
     return owed or (None if run.broadcasts.deliveries else NOTHING_DELIVERED)
@@ -88,11 +87,9 @@ def _rest(run: Evidence) -> Verdict | str | None:
     """Whether the run came to rest, and nothing was left then."""
     events, manifest, promises, sizes = run.events, run.manifest, run.promises, run.last_sizes
     if not run.quiescent:
-        after_s = manifest["simulated_s"] - manifest["duration_s"]
+        after_s, answer = manifest["simulated_s"] - manifest["duration_s"], deadline(run)
         what = f"not at rest {after_s:g} s after the active part: {waiting(events, sizes, manifest)}"
-        if run.had_time_to_rest:
-            return f"{what} (promised within {promises['rest_within_s']:.4g} s)"
-        return Verdict("unknown", f"{what} ({_why_not_promised(promises)})")
+        return Verdict("violated" if answer.is_violated else "unknown", f"{what} ({answer.because})")
     if left := nonempty_buffers(sizes):
         return f"{left[0]} after quiescence"
     if unfinished := unfinished_handoffs(events):
@@ -100,16 +97,6 @@ def _rest(run: Evidence) -> Verdict | str | None:
     if promises["broadcast"] is not None and (unknown := _unsampled_node(run)):
         return Verdict("unknown", f"the buffers of {unknown} were never sampled")
     return None
-
-
-def _why_not_promised(promises: dict[str, Any]) -> str:
-    if promises["rest_within_s"] is not None:
-        return f"promised only after {promises['rest_within_s']:.4g} s; a longer drain_s would settle this"
-    because = promises.get("no_rest_because") or "the record gives no reason"
-    if because.endswith(SAYS_NOTHING):
-        whose = OWN_KINDS.get(because.removesuffix(SAYS_NOTHING), "this protocol")
-        return f"no violation, since {whose} has no deadline for coming to rest; a longer drain_s may settle this"
-    return f"not promised: {because}"
 
 
 def _unsampled_node(run: Evidence) -> str | None:

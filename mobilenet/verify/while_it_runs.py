@@ -18,9 +18,8 @@ from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns
 from mobilenet.verify.broadcasts.fifo import FifoJudge
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
+from mobilenet.verify.evidence import NEVER_HEARD_S
 from mobilenet.verify.hosts import delivers_to_all, properties_of
-
-NEVER_HEARD_S = 1e9  # that a host was surely heard shows only when the run is over
 
 
 class FirstViolation(NamedTuple):

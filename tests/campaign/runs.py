@@ -2,8 +2,7 @@
 
 Model     each seed is a scenario (scenarios.py), run into a directory and judged from it. What came out is one line of
           results.jsonl; seeds that are in it are not run again, so a campaign goes on where it was stopped, and may be
-          split by seeds. A directory stays where its run is violated, or unknown although nothing announced that it
-          might be (expected/hosts.py)
+          split by seeds. A directory stays where its run is not valid
 Units     CPU seconds
 Source    ours: docs/validation/trust.md
 """
@@ -21,14 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import mobilenet
-from mobilenet.expected.by_kind import doubts
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 
 from .scenarios import NotDrawn, draw_scenario
 
 MOST_EVENTS = 100_000  # about 2 CPU s
-OUTCOMES = ("not_drawn", "cut_off", "valid", "unknown", "unknown_unannounced", "violated", "failed")
+OUTCOMES = ("not_drawn", "cut_off", "valid", "unknown", "violated", "failed")
 
 
 def one(seed: int, place: Path) -> dict[str, Any]:
@@ -43,7 +41,7 @@ def one(seed: int, place: Path) -> dict[str, Any]:
         entry = {"outcome": "not_drawn", "why": str(error)[:300]}
     except Exception:
         entry = {"outcome": "failed", "why": traceback.format_exc()[-3000:]}
-    if entry["outcome"] not in ("violated", "failed", "unknown_unannounced"):
+    if entry["outcome"] not in ("violated", "failed", "unknown"):
         shutil.rmtree(folder)
     return {"seed": seed, **entry, "cpu_s": round(time.process_time() - begin_s, 2)}
 
@@ -57,11 +55,9 @@ def _judge(seed: int, folder: Path) -> dict[str, Any]:
         if "limits.max_events" in str(error):
             return {"outcome": "cut_off", "why": str(error)[:200]}
         raise
-    announced = doubts(scenario)
     why = {name: verdict.explanation for name, verdict in run.verdicts.items() if verdict.answer != "valid"}
-    outcome = run.verdict if run.verdict != "unknown" or announced else "unknown_unannounced"
     kind = scenario.protocol.name if isinstance(scenario, Scenario) else "processes"
-    return {"outcome": outcome, "protocol": kind, "why": why, "announced": announced}
+    return {"outcome": run.verdict, "protocol": kind, "why": why}
 
 
 def campaign(seeds: Iterable[int], place: Path, workers: int) -> Iterator[dict[str, Any]]:

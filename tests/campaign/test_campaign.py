@@ -1,4 +1,4 @@
-"""A small part of the campaign: no sound run is called violated, and what is unknown was announced."""
+"""A small part of the campaign: no sound run is called violated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOOD = ("valid", "unknown", "cut_off", "not_drawn")
 def test_a_drawn_run_is_not_violated(seed: int, tmp_path: Path) -> None:
     result = one(seed, tmp_path)
     assert result["outcome"] in GOOD, result
-    assert not list(tmp_path.iterdir())  # nothing is left of what need not be looked at
+    assert bool(list(tmp_path.iterdir())) == (result["outcome"] == "unknown")  # only what may be looked at is left
 
 
 def test_the_same_seed_gives_the_same_scenario(tmp_path: Path) -> None:
@@ -77,7 +77,6 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
             "the expected number of broadcasts from members is about 0 in total",
         ),
         ("first.yaml", "drain_s=1", "drain_s is 1 s"),
-        ("first.yaml", "wireless={mac: acking}", "the run might never come to rest (wireless.mac is acking"),
         ("holes.yaml", "seed=1", "hosts.mobility.area"),
         ("own_mobility/patrol.yaml", "seed=1", "hosts.mobility.class"),
         ("streets.yaml", "seed=1", "tracks"),

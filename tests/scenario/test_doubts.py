@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mobilenet import api
-from mobilenet.expected.by_kind import declared_manifest
 from mobilenet.expected.hosts import doubts
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.given import given_scenario
@@ -58,12 +57,6 @@ def test_hosts_that_cross_cells_faster_than_they_join_may_deliver_nothing() -> N
     slow_wires = {"layout": {"shape": "points", "points_m": [[0, 0], [110, 0]]}, "backbone": {"delay_ms": 3000}}
     assert any("s to join, but may cross half a cell" in line for line in doubts_of(hosts=fast, stations=slow_wires))
     assert not any("may cross half a cell" in line for line in doubts_of(hosts=fast))
-
-
-@pytest.mark.parametrize("loss", [1, 0.999999999, 0.5])
-def test_where_nearly_all_is_lost_nothing_is_promised(loss: float) -> None:
-    scenario = given_scenario(PLAIN | {"wireless": {"loss": loss}})
-    assert declared_manifest(scenario)["promises"]["rest_within_s"] is None
 
 
 def test_hosts_that_misjudge_their_place_may_never_join() -> None:

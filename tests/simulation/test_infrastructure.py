@@ -12,7 +12,7 @@ from mobilenet.viz.map.data import document
 from mobilenet.viz.report.run import run_page
 from typer.testing import CliRunner
 
-from mobilenet.api import Run, judge_anew, manifest_of, run, simulate
+from mobilenet.api import Run, judge_anew, run, simulate
 from mobilenet.cli.main import app
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.link import Link
@@ -222,7 +222,3 @@ def test_warnings_are_told_wherever_the_verdict_is(tmp_path: Path) -> None:
 def test_most_runs_warn_of_nothing(tmp_path: Path) -> None:
     done = run(scenario([*HELD, *SILENT]), out=tmp_path / "run")
     assert done.warnings == [] and "warnings" not in json.loads((done.path / "verdict.json").read_text())
-    facts = manifest_of(scenario(HELD), play(HELD), 1.0, "")
-    assert facts["promises"]["rest_within_s"] is not None
-    facts = manifest_of(scenario(LOST), play(LOST), 1.0, "")
-    assert facts["promises"]["no_rest_because"] == "an intervention cuts a link, and messages on it are lost"

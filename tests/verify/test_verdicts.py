@@ -90,6 +90,7 @@ def test_an_explanation_says_which_overtook_which_and_where() -> None:
         (SENT, {"quiescent": False}, {"delivery": "unknown", "drained": "unknown"}),
         (SENT, {"quiescent": False, "rest_within_s": 1000.0}, {"delivery": "unknown", "drained": "unknown"}),
         (SENT, {"quiescent": False, "rest_within_s": 60.0}, {"delivery": "violated", "drained": "violated"}),
+        (SENT, {"quiescent": False, "longest_wait_s": 5.0}, {"delivery": "violated", "drained": "violated"}),
         (SENT + "h1 leave", {"buffers": (("h0", 0.0), ("h1", 2.0))}, {"drained": "violated"}),
         (SENT + "h1 leave", {"buffers": ()}, {"drained": "unknown"}),
         ("h0 broadcast h0:0", {"broadcast": None}, {}),

@@ -3,7 +3,7 @@
 Shapes    a line is `[seconds] host event [message]`, as in `2.5 h0 deliver h1:0`; without seconds, a moment after the
           last. A host's `join` and `handoff_end` are followed by a station, if any, and a station's `expire` by the
           host and for how long it was silent: `70 s0 expire h1 10`. A `handoff_start` may say `because_of` and its
-          cause
+          cause. `grown`: what running totals of the network come to at the end; `wired`: counters of the wires
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ def verdicts(
     rest_within_s: float | None = None,
     broadcast: str | None = "causal",
     buffers: tuple[tuple[str, float], ...] = tuple((f"h{i}", 0.0) for i in range(4)),
+    longest_wait_s: float | None = None,
+    grown: dict[str, float] | None = None,
+    wired: dict[str, int] | None = None,
 ) -> dict[str, Verdict]:
     recording = Recording()
     log, samples = recording.events, recording.samples
@@ -64,13 +67,15 @@ def verdicts(
         samples.add(round(END_S * 1e9), "network", name, 0.0)
     for node, size in buffers:
         samples.add(round(END_S * 1e9), node, "sbuffer", size)
-    recording.counters = NO_COUNTERS
+    for name, total in (grown or {}).items():
+        samples.add(round(END_S * 1e9), "network", name, total)
+    recording.counters = NO_COUNTERS | {"wired": NO_COUNTERS["wired"] | (wired or {})}
     manifest = {
         "fingerprint": log.fingerprint(), "quiescent": quiescent, "simulated_s": END_S, "duration_s": 500.0,
         "drain_s": 60.0,
         "hosts": None, "stations": 0, "protocol": "mobile_causal",
         "promises": {"broadcast": broadcast, "gap_after_s": gap_after_s, "heard_every_s": heard_every_s,
-                     "rest_within_s": rest_within_s, "duplicating_air": False},
+                     "rest_within_s": rest_within_s, "longest_wait_s": longest_wait_s, "duplicating_air": False},
     }  # fmt: skip
     return verify(Evidence(recording.tables(), recording.document(), manifest))
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from mobilenet.clock import ns
 
-from ..declaration import Declaration, Settling
+from ..declaration import Declaration
 from ..port import MessageId
 from .host import Host
 from .messages import (
@@ -26,6 +26,8 @@ from .selective_station import SelectiveStation
 from .stable import Stable
 from .station import Station
 
+LEAST_SPREAD = 0.2  # of an interval's factors: with equal intervals two hidden hosts collide again and again
+
 
 class MobileCausal(Declaration):
     name = "mobile_causal"
@@ -39,11 +41,6 @@ class MobileCausal(Declaration):
     }
     all_stations_admit = True
     samples_lists = True
-    rests = "by resending"
-    # Exchanges: leave; join and chal, join and init_ACK; twice init and init_ACK, ack_h and nothing or reinit.
-    # Messages: Delete; Req1 and the answers; and for each init Req1, Rsp1, Req2, Rsp2, which wait for the same four of
-    # an older request that is in progress (F9b: then the owner serves the newest). Rsp2 carries what was missed
-    settling = Settling(exchanges=1 + 2 + 2 * 2, messages=1 + 2 + 2 * 2 * 4, backlogs=2 * 2)
 
     @staticmethod
     def host(  # type: ignore[override]
@@ -68,6 +65,31 @@ class MobileCausal(Declaration):
     @staticmethod
     def longest_heartbeat_s(p: MobileCausalParameters) -> float:
         return p.heartbeat_s * p.resend_jitter_high
+
+    @staticmethod
+    def longest_wait_s(p: MobileCausalParameters) -> float:
+        repeated_s = max(p.heartbeat_s, p.control_interval_s, p.resend_first_s, p.resend_full_s)
+        return max(repeated_s * p.resend_jitter_high, p.ack_max_s, p.forwarding_jitter_s)
+
+    @staticmethod
+    def may_not_settle(p: MobileCausalParameters, hosts: int, round_trip_s: float) -> str | None:
+        again_s, asked_s = p.resend_first_s * p.resend_jitter_high, p.control_interval_s * p.resend_jitter_high
+        if p.resend_jitter_high - p.resend_jitter_low < LEAST_SPREAD:
+            return (
+                f"resend_jitter_low and resend_jitter_high differ by less than {LEAST_SPREAD:g}, so frames that collide"
+                " once may collide repeatedly"
+            )
+        if p.silent_after_s < again_s:
+            return (
+                f"silent_after_s is {p.silent_after_s:g} s and copies are up to {again_s:g} s apart, so a host may"
+                " count as silent before a copy is sent to it"
+            )
+        if p.cookie_lifetime_s < asked_s + round_trip_s:
+            return (
+                f"cookie_lifetime_s is {p.cookie_lifetime_s:g} s, and a join is repeated after up to"
+                f" {asked_s + round_trip_s:.3g} s, so its cookie may have expired each time"
+            )
+        return None
 
     @staticmethod
     def expiry_s(p: MobileCausalParameters) -> float | None:

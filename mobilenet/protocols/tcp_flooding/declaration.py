@@ -6,13 +6,18 @@ Source    Wilhelm, Arantes, Sens (2020), section V; ours: docs/models/tcp.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ..declaration import Declaration, Settling
+from ..declaration import Declaration
 from .host import Host
 from .parameters import TcpFloodingParameters
 from .stable import Stable
 from .station import Station
+
+FEWEST_RETRANSMISSIONS = 4
+HANDOFF_ROUND_TRIPS = 3  # Close of leave; Ping and Return; Close and Closed; Close when it has moved
+LEAST_SILENCE = 0.7  # of silence_s, from one probe of a host to the next
+MOST_PROBED = 3.0  # hosts that wait for an answer: at one moment in twenty none of them does, and the run is at rest
 
 
 class TcpFlooding(Declaration):
@@ -23,16 +28,37 @@ class TcpFlooding(Declaration):
     needs = ("connections",)
     buffers = ("sbuffer", "rbuffer")
     gaps_follow_handoffs = True
-    rests = "over connections"
-    # Exchanges: leave; the connection and attach, ping over the old link, moved; reenter. Messages: Close of leave;
-    # Ping and Return; Close and Closed; Close when it has moved. The new link buffers what came meanwhile, so the wires
-    # carry nothing of it
-    settling = Settling(exchanges=1 + 4 + 1, messages=1 + 2 + 2 + 1, backlogs=0)
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {"handoff_start": ("cause",), "handoff_end": ("relayed?",)}
 
     @staticmethod
     def first_join_spread_s(p: TcpFloodingParameters) -> float:
         return p.first_join_spread_s
+
+    @staticmethod
+    def longest_wait_s(p: Any) -> float:
+        tcp = p.tcp
+        longest_s = max(tcp.rto_max_s, tcp.connect_timeout_s, 1.3 * p.silence_s, 1.5 * p.reconnect_s, p.handoff_wait_s)
+        return float(longest_s)
+
+    @staticmethod
+    def may_not_settle(p: Any, hosts: int, round_trip_s: float) -> str | None:
+        tcp = p.tcp
+        if HANDOFF_ROUND_TRIPS * round_trip_s > p.handoff_wait_s:
+            return f"a handoff over these wires may take longer than handoff_wait_s, {p.handoff_wait_s:g} s"
+        if tcp.max_retransmissions < FEWEST_RETRANSMISSIONS:
+            return f"tcp.max_retransmissions is {tcp.max_retransmissions}, so connections may be closed unnecessarily"
+        if tcp.connect_timeout_s < tcp.rto_initial_s:
+            return (
+                f"tcp.connect_timeout_s is {tcp.connect_timeout_s:g} s, less than tcp.rto_initial_s,"
+                f" {tcp.rto_initial_s:g} s, so a connection whose first segment is lost is not set up"
+            )
+        probed = hosts * tcp.delayed_ack_s / (LEAST_SILENCE * p.silence_s)
+        if probed > MOST_PROBED:
+            return (
+                f"silence_s is {p.silence_s:g} s, so the number of hosts that wait for the answer to a probe is"
+                f" about {probed:.2g} at any moment"
+            )
+        return None
 
     @staticmethod
     def frames_per_broadcast(p: TcpFloodingParameters, hosts: int, stations: int) -> float:

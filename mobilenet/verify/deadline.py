@@ -1,0 +1,133 @@
+"""Judge a run that is not at rest at its deadline: is it late, may it be excused, or has it stopped for no reason?
+
+Model     a run goes on after its active part until it is at rest or drain_s is over. What happened in the last half of
+          that time decides. Progress: a host delivered a message, joined, left, began or ended a handoff, or the
+          contents of a buffer changed; sending is none. Without progress a node that waits has tried again at
+          least every `longest_wait_s`. If fewer receptions were lost in that time than it made tries, losses do not
+          explain that nothing changed, and the protocol has stopped
+Units     integer nanoseconds; seconds in sentences
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.clock import SECOND
+from mobilenet.quoting import pluralize
+from mobilenet.rundir.table import Table
+from mobilenet.verify.evidence import Evidence
+
+PROGRESS = ("deliver", "join", "leave", "handoff_start", "handoff_end", "gap")
+FEWEST_TRIES = 4  # in half of the drain: with fewer, a run has had no time to show anything
+MOST_BUSY = 0.5  # of the time, all frames together: with more, a node may not have come to send
+LOST_PAIRS = ("addressed_pairs_", "addressed_ack_pairs_")
+
+
+class Deadline(NamedTuple):
+    """The answer for a run that is not at rest, with the reason."""
+
+    is_violated: bool
+    because: str
+
+
+def deadline(run: Evidence) -> Deadline:
+    """Judge a run that has ended without coming to rest."""
+    promises, end_ns = run.promises, run.end_ns
+    after_s = run.manifest["simulated_s"] - run.manifest["duration_s"]
+    within_s = promises["rest_within_s"]
+    if within_s is not None:
+        if after_s >= within_s:
+            return Deadline(True, f"promised within {within_s:.4g} s")
+        return Deadline(False, f"promised only after {within_s:.4g} s; a longer drain_s would settle this")
+    since_ns = end_ns - round(after_s / 2 * SECOND)
+    if (progress := _last_progress(run, since_ns)) is not None:
+        return Deadline(False, f"still making progress: {progress}; a longer drain_s may settle this")
+    stopped = f"no progress in the last {after_s / 2:.4g} s"
+    excuse = next(_excuses(run, since_ns), None)
+    return Deadline(excuse is None, stopped if excuse is None else f"{stopped}, but {excuse}")
+
+
+def _last_progress(run: Evidence, since_ns: int) -> str | None:
+    """The last sign of progress after that time, in words."""
+    events = run.events
+    rows = events.column("event").rows(*PROGRESS)
+    if len(rows) and (at_ns := int(events.numbers("time_ns")[rows[-1]])) > since_ns:
+        event, node, message = (events[name][int(rows[-1])] for name in ("event", "node", "message"))
+        return f"{node}: {event}{'' if message is None else f' {message}'} at {at_ns / SECOND:.6g} s"
+    return _last_change(run, since_ns)
+
+
+def _last_change(run: Evidence, since_ns: int) -> str | None:
+    """The last buffer whose contents changed after that time."""
+    samples = run.samples
+    is_late = samples.numbers("time_ns") > since_ns
+    for row in np.flatnonzero(is_late)[::-1].tolist():
+        node, quantity = samples["node"][row], samples["quantity"][row]
+        if (node, quantity) not in run.last_sizes:
+            continue
+        own = np.flatnonzero(
+            (samples.column("node").codes == samples.column("node").codes[row])
+            & (samples.column("quantity").codes == samples.column("quantity").codes[row])
+        )
+        values = samples.numbers("value")[own]
+        before = values[~is_late[own]][-1:]
+        if len(set(values[is_late[own]].tolist()) | set(before.tolist())) > 1:
+            at_s = samples["time_ns"][row] / SECOND
+            return f"the {quantity} of {node} changed until {at_s:.6g} s"
+    return None
+
+
+def _excuses(run: Evidence, since_ns: int) -> Iterator[str]:
+    """Why that need not be the fault of the protocol."""
+    promises, wired = run.promises, run.counters["wired"]
+    wait_s = promises.get("longest_wait_s")
+    if wait_s is None:
+        yield promises.get("no_rest_because") or "the record does not show how long nodes wait"
+        return
+    half_s = (run.end_ns - since_ns) / SECOND
+    tries = int(half_s / (2 * wait_s))
+    if tries < FEWEST_TRIES:
+        yield f"nodes wait up to {wait_s:.4g} s before they try again; a longer drain_s would settle this"
+    if wired.get("lost"):
+        yield f"links that were cut or impaired lost {pluralize(wired['lost'], 'message')}"
+    if wired.get("suspicions"):
+        yield "stations suspected others, which never fail"
+    if wired["in_flight"]:
+        yield f"{pluralize(wired['in_flight'], 'message')} on the wires may still change this"
+    totals = _totals(run.samples, since_ns)
+    if (busy := totals.get("radio_airtime_ns", 0.0) / SECOND / half_s) > MOST_BUSY:
+        yield f"the radio was busy for {100 * busy:.3g} % of that time, so nodes may have had to wait for it"
+    lost = sum(count for name, count in totals.items() if name.startswith(LOST_PAIRS) and "received" not in name)
+    lost += run.counters["radio"].get("queue_drops", 0)
+    if lost >= tries:
+        yield f"{pluralize(int(lost), 'reception')} were lost in that time, which may explain it"
+    if (unsure := _not_in_reach(run, since_ns)) is not None:
+        yield f"{unsure} may have been out of reach"
+
+
+def _totals(samples: Table, since_ns: int) -> dict[str, float]:
+    """How much the running totals of the network grew after that time."""
+    rows = samples.column("node").rows("network")
+    grown: dict[str, float] = {}
+    before: dict[str, float] = {}
+    columns = (samples.pick(name, rows) for name in ("time_ns", "quantity", "value"))
+    for at_ns, quantity, value in zip(*columns, strict=True):
+        if at_ns <= since_ns:
+            before[quantity] = value
+        grown[quantity] = value - before.get(quantity, 0.0)
+    return grown
+
+
+def _not_in_reach(run: Evidence, since_ns: int) -> str | None:
+    """The first host that need not have been within reach of the station of its cell all that time."""
+    reach, events = run.reach, run.events
+    rows = events.column("event").rows("in_coverage", "out_of_coverage")
+    cells = dict(zip(events.pick("node", rows), events.pick("station", rows), strict=True))
+    for host, station in cells.items():
+        if station is None or reach is None or reach.latest(host, station, since_ns, run.end_ns, 1) is None:
+            return str(host)
+    return None
