@@ -241,6 +241,7 @@ def show(
         if metrics:
             fail(f"--metric applies only to studies; {quote(run)} is a run", Exit.BAD_INPUT)
         from mobilenet.api import Run
+        from mobilenet.cli.serve import stopped_in_words
         from mobilenet.metrics.registry import meaning
         from mobilenet.rundir.kinds import PROCESSES, run_kind
         from mobilenet.rundir.reader import glance_at_tables
@@ -265,6 +266,8 @@ def show(
         _print_warnings(opened.warnings)
         _print_owed(opened)
         _print_failed_metrics(opened)
+        if stopped := stopped_in_words(opened.manifest.get("real_time", {})):
+            say(stopped)
         look = "figures" if of_processes else "map"
         say(f"{run}: {opened.answer}. Next: mobilenet {look} {quote(run)}")
 

@@ -156,12 +156,26 @@ def _summary(result: Any) -> str:
     return "\n".join(lines)
 
 
+def stopped_in_words(facts: dict[str, Any]) -> str | None:
+    """Name the programs that still ran after the active part, by `real_time` of a manifest; None: there were none."""
+    names: dict[str, list[str]] = {}
+    for node, last_signal in facts.get("programs_stopped", {}).items():
+        names.setdefault(last_signal, []).append(node)
+    if not names:
+        return None
+    return "programs still running after duration_s ended by " + "; by ".join(
+        f"{last_signal}: {', '.join(nodes)}" for last_signal, nodes in sorted(names.items(), reverse=True)
+    )
+
+
 def _remarks(facts: dict[str, Any]) -> Iterator[str]:
     """What users may want to change."""
     for sender, pair in facts.get("senders_renamed", ()):
         yield f"{sender} sent from its own address to addresses of {pair}; these datagrams were attributed to {sender}"
     if facts.get("senders_renamed"):
         yield "programs that pass on addresses may need protocol.flat: true"
+    if stopped := stopped_in_words(facts):
+        yield stopped
     for path in facts["logs_that_never_were"]:
         yield f"{path}: this log file was never created, so its lines are unknown"
     for name in facts["outputs_cut"]:

@@ -7,8 +7,8 @@ Model     started by the supervisor, with a socket to the emulator as its standa
           capabilities. Programs have none, so they can neither trace nor signal it; those that are root have
           all but two, and cannot trace it either
           With a process and an order as arguments, it runs a command in the namespaces that are there
-Asked     one packet of JSON at the start (Order), then nothing. Answers: {"pid"}, then {"ready"} with the device's
-          descriptor, or {"error"}; later {"ended": code} and {"over": limit}
+Asked     one packet of JSON at the start (Order), then numbers of signals for all processes. Answers: {"pid"}, then
+          {"ready"} with the device's descriptor, or {"error"}; later {"ended": code} and {"over": limit}
 Units     megabytes and bytes, as names show
 Source    Linux: user_namespaces(7), pid_namespaces(7), mount_namespaces(7), Documentation/networking/tuntap.rst; ours:
           docs/guide/real-software.md. It runs on its own, with nothing but the standard library
@@ -325,7 +325,11 @@ def live(control: socket.socket, order: Order, terminal: int | None) -> None:
     waiting.register(control, select.POLLIN)
     while True:
         if waiting.poll(LOOK_MS):
-            return  # nothing is ever sent: it is closed
+            number = control.recv(64)
+            if not number:
+                return
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, int(number))
         program, code = reap(program)
         if code is not None:
             answer_with(control, {"ended": code})

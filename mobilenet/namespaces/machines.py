@@ -17,6 +17,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,17 @@ class Machine:
         self.pid: int | None = None  # of its first process, seen from here
         self.device: int | None = None
         self.is_gone = False  # its first process
+        self.is_running = order["command"] is not None  # its program
 
     @property
     def control(self) -> int:
         """The descriptor of our end of its socket."""
         return self.child.to
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all of its processes but the first."""
+        with socket.socket(fileno=os.dup(self.control)) as control, suppress(OSError):
+            control.send(str(number).encode())
 
     def answers(self) -> Iterator[dict[str, Any]]:
         """Take what has come from it by now."""
@@ -55,6 +62,7 @@ class Machine:
                     return
                 answer = json.loads(data)
                 self.pid = answer.get("pid", self.pid)
+                self.is_running = self.is_running and "ended" not in answer
                 if descriptors:
                     self.device = descriptors[0]
                     os.set_blocking(self.device, False)

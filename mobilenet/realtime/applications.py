@@ -14,6 +14,7 @@ Source    ours: docs/guide/real-time.md
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -65,6 +66,9 @@ class Exchange(Protocol):
     def stop(self, name: str, child: Child | None) -> None:
         """Its life is over."""
 
+    def signal(self, name: str, number: int) -> bool:
+        """Send a signal to the program of a node, if it still runs; whether it does."""
+
     def take(self, ready: Sequence[Any]) -> Iterable[SentDatagram]:
         """Return what programs have sent; `ready`: the sources that can be read."""
 
@@ -110,6 +114,7 @@ class Applications:
         self._stirred_ns = 0  # when something came in last
         self._written: dict[str, int] = {}  # node -> bytes of its standard output
         self.undeliverable = 0
+        self._stopped: dict[str, str] = {}  # node -> the last signal that its program got
 
     # --- lives
 
@@ -155,6 +160,12 @@ class Applications:
         self._exchange.close()
         self.pace.close()
 
+    def stop_programs(self, number: signal.Signals) -> None:
+        """Send a signal to all programs that still run. How they end after that is no failure."""
+        for name in self._running:
+            if self._exchange.signal(name, number):
+                self._stopped[name] = number.name
+
     def is_quiet(self) -> bool:
         """Whether nothing was sent or written for a while."""
         return self._now() - self._stirred_ns >= QUIET_NS
@@ -170,6 +181,7 @@ class Applications:
             "lateness_ms": self.pace.lateness_ms(),
             "datagrams_not_taken": self.undeliverable,
             "logs_that_never_were": missing,
+            "programs_stopped": dict(sorted(self._stopped.items())),
             "outputs_cut": sorted(n for n, count in self._written.items() if count > (most or count)),
         } | self._exchange.document()
 
@@ -259,7 +271,7 @@ class Applications:
             return
         self._look_s = now_s + LOOKED_AFTER_S
         for name, how in self._exchange.failures():
-            if name in self._nodes:
+            if name in self._nodes and name not in self._stopped:
                 raise ProgramError(f"{name}: its program {how}")
 
     def _hear(self, name: str, lines: list[bytes]) -> None:

@@ -161,6 +161,12 @@ class Tunnels:
         self._machines.stop(name)
         self._note_machines()
 
+    def signal(self, name: str, number: int) -> bool:
+        machine = self._machines.running[name]
+        if machine.is_running:
+            machine.signal(number)
+        return machine.is_running
+
     def _take_counts(self, machine: Machine) -> None:
         """Before its life ends. Programs that are root may change what the kernel counts."""
         if machine.device is None or self._protocol.root:

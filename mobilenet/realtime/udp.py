@@ -8,7 +8,9 @@ Source    ours: docs/guide/real-time.md
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mobilenet.programs.children import Child, Children
@@ -69,6 +71,14 @@ class UdpSockets:
         if child is not None:
             del self._running[name]
             self._children.kill(child)
+
+    def signal(self, name: str, number: int) -> bool:
+        child = self._running[name]
+        if child in self._children.reap():
+            return False
+        with suppress(OSError):
+            os.killpg(child.pid, number)
+        return True
 
     def take(self, ready: Sequence[Any]) -> Iterator[SentDatagram]:
         for source, to, data in self._gateway.take():

@@ -62,6 +62,19 @@ class Lines(Parameters):
     )
 
 
+class Stop(Parameters):
+    """How programs end that still run after the active part."""
+
+    after_s: float | None = Field(
+        default=None, ge=0, le=1e6,
+        description=(
+            "time after duration_s at which programs that still run get SIGTERM; null: 0 without `promises`, otherwise"
+            " never"
+        ),
+    )  # fmt: skip
+    grace_s: float = Field(default=2.0, ge=0, le=1e6, description="time from SIGTERM to SIGKILL")
+
+
 class RealTimePrograms(Parameters):
     """Programs that run in real time: mobilenet serve."""
 
@@ -91,6 +104,8 @@ class RealTimePrograms(Parameters):
         default=None,
         description="whether every member must receive every message; null: true only if `promises` is causal",
     )
+
+    stop: Stop = Field(default=Stop(), description="how programs end that still run after duration_s")
 
     @model_validator(mode="after")
     def _agrees(self) -> RealTimePrograms:

@@ -10,6 +10,7 @@ Source    ours: docs/architecture.md, docs/models/world.md
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import require_size
 from mobilenet.scenario.radio_world import RadioWorld
+from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
@@ -240,9 +242,20 @@ class Simulation:
         self._counters.sample_totals(self.medium, self.wires)
         self.infrastructure.repair()
         self.lifecycle.bring_everybody_back(self.coverage)
+        self._plan_the_end_of_programs()
         end_ns = self.duration_ns + ns(self.scenario.longest_drain_s)
         while not self._has_come_to_rest() and self.kernel.now < end_ns:
             yield self._stage(min(self.kernel.now + LOOK_NS, end_ns))
+
+    def _plan_the_end_of_programs(self) -> None:
+        protocol, applications = self.scenario.protocol, self._applications
+        if applications is None or not isinstance(protocol, RealTimePrograms):
+            return
+        after_s = 0.0 if protocol.stop.after_s is None and protocol.promises is None else protocol.stop.after_s
+        if after_s is not None:
+            self.kernel.after(ns(after_s), partial(applications.stop_programs, signal.SIGTERM))
+            grace_ns = ns(after_s + protocol.stop.grace_s)
+            self.kernel.after(grace_ns, partial(applications.stop_programs, signal.SIGKILL))
 
     def play(self, until_ns: int) -> None:
         """Go on to that time, not beyond the present stage."""

@@ -34,7 +34,7 @@ def properties_of(promises: dict[str, Any]) -> tuple[str, ...]:
     """What is asked of a run that promises this."""
     broadcast = promises["broadcast"]
     if broadcast is None:
-        return ("record", "conservation", "drained")
+        return ("record", "conservation")
     order = ORDER.get(broadcast, ORDER["causal"])
     owed = ("gaps", "delivery") if delivers_to_all(promises) else ()
     return ("record", "creation", "duplication", "membership", *order, *owed, "conservation", "drained")
