@@ -225,7 +225,7 @@ def remove_abandoned(folder: str, emulator: int) -> None:
 def main() -> None:
     emulator = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs would inherit
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     supervisor = Supervisor(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])

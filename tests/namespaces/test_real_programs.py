@@ -134,3 +134,12 @@ def test_captures_are_what_was_sent(tmp_path: Path) -> None:
 def _events_of(done: Run, node: str) -> int:
     events = done.events
     return int(((events["node"] == node) & events["event"].str.startswith("datagram")).sum())
+
+
+def test_servers_end_with_the_active_part_and_are_named(tmp_path: Path) -> None:
+    skip_without("ping")
+    ignores = "trap '' TERM; while true; do ping -c 1 -W 1 h0 > /dev/null; sleep 0.1; done"
+    path = scenario(tmp_path, {"h0": "exec sleep 60", "h1": ignores, "h2": "true"}, count=3, drain_s=6)
+    done = play(path)
+    assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
+    assert done.verdict == "valid", done.verdicts

@@ -579,3 +579,25 @@ def test_a_kept_run_is_served_again_with_its_logs_in_the_new_directory(tmp_path:
     assert {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()} == before
     assert (tmp_path / "two" / "log1.txt").read_text() == "broadcast 0\n" and "log0.txt" not in before
     assert (Run(tmp_path / "two").events["event"] == "broadcast").sum() == 1
+
+
+def test_programs_that_promise_nothing_end_with_the_active_part(tmp_path: Path) -> None:
+    """One sends until SIGTERM, the other one until SIGKILL. Both owe no rest."""
+    endless = "import signal\nif me == 1: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    endless += "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
+    done = talk(tmp_path, endless, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
+    assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
+    assert done.verdict == "valid" and "drained" not in done.verdicts
+    assert done.manifest["simulated_s"] < 4  # at rest a second after the last datagram
+    code, shown = command("show", done.path)
+    assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in shown
+
+
+def test_programs_with_promises_run_on_unless_asked_to_stop(tmp_path: Path) -> None:
+    endless = "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
+    for number, (stop, stopped) in enumerate([({}, {}), ({"after_s": 0.5}, {"h0": "SIGTERM", "h1": "SIGTERM"})]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        done = talk(folder, endless, protocol={"promises": "best_effort", "stop": stop}, drain_s=2.5)
+        assert done.manifest["real_time"]["programs_stopped"] == stopped
+        assert done.manifest["quiescent"] == bool(stopped)
