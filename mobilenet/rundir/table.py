@@ -186,7 +186,7 @@ class Table(Mapping[str, list[Any]]):
 
 
 def _encode(values: list[Any]) -> CodedColumn:
-    if values.count(None) == len(values):
+    if values[:1] in ([], [None]) and values.count(None) == len(values):
         return CodedColumn(np.full(len(values), NOTHING, np.int32), [])
     code = dict.fromkeys(values)
     code.pop(None, None)
