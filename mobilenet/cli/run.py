@@ -241,7 +241,6 @@ def show(
         if metrics:
             fail(f"--metric applies only to studies; {quote(run)} is a run", Exit.BAD_INPUT)
         from mobilenet.api import Run
-        from mobilenet.cli.serve import stopped_in_words
         from mobilenet.metrics.registry import meaning
         from mobilenet.rundir.kinds import PROCESSES, run_kind
         from mobilenet.rundir.reader import glance_at_tables
@@ -270,6 +269,18 @@ def show(
             say(stopped)
         look = "figures" if of_processes else "map"
         say(f"{run}: {opened.answer}. Next: mobilenet {look} {quote(run)}")
+
+
+def stopped_in_words(facts: dict[str, Any]) -> str | None:
+    """Name the programs that still ran after the active part, by `real_time` of a manifest; None: there were none."""
+    names: dict[str, list[str]] = {}
+    for node, last_signal in facts.get("programs_stopped", {}).items():
+        names.setdefault(last_signal, []).append(node)
+    if not names:
+        return None
+    return "programs still running after duration_s ended by " + "; by ".join(
+        f"{last_signal}: {', '.join(nodes)}" for last_signal, nodes in sorted(names.items(), reverse=True)
+    )
 
 
 def _print_json(opened: Any) -> None:

@@ -18,7 +18,7 @@ from mobilenet.cli.console import Exit, fail, reporting, say
 from mobilenet.cli.entering import enter, require_shell, shell_of
 from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, Seed
 from mobilenet.cli.progress import progress
-from mobilenet.cli.run import end_with_verdicts, offering_force
+from mobilenet.cli.run import end_with_verdicts, offering_force, stopped_in_words
 from mobilenet.quoting import format_number, pluralize
 
 
@@ -154,18 +154,6 @@ def _summary(result: Any) -> str:
         f"verdict: {result.answer}",
     ]
     return "\n".join(lines)
-
-
-def stopped_in_words(facts: dict[str, Any]) -> str | None:
-    """Name the programs that still ran after the active part, by `real_time` of a manifest; None: there were none."""
-    names: dict[str, list[str]] = {}
-    for node, last_signal in facts.get("programs_stopped", {}).items():
-        names.setdefault(last_signal, []).append(node)
-    if not names:
-        return None
-    return "programs still running after duration_s ended by " + "; by ".join(
-        f"{last_signal}: {', '.join(nodes)}" for last_signal, nodes in sorted(names.items(), reverse=True)
-    )
 
 
 def _remarks(facts: dict[str, Any]) -> Iterator[str]:
