@@ -161,7 +161,7 @@ class Applications:
         self.pace.close()
 
     def stop_programs(self, number: signal.Signals) -> None:
-        """Send a signal to all programs that still run. How they end after that is no failure."""
+        """Send a signal to all programs that still run. Whatever exit code follows is not a failure."""
         for name in self._running:
             if self._exchange.signal(name, number):
                 self._stopped[name] = number.name

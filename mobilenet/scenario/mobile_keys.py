@@ -82,10 +82,7 @@ class MobileKeys(ScenarioFile):
     )
     drain_s: float | None = Field(
         default=None, ge=0, le=1e6,
-        description=(
-            "deadline: maximum time after duration_s until the run is at rest; null: duration_s plus ten times the"
-            " longest wait of the protocol, and at least 120 (60 in real time)"
-        ),
+        description="deadline for coming to rest; null: duration_s + 10 longest waits (docs/verdicts-and-metrics.md)",
     )  # fmt: skip
     origin: Origin | None = Field(
         default=None,

@@ -67,10 +67,7 @@ class Stop(Parameters):
 
     after_s: float | None = Field(
         default=None, ge=0, le=1e6,
-        description=(
-            "time after duration_s at which programs that still run get SIGTERM; null: 0 without `promises`, otherwise"
-            " never"
-        ),
+        description="time after duration_s of SIGTERM; null: 0 without `promises`, otherwise never",
     )  # fmt: skip
     grace_s: float = Field(default=2.0, ge=0, le=1e6, description="time from SIGTERM to SIGKILL")
 
