@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Conduct, Expectations, ProcessPlan
+from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.rundir.kinds import PROCESSES, run_kind
 from mobilenet.rundir.pcap import CapturedPacket, read_captures
 from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
@@ -82,10 +82,6 @@ class Evidence:
         return self.expected if isinstance(self.expected, ProcessPlan) else None
 
     @property
-    def conduct(self) -> Conduct | None:
-        return None if self.of_hosts is None else self.of_hosts.conduct
-
-    @property
     def promises(self) -> dict[str, Any]:
         promises: dict[str, Any] = self.manifest["promises"]
         return promises
@@ -123,8 +119,7 @@ class Evidence:
         if expected is not None and expected.hosts is not None and self.ended_by_error is None:
             reach = Reach(self.tables["positions"], expected)
         checks = self.checks if self.is_over else self.checks - {"delivery"}
-        judged = promises["gap_after_s"], promises["heard_every_s"], self.conduct
-        return judge_events(self.events, *judged, checks, reach)
+        return judge_events(self.events, promises["gap_after_s"], promises["heard_every_s"], checks, reach)
 
     @cached_property
     def among_processes(self) -> ProcessJudge:

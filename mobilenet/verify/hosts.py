@@ -12,11 +12,8 @@ from typing import Any
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.verify import program_lines
 from mobilenet.verify.broadcasts.asked import asked_problem
-from mobilenet.verify.broadcasts.conduct import conduct_problem
-from mobilenet.verify.broadcasts.excused import excuse_problem
 from mobilenet.verify.broadcasts.fifo import fifo_problem
 from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
-from mobilenet.verify.broadcasts.silent import silent_problem
 from mobilenet.verify.carried import brings_code, carriage
 from mobilenet.verify.check import Check
 from mobilenet.verify.conservation import conservation_problem
@@ -66,12 +63,6 @@ def _delivery(run: Evidence) -> Verdict | str | None:
         return NOT_QUIESCENT
     owed = next(run.broadcasts.missing_deliveries(), None)
     return owed or (None if run.broadcasts.deliveries else NOTHING_DELIVERED)
-
-
-def _silences(run: Evidence) -> str | None:
-    expected = run.of_hosts
-    in_the_air_ns = None if expected is None or expected.hosts is None else expected.in_the_air_ns
-    return silent_problem(run.events, run.conduct, run.promises["gap_after_s"], run.end_ns, in_the_air_ns)
 
 
 def _packets(run: Evidence) -> str | None:
@@ -143,10 +134,6 @@ CHECKS = (
         lambda run: asked_problem(run.events, run.of_hosts, run.quiescent),
     ),
     Check(
-        "membership", "Sessions have the numbers and the stations that the protocol declares.",
-        lambda run: conduct_problem(run.events, run.conduct),
-    ),
-    Check(
         "causal_order", "Nothing is delivered before its causal past, nor after anything that it precedes.",
         _of_broadcasts("causal_order"),
     ),
@@ -154,14 +141,6 @@ CHECKS = (
     Check(
         "gaps", "A host has a gap only where the run allows it, after a station gave up on it after a long silence.",
         _of_broadcasts("gaps"),
-    ),
-    Check(
-        "gaps", "A gap follows what the protocol declares to lead to one.",
-        lambda run: excuse_problem(run.events, run.conduct), waits=True,
-    ),
-    Check(
-        "gaps", "A host that a station gives up on was silent for as long as the station states.", _silences,
-        waits=True,
     ),
     Check("delivery", "At the end every member has delivered all that it is entitled to.", _delivery, waits=True),
     Check(

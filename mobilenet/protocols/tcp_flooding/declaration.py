@@ -19,10 +19,10 @@ class TcpFlooding(Declaration):
     name = "tcp_flooding"
     host, station, stable, parameters = Host, Station, Stable, TcpFloodingParameters
     promises = "causal"
+    checks = f"{__package__}.promises"
     loses_at_any_time = True  # a connection can be lost at any time
     needs = ("connections",)
     buffers = ("sbuffer", "rbuffer")
-    gaps_follow_handoffs = True
     rests = "over connections"
     # Exchanges: leave; the connection and attach, ping over the old link, moved; reenter. Messages: Close of leave;
     # Ping and Return; Close and Closed; Close when it has moved. The new link buffers what came meanwhile, so the wires
