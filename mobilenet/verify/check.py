@@ -8,7 +8,7 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import VALID, Verdict
@@ -26,6 +26,19 @@ class Check(NamedTuple):
     answer: Callable[[Evidence], Verdict | str | None]
     applies: Callable[[Evidence], bool] = always
     waits: bool = False  # it needs a run that was not ended by an error: a longer one could still put it right
+
+
+Function = Callable[[Any], Verdict | str | None]
+
+
+def promise(words: str) -> Callable[[Function], Function]:
+    """Declare that a function of a plug-in judges a promise; `words`: what is promised."""
+
+    def mark(function: Function) -> Function:
+        function.words = words  # type: ignore[attr-defined]
+        return function
+
+    return mark
 
 
 WORST_FIRST = ("violated", "unknown", "valid")

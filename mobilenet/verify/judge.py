@@ -24,7 +24,8 @@ def overall(verdicts: dict[str, Verdict]) -> Answer:
     return "violated" if "violated" in answers else "unknown" if "unknown" in answers else "valid"
 
 
-NEEDS_CODE = Verdict("unknown", "this promise is code of the plug-in, which runs only with --allow-code")
+PROPERTIES = frozenset(check.property for check in (*hosts.CHECKS, *processes.CHECKS))
+NEEDS_CODE = Verdict("unknown", "this promise is judged by code of the plug-in, which runs only with --allow-code")
 
 
 def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
