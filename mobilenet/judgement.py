@@ -34,7 +34,7 @@ from mobilenet.simulation.plugin_code import load_named, place_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
 from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
-from mobilenet.verify.judge import NEEDS_CODE, PROPERTIES, overall
+from mobilenet.verify.judge import NEEDS_CODE, PROPERTIES, overall, read_run
 
 
 def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
@@ -76,7 +76,10 @@ def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Ch
             raise ScenarioError(
                 f"protocol.class: {reference}: there is already a property {name}; expected another name in checks"
             )
-    return [Check(one.__name__, one.words, partial(_answer, one), waits=True) for one in functions]
+    return [
+        Check(one.__name__, one.words, partial(_answer, one), tables=("events", "samples"), waits=True)
+        for one in functions
+    ]
 
 
 def _answer(function: Any, run: Evidence) -> Verdict | str | None:
@@ -138,7 +141,7 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
     They follow from the record. Missing ones are made again; others are left as they are, even if they hold
     something else. `allow_code`: the code of a plug-in may judge its own promises.
     """
-    run = Evidence.of_directory(directory)
+    run = read_run(directory)
     verdicts = verify(run, own_checks_of(directory, allow_code))
     notes = []
     path = directory / "verdict.json"

@@ -15,6 +15,7 @@ from mobilenet.verify.verdict import VALID, Verdict
 
 
 def always(_: Evidence) -> bool:
+    """Whether there is a record."""
     return True
 
 
@@ -22,9 +23,10 @@ class Check(NamedTuple):
     """`answer` gives None where nothing is wrong, and a sentence where the property is violated."""
 
     property: str
-    asks: str  # a sentence for the documents
+    asks: str  # for the documents, which have a row for each check
     answer: Callable[[Evidence], Verdict | str | None]
-    applies: Callable[[Evidence], bool] = always
+    applies: Callable[[Evidence], bool] = always  # its docstring is for the documents: "Whether ..."
+    tables: tuple[str, ...] = ("events",)  # all that it reads, as far as the run has them
     waits: bool = False  # it needs a run that was not ended by an error: a longer one could still put it right
 
 

@@ -8,7 +8,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.rundir.kinds import PROCESSES, run_kind
 from mobilenet.rundir.pcap import CapturedPacket, read_captures
 from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
-from mobilenet.rundir.schema import BUFFERS, OPTIONAL_TABLES, buffers_of
+from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.among_processes.properties import ProcessJudge
 from mobilenet.verify.among_processes.screened import judge_events as judge_processes
@@ -28,9 +28,6 @@ from mobilenet.verify.broadcasts.judge import BroadcastJudge
 from mobilenet.verify.broadcasts.reach import Reach
 from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.declared import require_scenario
-
-TABLES = ("events", "samples", "positions")
-UNREAD = ("causes", "links")  # no check needs them
 
 
 @dataclass
@@ -51,15 +48,18 @@ class Evidence:
 
     @classmethod
     def of_directory(cls, directory: Path) -> Evidence:
-        """Read what the directory of a run holds, once all of its files are as the run wrote them."""
+        """Read all but the tables of a run's directory, once all of its files are as the run wrote them."""
         manifest = read_manifest(directory)
         require_files(directory, manifest)
         counters = read_json(directory, "counters.json")
         require_tables(directory, counters)
         expected = require_scenario(directory, manifest)
-        names = (*TABLES, *(name for name in OPTIONAL_TABLES if name in counters["rows"] and name not in UNREAD))
-        tables = {name: read_coded(directory, name) for name in names}
-        return cls(tables, counters, manifest, expected, read_captures(directory))
+        return cls({}, counters, manifest, expected, read_captures(directory))
+
+    def read_tables(self, directory: Path, names: Iterable[str]) -> Evidence:
+        """Read those of these tables that the run has."""
+        self.tables = {name: read_coded(directory, name) for name in self.counters["rows"].keys() & {*names}}
+        return self
 
     @property
     def events(self) -> Table:

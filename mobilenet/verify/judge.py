@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from mobilenet.verify import hosts, processes
 from mobilenet.verify.check import Check, judge
@@ -28,25 +29,34 @@ PROPERTIES = frozenset(check.property for check in (*hosts.CHECKS, *processes.CH
 NEEDS_CODE = Verdict("unknown", "this promise is judged by code of the plug-in, which runs only with --allow-code")
 
 
+def read_run(directory: Path) -> Evidence:
+    """Take from a run directory what its checks read."""
+    run = Evidence.of_directory(directory)
+    return run.read_tables(directory, {table for check in checks_of(run) for table in check.tables})
+
+
 def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
     """Judge a run directory; `own`: what its plug-in promises beside."""
-    return verify(Evidence.of_directory(directory), own)
+    return verify(read_run(directory), own)
 
 
 def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
     """Judge what was recorded of a run."""
-    kind = processes if run.is_of_processes else hosts
-    checks = (*kind.CHECKS, *_of_protocol(run), *own)
+    checks = (*checks_of(run), *own)
     asked = {check.property for check in checks if check.applies(run)} | {"record"}
-    general = [name for name in kind.properties_of(run.promises) if name in asked]
+    general = [name for name in _kind(run).properties_of(run.promises) if name in asked]
     run.checks = frozenset(general)
     theirs = dict.fromkeys(run.manifest.get("own_checks", ()), NEEDS_CODE)
     verdicts = judge(run, checks, (*general, *(name for name in theirs if name in asked)))
     return verdicts | {name: verdict for name, verdict in theirs.items() if name not in verdicts}
 
 
-def _of_protocol(run: Evidence) -> tuple[Check, ...]:
-    """What judges the promises that this protocol alone makes."""
+def checks_of(run: Evidence) -> tuple[Check, ...]:
+    """What every run of this kind is asked, and what its protocol alone promises."""
     known = None if run.of_hosts is None else run.of_hosts.protocol
-    checks: tuple[Check, ...] = () if known is None else import_module(known.checks).CHECKS
-    return checks
+    own: tuple[Check, ...] = () if known is None else import_module(known.checks).CHECKS
+    return (*_kind(run).CHECKS, *own)
+
+
+def _kind(run: Evidence) -> Any:
+    return processes if run.is_of_processes else hosts
