@@ -36,7 +36,7 @@ def read_run(directory: Path) -> Evidence:
 
 
 def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
-    """Judge a run directory; `own`: what its plug-in promises beside."""
+    """Judge a run directory; `own`: what judges the promises of its plug-in."""
     return verify(read_run(directory), own)
 
 
@@ -52,7 +52,7 @@ def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
 
 
 def checks_of(run: Evidence) -> tuple[Check, ...]:
-    """What every run of this kind is asked, and what its protocol alone promises."""
+    """What every run of this kind is asked, and what only its protocol promises."""
     known = None if run.of_hosts is None else run.of_hosts.protocol
     own: tuple[Check, ...] = () if known is None else import_module(known.checks).CHECKS
     return (*_kind(run).CHECKS, *own)

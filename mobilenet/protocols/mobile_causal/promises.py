@@ -65,7 +65,7 @@ def _silences(run: Evidence) -> str | None:
     )
 
 
-def _forgotten(run: Evidence) -> str | None:
+def _early_forgetting(run: Evidence) -> str | None:
     """The first host that no station knows any more, though none could forget it yet."""
     assert run.of_hosts is not None and run.of_hosts.protocol is not None
     events, forgotten = run.events, forgotten_rows(run.events)
@@ -290,7 +290,8 @@ CHECKS = (
         lambda run: conduct_problem(run.events, only_connected=True),
     ),
     Check(
-        "gaps", "A host is forgotten only `stub_lifetime_s` after its station could give it up.", _forgotten, _gives_up,
+        "gaps", "A host is forgotten only `stub_lifetime_s` after its station could give it up.", _early_forgetting,
+        _gives_up,
     ),
     Check(
         "gaps", "A host that a station gives up on was silent for as long as the station states.", _silences, _gives_up,
