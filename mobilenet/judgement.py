@@ -65,7 +65,7 @@ def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Ch
     reference = protocol.reference
     plugin = load_named("protocol.class", reference, folder, allow_code)
     functions = getattr(plugin, "checks", ())
-    if not isinstance(functions, tuple) or not all(isfunction(one) and hasattr(one, "words") for one in functions):
+    if not isinstance(functions, tuple) or not all(map(_is_promise, functions)):
         raise ScenarioError(
             f"protocol.class: {reference}: checks is {cut(repr(functions), 80)}, expected a tuple of functions"
             " decorated with @promise(words)"
@@ -80,6 +80,10 @@ def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Ch
         Check(one.__name__, one.words, partial(_answer, one), tables=("events", "samples"), waits=True)
         for one in functions
     ]
+
+
+def _is_promise(function: Any) -> bool:
+    return isfunction(function) and isinstance(getattr(function, "words", None), str)
 
 
 def _answer(function: Any, run: Evidence) -> Verdict | str | None:
@@ -149,9 +153,12 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
         notes.append(_restore(path, verdict_document(verdicts, warnings_by(scenario_of(directory)))))
     else:
         try:
-            judged = {name: verdict for name, verdict in verdicts.items() if verdict != NEEDS_CODE}
-            stored_verdict = overall({name: v for name, v in verdicts_of(directory).items() if name in judged})
-            if stored_verdict != overall(judged):
+            left_out = {name for name, verdict in verdicts.items() if verdict == NEEDS_CODE}
+            stored_verdict, fresh_verdict = (
+                overall({name: verdict for name, verdict in of.items() if name not in left_out})
+                for of in (verdicts_of(directory), verdicts)
+            )
+            if stored_verdict != fresh_verdict:
                 notes.append(f"{path} has the verdict {stored_verdict}, which contradicts the record")
         except RunError as error:
             notes.append(str(error))
