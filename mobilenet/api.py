@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.clock import Progress
-from mobilenet.judgement import answer_in_words, judge, judge_anew, own_metrics, read_warnings, verdicts_of
+from mobilenet.judgement import answer_in_words, judge, judge_anew, own_checks, own_metrics, read_warnings, verdicts_of
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
 from mobilenet.quoting import as_file_name, format_number, pluralize, quote, spell_out
@@ -254,6 +254,7 @@ def _run(
         _require_replaceable(directory)
     with run_directory(directory, is_replaced) as partial:
         own = own_metrics(loaded, allow_code)  # first: a wrong name should not cost a run
+        own_checks(loaded.protocol, loaded.folder, allow_code)
         started = time.perf_counter()
         ended_by: PluginError | None = None
         try:
@@ -293,7 +294,10 @@ def keep(
         facts["ended_by_error"] = str(ended_by)
     if own:
         facts["own_metrics"] = {metric.name: [metric.words, metric.unit] for metric in own}
-    if failed := judge(partial, outcome.recording, facts, own):
+    checks = own_checks(scenario.protocol, scenario.folder, True)  # its code has just been run
+    if checks:
+        facts["own_checks"] = {check.property: check.asks for check in checks}
+    if failed := judge(partial, outcome.recording, facts, own, checks):
         facts["own_metrics_failed"] = failed
     write_manifest(partial, facts)
 

@@ -1,15 +1,18 @@
-"""Judge and measure a run, including a plug-in's metrics, when it ends or later from its record.
+"""Judge and measure a run, including a plug-in's promises and metrics, when it ends or later from its record.
 
 Model     verdict.json and metrics.json follow from what was recorded. A user's metric that raises, or gives something
           that is not a number, does not end the run: it has no value, and `own_metrics_failed` of the manifest has the
-          reason
-Errors    ScenarioError for what is not a metric, RunError for a directory that is not a run
+          reason. A promise whose function raises is unknown, for that reason. `own_checks` of the manifest names the
+          promises, so that none disappears where their code may not run
+Errors    ScenarioError for what is not a metric or a promise, RunError for a directory that is not a run
 Source    ours: docs/run-directory.md, docs/guide/plug-ins.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +22,19 @@ from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.own import Record, measure, own_metric
 from mobilenet.packets.passed import Captures
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import percentage
+from mobilenet.quoting import cut, percentage
 from mobilenet.rundir.pcap import read_captures
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_manifest
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.table import Columns
 from mobilenet.rundir.writer import write_json
-from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.scenario import AnyScenario, OwnProtocol, load_scenario
+from mobilenet.scenario.processes import OwnBroadcast
 from mobilenet.simulation.plugin_code import load_named, place_of
 from mobilenet.verify import Evidence, Verdict, verify
+from mobilenet.verify.check import Check
 from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
-from mobilenet.verify.judge import overall
+from mobilenet.verify.judge import NEEDS_CODE, PROPERTIES, overall, read_run
 
 
 def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
@@ -53,6 +58,53 @@ def own_metrics_of(directory: Path, allow_code: bool = False) -> list[OwnMetric]
     return own_metrics(load_scenario(directory / "scenario.yaml"), allow_code)
 
 
+def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Check]:
+    """Return what judges the promises of a plug-in named in a scenario; their code runs only if that is allowed."""
+    if not isinstance(protocol, (OwnProtocol, OwnBroadcast)):
+        return []
+    reference = protocol.reference
+    plugin = load_named("protocol.class", reference, folder, allow_code)
+    functions = getattr(plugin, "checks", ())
+    if not isinstance(functions, tuple) or not all(map(_is_promise, functions)):
+        raise ScenarioError(
+            f"protocol.class: {reference}: checks is {cut(repr(functions), 80)}, expected a tuple of functions"
+            " decorated with @promise(words)"
+        )
+    names = [function.__name__ for function in functions]
+    for i, name in enumerate(names):
+        if name in PROPERTIES or name in names[:i]:
+            raise ScenarioError(
+                f"protocol.class: {reference}: there is already a property {name}; expected another name in checks"
+            )
+    return [
+        Check(one.__name__, one.words, partial(_answer, one), tables=("events", "samples"), waits=True)
+        for one in functions
+    ]
+
+
+def _is_promise(function: Any) -> bool:
+    return isfunction(function) and isinstance(getattr(function, "words", None), str)
+
+
+def _answer(function: Any, run: Evidence) -> Verdict | str | None:
+    try:
+        answer = function(Record(run.events, run.samples, run.counters, as_measured(run.manifest)))
+        if answer is None or isinstance(answer, Verdict) or (isinstance(answer, str) and answer):
+            return answer
+        raise ValueError(f"returned {cut(repr(answer), 80)}, expected a sentence or None")
+    except MemoryError:
+        raise
+    except (Exception, SystemExit, GeneratorExit) as error:
+        return Verdict("unknown", place_of(error, Path(function.__code__.co_filename), function))
+
+
+def own_checks_of(directory: Path, allow_code: bool = False) -> list[Check]:
+    """Return what judges the promises of a run's plug-in; none where its code may not run."""
+    if not allow_code or "own_checks" not in read_manifest(directory):
+        return []
+    return own_checks(scenario_of(directory).protocol, directory, allow_code)
+
+
 def with_own_metrics(
     events: Columns,
     samples: Columns,
@@ -69,36 +121,44 @@ def with_own_metrics(
 
 
 def judge(
-    directory: Path, recording: Recording, facts: dict[str, Any], own: Sequence[OwnMetric] = ()
+    directory: Path,
+    recording: Recording,
+    facts: dict[str, Any],
+    own: Sequence[OwnMetric] = (),
+    checks: Sequence[Check] = (),
 ) -> dict[str, str]:
     """verdict.json and metrics.json from what was recorded; which of a user's metrics failed, and why."""
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
     scenario = scenario_of(directory)
     captures = read_captures(directory)
-    verdicts = verify(Evidence(tables, counters, facts, expected_by(scenario), captures))
+    verdicts = verify(Evidence(tables, counters, facts, expected_by(scenario), captures), checks)
     row, failed = with_own_metrics(events, samples, counters, facts, own, captures)
     write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)
     return failed
 
 
-def judge_anew(directory: Path) -> tuple[dict[str, Verdict], list[str]]:
+def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Verdict], list[str]]:
     """Return what follows from the record, and notes on verdict.json and metrics.json.
 
     They follow from the record. Missing ones are made again; others are left as they are, even if they hold
-    something else.
+    something else. `allow_code`: the code of a plug-in may judge its own promises.
     """
-    run = Evidence.of_directory(directory)
-    verdicts = verify(run)
+    run = read_run(directory)
+    verdicts = verify(run, own_checks_of(directory, allow_code))
     notes = []
     path = directory / "verdict.json"
     if not path.exists():
         notes.append(_restore(path, verdict_document(verdicts, warnings_by(scenario_of(directory)))))
     else:
         try:
-            stored_verdict = overall(verdicts_of(directory))
-            if stored_verdict != overall(verdicts):
+            left_out = {name for name, verdict in verdicts.items() if verdict == NEEDS_CODE}
+            stored_verdict, fresh_verdict = (
+                overall({name: verdict for name, verdict in of.items() if name not in left_out})
+                for of in (verdicts_of(directory), verdicts)
+            )
+            if stored_verdict != fresh_verdict:
                 notes.append(f"{path} has the verdict {stored_verdict}, which contradicts the record")
         except RunError as error:
             notes.append(str(error))

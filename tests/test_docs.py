@@ -19,7 +19,7 @@ import pytest
 from mobilenet.metrics.registry import meaning
 from tests.cli.command import mobilenet
 from tests.interactive.conftest import Server
-from tests.write_metric_table import PAGE, with_tables
+from tests.write_verdict_tables import PAGE, with_tables
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
@@ -211,7 +211,7 @@ def test_pairs_are_told_for_both_radios(name: str) -> None:
 
 def test_the_tables_of_metrics_are_those_of_the_registry() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert page == with_tables(page), "say python -m tests.write_metric_table"
+    assert page == with_tables(page), "say python -m tests.write_verdict_tables"
 
 
 @pytest.mark.parametrize("name", [name for name in DOCS if name.startswith("docs/validation/")])

@@ -27,6 +27,7 @@ FLOORS = (
     ("realtime",),
     ("why", "packets"),
     ("simulation", "verify", "metrics", "export"),
+    ("promises",),
     ("judgement",),
     ("api", "workers"),
     ("studies", "swarm", "replay", "exhaustion"),
@@ -43,7 +44,8 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 NAMELESS = ("mobilenet", "mobilenet.network")  # they say what is in them, and import nothing
 NOT_OF_THE_PRODUCT = ("tests", "validation", "scenarios")
 # Who may import by a name in a variable, or look into sys.modules: what hands on the names of the root, compiled
-# modules, the code of plug-ins, the docstring of a module that declares keys, and the command that was asked for.
+# modules, the code of plug-ins, the docstring of a module that declares keys, the command that was asked for, and the
+# checks that a protocol's declaration names.
 BY_NAME = ("import_module", "__import__", "resolve_name", "run_module", "run_path", "modules")
 MAY_IMPORT_BY_NAME = {
     f"mobilenet{module}"
@@ -54,6 +56,7 @@ MAY_IMPORT_BY_NAME = {
         ".engine.build_native",
         ".engine.native",
         ".simulation.plugin_code",
+        ".verify.judge",
     )
 }
 
@@ -83,6 +86,11 @@ OF_PROTOCOLS = (
 
 def inside(module: str, *packages: str) -> bool:
     return any(module == package or module.startswith(package + ".") for package in packages)
+
+
+def is_promises(module: str) -> bool:
+    """Whether this judges what one protocol promises: it stands next to the protocol, but is no part of it."""
+    return inside(module, "mobilenet.protocols") and module.endswith(".promises")
 
 
 class Tree:
@@ -125,7 +133,8 @@ class Tree:
 
     def circles_of_packages(self) -> list[list[str]]:
         """Folders that import each other; modules of the root stand for themselves."""
-        folder = {name: name if name.count(".") < 2 else self.package(name) for name in self.modules}
+        stand_alone = {name for name in self.modules if name.count(".") < 2 or is_promises(name)}
+        folder = {name: name if name in stand_alone else self.package(name) for name in self.modules}
         graph: dict[str, set[str]] = {name: set() for name in folder.values()}
         for module, imported in self.imports.items():
             if module != "mobilenet":  # it hands on what others are
@@ -164,7 +173,7 @@ def rings(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def room_of(module: str) -> str | None:
     """The room of one of our modules; None for what belongs to none."""
-    name = module.removeprefix("mobilenet.")
+    name = "promises" if is_promises(module) else module.removeprefix("mobilenet.")
     parts = name.split(".")
     return next((room for room in (".".join(parts[:2]), parts[0]) if room in FLOOR), None)
 
@@ -216,13 +225,25 @@ def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
     quantities.
     """
     for module, imported in tree.imports.items():
-        if inside(module, "mobilenet.protocols"):
+        if inside(module, "mobilenet.protocols") and not is_promises(module):
             for name in sorted(imported):
                 top = name.partition(".")[0]
                 declares = module.endswith("parameters") and (top == "pydantic" or name == "mobilenet.parameters")
                 ours = inside(name, "mobilenet.protocols")
                 if not (ours or declares or top in OF_PROTOCOLS or name == "mobilenet.clock"):
                     yield module, name
+
+
+def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
+    """What judges a protocol's own promises reads the record as the verifier does; of the protocol it knows only the
+    parameters.
+    """
+    ours = ("mobilenet.verify", "mobilenet.rundir.table", "mobilenet.clock")
+    for module in filter(is_promises, tree.modules):
+        for name in sorted(tree.imports[module]):
+            is_allowed = inside(name, *ours) or name == f"{module.rpartition('.')[0]}.parameters"
+            if inside(name, "mobilenet") and not is_allowed:
+                yield module, name
 
 
 def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
@@ -238,7 +259,7 @@ def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
                     yield module, name
 
 
-RULES = [looks_up, round_and_round, by_other_ways, away_from_home, not_for_protocols, not_for_readers]
+RULES = [looks_up, round_and_round, by_other_ways, away_from_home, not_for_protocols, not_for_promises, not_for_readers]
 OURS = Tree(ROOT, "mobilenet", "viz")
 
 
@@ -405,6 +426,8 @@ def test_what_is_allowed_is_not_reported(tmp_path: Path) -> None:
         (not_for_protocols, "mobilenet.protocols.own", "from _random import Random"),
         (not_for_protocols, "mobilenet.protocols.own", "from ..engine import clock"),
         (not_for_protocols, "mobilenet.protocols.own", "import numpy as np"),
+        (not_for_promises, "mobilenet.protocols.own.promises", "from .host import Host"),
+        (not_for_promises, "mobilenet.protocols.own.promises", "from mobilenet.simulation import mobile"),
         (not_for_readers, "mobilenet.verify.judge", "from ..simulation import mobile"),
         (not_for_readers, "mobilenet.verify.judge", "def f():\n    import mobilenet.protocols"),
     ],

@@ -164,15 +164,13 @@ def verify(
     with reporting(quiet, reads=[run]):
         from mobilenet.viz.study_tables import is_study
 
-        if allow_code and not repeat:
-            fail("--allow-code: expected --repeat as well; the check of a record runs no code", Exit.BAD_INPUT)
         if share is not None and not (repeat and is_study(run)):
             fail("--share applies only to a study, with --repeat", Exit.BAD_INPUT)
         if is_study(run):
             from mobilenet.cli.study_results import verify_study
 
             repeat_run = partial(_is_repeated, allow_code=allow_code, quiet=quiet) if repeat else None
-            answer = verify_study(run, repeat_run, 1.0 if share is None else share)
+            answer = verify_study(run, repeat_run, 1.0 if share is None else share, allow_code)
             say(f"Next: mobilenet show {quote(run)}")
             raise typer.Exit(EXITS[answer])
         from mobilenet.api import judge_anew
@@ -180,7 +178,7 @@ def verify(
         from mobilenet.verify.declared import scenario_of, warnings_by
         from mobilenet.verify.judge import overall
 
-        verdicts, notes = judge_anew(run)
+        verdicts, notes = judge_anew(run, allow_code)
         _print_verdicts(verdicts)
         _print_violations(verdicts)
         _print_warnings(warnings_by(scenario_of(run)))

@@ -213,7 +213,9 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
     return " ".join([*tables.doubts(), "; ".join(means)])
 
 
-def verify_study(directory: Path, is_repeated: Callable[[Path], bool] | None = None, share: float = 1.0) -> str:
+def verify_study(
+    directory: Path, is_repeated: Callable[[Path], bool] | None = None, share: float = 1.0, allow_code: bool = False
+) -> str:
     """Judge each run of a study again from its record, and return the worst verdict. `is_repeated`: whether a run,
     repeated, gives the same record; asked of a share of the runs, evenly spaced.
     """
@@ -231,7 +233,7 @@ def verify_study(directory: Path, is_repeated: Callable[[Path], bool] | None = N
     asked = {runs[place * len(runs) // count] for place in range(count)}
     for run in runs:
         try:
-            answer = overall(judge_anew(run)[0])
+            answer = overall(judge_anew(run, allow_code)[0])
             if is_repeated is not None and run in asked and not is_repeated(run):
                 answer = "violated"
         except RunError as error:

@@ -13,7 +13,7 @@ from typing import Any
 from mobilenet.clock import ns
 from mobilenet.expected.expectations import Expectations
 from mobilenet.expected.hosts import measures, of_protocol
-from mobilenet.expected.plans import conduct_of
+from mobilenet.expected.plans import known_protocol
 from mobilenet.expected.rest import Rest, heard_every_s
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.run_source import AdversarySchedule
@@ -36,7 +36,7 @@ def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
 def derive(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expectations]:
     """The facts of the manifest, and what the record is held to."""
     facts = {"measures": measures(scenario), "station_names": {}, "host_names": {}, "skipped_tracks": 0}
-    return facts, Expectations(ns(scenario.duration_s), conduct_of(scenario.protocol))
+    return facts, Expectations(ns(scenario.duration_s), known_protocol(scenario.protocol))
 
 
 def doubts(scenario: AdversarySchedule) -> list[str]:

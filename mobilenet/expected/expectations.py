@@ -10,7 +10,7 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class HostPlan(NamedTuple):
@@ -31,16 +31,11 @@ class Places(NamedTuple):
     by_power: bool = False  # then no distance is surely within range
 
 
-class Conduct(NamedTuple):
-    """What is known of the trace of a protocol: each session of a member has the next number, and a handoff ends with
-    the station that it began with. Of custom protocols nothing is known."""
+class KnownProtocol(NamedTuple):
+    """A protocol that promises more than its order. Of custom protocols nothing of the kind is known."""
 
-    only_connected: bool  # delivers what its station sends, and nothing from the begin of a handoff to its end
-    # stations forget a host, and it its own messages, this long after they gave it up; None: never
-    forgets_after_s: float | None
-    # stations check at each multiple of that whether they give up on a host; None: not known
-    looks_every_ns: int | None = None
-    gaps_follow_handoffs: bool = False  # a gap comes just after the end of a handoff that relayed nothing
+    checks: str  # the module whose CHECKS judge that
+    parameters: Any  # as the scenario gives them
 
 
 class LossyCut(NamedTuple):
@@ -72,7 +67,7 @@ class Expectations(NamedTuple):
     """What is known of a run of hosts and stations; None: not known."""
 
     end_ns: int  # the end of all that is planned
-    conduct: Conduct | None
+    protocol: KnownProtocol | None
     hosts: list[HostPlan] | None = None
     places: Places | None = None
     radio: Radio | None = None

@@ -19,7 +19,7 @@ from typing import Any
 
 from mobilenet.clock import SECOND, ns
 from mobilenet.engine.random_streams import Stream
-from mobilenet.expected.expectations import Conduct, Expectations, HostPlan, Places, Radio
+from mobilenet.expected.expectations import Expectations, HostPlan, KnownProtocol, Places, Radio
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.links import reach_m, serving_reach_m
 from mobilenet.parameters import number
@@ -46,15 +46,10 @@ from mobilenet.world.trajectory import Trajectory
 JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, where they fall into one nanosecond
 
 
-def conduct_of(protocol: Any) -> Conduct | None:
-    """What is known of the trace of a protocol."""
-    declaration = declaration_of(protocol)
-    if declaration.details is None:
-        return None
-    return Conduct(
-        declaration.delivers_only_connected, declaration.forgets_after_s(protocol),
-        declaration.looks_every_ns(protocol), declaration.gaps_follow_handoffs,
-    )  # fmt: skip
+def known_protocol(protocol: Any) -> KnownProtocol | None:
+    """What judges the promises of its own that a scenario's protocol makes."""
+    checks = declaration_of(protocol).checks
+    return KnownProtocol(checks, protocol) if isinstance(checks, str) else None
 
 
 def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectations:
@@ -63,7 +58,7 @@ def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectatio
     hosts, is_power = _hosts(scenario, tracks, end_ns), scenario.wireless.model == "sinr"
     return Expectations(
         end_ns,
-        conduct_of(scenario.protocol),
+        known_protocol(scenario.protocol),
         hosts,
         Places([(x, y) for x, y in stations_m(scenario)], serving_reach_m(scenario.wireless), is_power),
         _radio(scenario, tracks),

@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
-from mobilenet.expected.by_kind import declared_manifest, expectations_of
-from mobilenet.expected.expectations import Expectations
+from mobilenet.expected.by_kind import declared_manifest
 from mobilenet.interactive.branch import (
     Branch,
     check_request,
@@ -97,9 +96,7 @@ class LiveSession:
         self.first_hosts = len(self.simulation.hosts)  # their number before any is added
         promises = declared_manifest(scenario)["promises"]
         events = self.simulation.recording.events
-        expectations = expectations_of(scenario)
-        conduct = expectations.conduct if isinstance(expectations, Expectations) else None
-        self._judge = SafetyJudge(events.columns, promises, conduct, self._senders(scenario))
+        self._judge = SafetyJudge(events.columns, promises, self._senders(scenario))
         self.violation = None
         gc.collect()
         self.on_begin(self.simulation)

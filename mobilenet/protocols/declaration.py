@@ -38,6 +38,8 @@ class Declaration:
     promises: ClassVar[Promise | None] = "causal"
     delivers_to_all: ClassVar[bool | None] = None  # every member gets every message; None: only if causal. plug-ins
     loses_at_any_time: ClassVar[bool] = False  # hosts may have a gap at any time, not only after they expired
+    # promises of its own: functions (verify/own.py), or, of a built-in protocol, the module of its CHECKS. plug-ins
+    checks: ClassVar[tuple[Callable[..., Any], ...] | str] = ()
 
     # --- what it needs
     needs: ClassVar[tuple[Need, ...]] = ()  # connections: TCP over the radio and between stations. plug-ins
@@ -46,13 +48,10 @@ class Declaration:
     # --- what is known of its trace
     # measured of each host and station, and empty at rest. Plug-ins: BUFFERS of host and station
     buffers: ClassVar[tuple[str, ...]] = ()
-    delivers_only_connected: ClassVar[bool] = False  # nothing between the begin of a handoff and its end
     # event -> the keys of its detail; with a question mark: it need not be there. None: nothing is known of them
     details: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
     all_stations_admit: ClassVar[bool] = False  # a host joins only after every station has answered
     samples_lists: ClassVar[bool] = False  # samples how long the lists in its messages are
-    # a host has a gap only in the nanosecond in which a new connection serves it: just after the end of its handoff
-    gaps_follow_handoffs: ClassVar[bool] = False
 
     # --- what follows from its parameters `p`
 
@@ -91,16 +90,6 @@ class Declaration:
 
         plug-ins: if it is not None, the network notes silences; what their hosts may miss does not follow from it.
         """
-        return None
-
-    @staticmethod
-    def looks_every_ns(p: Any) -> int | None:
-        """Return the time at whose multiples stations give up silent hosts; None: it is not known."""
-        return None
-
-    @staticmethod
-    def forgets_after_s(p: Any) -> float | None:
-        """The further time after which a host that was given up is forgotten altogether; None: never."""
         return None
 
     @staticmethod

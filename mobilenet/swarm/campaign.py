@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from mobilenet.api import judge, manifest_of, simulate, write_scenario
+from mobilenet.judgement import own_checks
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.mobile_causal import Host, Station
 from mobilenet.protocols.names import AMONG_PROCESSES, DEFAULT, SELECTIVE
@@ -39,6 +40,7 @@ from mobilenet.scratch import scratch_folder
 from mobilenet.simulation.plugins import with_declared
 from mobilenet.swarm import broadcasts, plug_ins, scenes, schedule
 from mobilenet.verify import Verdict, verify_run
+from mobilenet.verify.check import Check
 from mobilenet.verify.judge import Answer, overall
 from mobilenet.workers import in_order
 
@@ -99,7 +101,7 @@ def judge_seed(
             if plug_ins.is_plug_in(protocol):
                 return Result(seed, network, ENDED_BY_ERROR, message)
             return Result(seed, network, "violated", f"the protocol's self-checks: {message}")
-        verdicts = verify_run(directory)
+        verdicts = verify_run(directory, plug_ins.checks_of(protocol))
         happened = read_json(directory, "counters.json")["rows"]["events"]
     result = Result(seed, network, overall(verdicts), explain(verdicts), fingerprint, happened)
     if keep is not None and result.answer != "valid":  # what ended with an error cannot be played to its end
@@ -186,14 +188,22 @@ def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, comma
     facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
     write_scenario(directory, outcome.scenario)
-    return _write_rest(directory, outcome.recording, facts, whole)
+    return _write_rest(directory, outcome.recording, facts, whole, _checks_of(outcome.scenario))
 
 
-def _write_rest(directory: Path, recording: Recording, facts: dict[str, Any], whole: bool) -> str:
+def _checks_of(scenario: Scenario | ProcessScenario) -> list[Check]:
+    return own_checks(scenario.protocol, scenario.folder, True)
+
+
+def _write_rest(
+    directory: Path, recording: Recording, facts: dict[str, Any], whole: bool, checks: Sequence[Check] = ()
+) -> str:
     """The rest of a run directory; the fingerprint."""
+    if checks:
+        facts["own_checks"] = {check.property: check.asks for check in checks}
     write_manifest(directory, facts)
     if whole:
-        judge(directory, recording, facts)
+        judge(directory, recording, facts, checks=checks)
     return str(facts["fingerprint"])
 
 
@@ -233,7 +243,7 @@ def record_adversary(
         (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
     else:
         write_scenario(directory, own.scene, described.model_dump())
-    return _write_rest(directory, outcome.recording, facts, whole)
+    return _write_rest(directory, outcome.recording, facts, whole, _checks_of(own.scene) if own is not None else ())
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -> AdversarySchedule:

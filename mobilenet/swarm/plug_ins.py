@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from mobilenet.judgement import own_checks
 from mobilenet.programs.cast import Cast
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.scenario import OwnProtocol, ProcessScenario, Scenario, effective
@@ -27,6 +28,7 @@ from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugins import declaration_for, plays_among_processes, with_declared
 from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.swarm import broadcasts, scenes
+from mobilenet.verify.check import Check
 
 Kind = Literal["hosts", "hosts over connections", "processes"]
 
@@ -132,6 +134,14 @@ def parties_of(protocol: str, seed: int, stations: int, hosts: int) -> Parties:
     cast = cast_of(named, {"stations": stations, "hosts": hosts}, None)
     declaration, settings = declaration_for(scene, True, cast)
     return Parties(protocol, scene, declaration, settings, cast)
+
+
+def checks_of(protocol: str) -> list[Check]:
+    """What judges the promises of its own that the class makes."""
+    if not is_plug_in(protocol):
+        return []
+    scene = scene_of(1, protocol)
+    return own_checks(scene.protocol, scene.folder, True)
 
 
 def _split(protocol: str) -> tuple[Path, str]:

@@ -8,6 +8,7 @@ Source    Hadzilacos, Toueg, A modular approach to fault-tolerant broadcasts and
           the properties; ours: docs/verdicts-and-metrics.md
 """
 
+from mobilenet.verify.check import promise
 from mobilenet.verify.judge import Evidence, Verdict, verify, verify_run
 
-__all__ = ["Evidence", "Verdict", "verify", "verify_run"]
+__all__ = ["Evidence", "Verdict", "promise", "verify", "verify_run"]

@@ -83,8 +83,14 @@ def carriage(run: Evidence) -> Verdict | None:
 
 
 def brings_code(run: Evidence) -> bool:
-    """Whether a user's own code delivers the messages."""
+    """Whether a user's own code delivers messages."""
     return run.manifest["protocol"] in (PROGRAM, "own") or run.manifest.get("real_time") is not None
+
+
+CARRIED: Final = (
+    "Something on the record can have brought the message to the node that delivers it.",
+    carriage, brings_code, ("events", "messages", "frames", "lines"),
+)  # fmt: skip
 
 
 class _Hops(NamedTuple):

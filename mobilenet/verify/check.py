@@ -8,13 +8,14 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import VALID, Verdict
 
 
 def always(_: Evidence) -> bool:
+    """Whether there is a record."""
     return True
 
 
@@ -22,10 +23,24 @@ class Check(NamedTuple):
     """`answer` gives None where nothing is wrong, and a sentence where the property is violated."""
 
     property: str
-    asks: str  # a sentence for the documents
+    asks: str  # for the documents, which have a row for each check
     answer: Callable[[Evidence], Verdict | str | None]
-    applies: Callable[[Evidence], bool] = always
+    applies: Callable[[Evidence], bool] = always  # its docstring is for the documents: "Whether ..."
+    tables: tuple[str, ...] = ("events",)  # all that it reads, as far as the run has them
     waits: bool = False  # it needs a run that was not ended by an error: a longer one could still put it right
+
+
+Function = Callable[[Any], Verdict | str | None]
+
+
+def promise(words: str) -> Callable[[Function], Function]:
+    """Declare that a function of a plug-in judges a promise; `words`: what is promised."""
+
+    def mark(function: Function) -> Function:
+        function.words = words  # type: ignore[attr-defined]
+        return function
+
+    return mark
 
 
 WORST_FIRST = ("violated", "unknown", "valid")

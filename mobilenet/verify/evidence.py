@@ -8,7 +8,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Conduct, Expectations, ProcessPlan
+from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.rundir.kinds import PROCESSES, run_kind
 from mobilenet.rundir.pcap import CapturedPacket, read_captures
 from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
-from mobilenet.rundir.schema import BUFFERS, OPTIONAL_TABLES, buffers_of
+from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.among_processes.properties import ProcessJudge
 from mobilenet.verify.among_processes.screened import judge_events as judge_processes
@@ -31,8 +31,6 @@ from mobilenet.verify.declared import require_scenario
 
 NEVER_HEARD_S = 1e9
 MOST_LOST = 0.1  # of the receptions of a run, not at random; then no host loses half of its heartbeats for long
-TABLES = ("events", "samples", "positions")
-UNREAD = ("causes", "links")  # no check needs them
 
 
 @dataclass
@@ -53,15 +51,18 @@ class Evidence:
 
     @classmethod
     def of_directory(cls, directory: Path) -> Evidence:
-        """Read what the directory of a run holds, once all of its files are as the run wrote them."""
+        """Read all but the tables of a run's directory, once all of its files are as the run wrote them."""
         manifest = read_manifest(directory)
         require_files(directory, manifest)
         counters = read_json(directory, "counters.json")
         require_tables(directory, counters)
         expected = require_scenario(directory, manifest)
-        names = (*TABLES, *(name for name in OPTIONAL_TABLES if name in counters["rows"] and name not in UNREAD))
-        tables = {name: read_coded(directory, name) for name in names}
-        return cls(tables, counters, manifest, expected, read_captures(directory))
+        return cls({}, counters, manifest, expected, read_captures(directory))
+
+    def read_tables(self, directory: Path, names: Iterable[str]) -> Evidence:
+        """Read those of these tables that the run has."""
+        self.tables = {name: read_coded(directory, name) for name in self.counters["rows"].keys() & {*names}}
+        return self
 
     @property
     def events(self) -> Table:
@@ -82,10 +83,6 @@ class Evidence:
     @property
     def plan(self) -> ProcessPlan | None:
         return self.expected if isinstance(self.expected, ProcessPlan) else None
-
-    @property
-    def conduct(self) -> Conduct | None:
-        return None if self.of_hosts is None else self.of_hosts.conduct
 
     @property
     def promises(self) -> dict[str, Any]:
@@ -118,8 +115,7 @@ class Evidence:
     def broadcasts(self) -> BroadcastJudge:
         """The judge of the broadcasts of hosts, done."""
         checks = self.checks if self.ended_by_error is None else self.checks - {"delivery"}
-        judged = self.promises["gap_after_s"], self._heard_every_s, self.conduct
-        return judge_events(self.events, *judged, checks, self.reach)
+        return judge_events(self.events, self.promises["gap_after_s"], self._heard_every_s, checks, self.reach)
 
     @property
     def _heard_every_s(self) -> float:

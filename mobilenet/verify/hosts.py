@@ -12,12 +12,9 @@ from typing import Any
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.verify import program_lines
 from mobilenet.verify.broadcasts.asked import asked_problem
-from mobilenet.verify.broadcasts.conduct import conduct_problem
-from mobilenet.verify.broadcasts.excused import excuse_problem
 from mobilenet.verify.broadcasts.fifo import fifo_problem
 from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
-from mobilenet.verify.broadcasts.silent import silent_problem
-from mobilenet.verify.carried import brings_code, carriage
+from mobilenet.verify.carried import CARRIED
 from mobilenet.verify.check import Check
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.datagrams import datagram_problem
@@ -67,12 +64,6 @@ def _delivery(run: Evidence) -> Verdict | str | None:
     return owed or (None if run.broadcasts.deliveries else NOTHING_DELIVERED)
 
 
-def _silences(run: Evidence) -> str | None:
-    expected = run.of_hosts
-    in_the_air_ns = None if expected is None or expected.hosts is None else expected.in_the_air_ns
-    return silent_problem(run.events, run.conduct, run.promises["gap_after_s"], run.end_ns, in_the_air_ns)
-
-
 def _packets(run: Evidence) -> str | None:
     return packets_problem(run.events, run.captures or {}, run.manifest)
 
@@ -110,59 +101,75 @@ def _unsampled_node(run: Evidence) -> str | None:
     return None
 
 
+def _is_in_real_time(run: Evidence) -> bool:
+    """Whether the run was in real time."""
+    return run.manifest.get("real_time") is not None
+
+
+def _has_packets(run: Evidence) -> bool:
+    """Whether hosts ran real software."""
+    return run.captures is not None or run.manifest["protocol"] == "ip"
+
+
+JUDGED = ("events", "positions")  # what the judge of broadcasts reads
 CHECKS = (
     program_lines.CHECK,
     Check(
-        "creation", "What a host delivers was broadcast before, once, by the host that its id names.",
-        _of_broadcasts("creation"),
+        "creation", "Each delivered message was broadcast before, once, by the host that its id names.",
+        _of_broadcasts("creation"), tables=JUDGED,
+    ),
+    Check("creation", *CARRIED, waits=True),
+    Check(
+        "duplication", "No host delivers a message twice, over all its memberships.", _of_broadcasts("duplication"),
+        tables=JUDGED,
     ),
     Check(
-        "creation", "Messages on the record can have brought a node what a user's own code delivers there.",
-        carriage, brings_code, waits=True,
-    ),
-    Check("duplication", "No host delivers a message twice, over all its memberships.", _of_broadcasts("duplication")),
-    Check(
-        "membership", "Only members broadcast, deliver and have gaps, and no host does anything while it is down.",
-        _of_broadcasts("membership"),
+        "membership", "Only members broadcast, deliver and have gaps, and no host acts while it is down.",
+        _of_broadcasts("membership"), tables=JUDGED,
     ),
     Check(
-        "membership", "Hosts join and leave when they are asked to, and only then.",
+        "membership", "Hosts join and leave when they are asked to, and only then. A member that was asked to leave"
+        " broadcasts nothing more, and no other member refuses to broadcast.",
         lambda run: asked_problem(run.events, run.of_hosts, run.quiescent),
     ),
     Check(
-        "membership", "Sessions have the numbers and the stations that the protocol declares.",
-        lambda run: conduct_problem(run.events, run.conduct),
+        "causal_order",
+        "No message is delivered before its causal past, as far as the host is entitled to it, nor after a message that"
+        " it precedes.",
+        _of_broadcasts("causal_order"), tables=JUDGED,
     ),
     Check(
-        "causal_order", "Nothing is delivered before its causal past, nor after anything that it precedes.",
-        _of_broadcasts("causal_order"),
-    ),
-    Check("fifo_order", "The messages of one host are delivered in the order of its broadcasts.", _fifo_order),
-    Check(
-        "gaps", "A host has a gap only where the run allows it, after a station gave up on it after a long silence.",
-        _of_broadcasts("gaps"),
+        "fifo_order", "No host delivers a message of a sender after a later one of that sender.", _fifo_order,
+        tables=JUDGED,
     ),
     Check(
-        "gaps", "A gap follows what the protocol declares to lead to one.",
-        lambda run: excuse_problem(run.events, run.conduct), waits=True,
+        "gaps",
+        "A gap occurs only where the run allows it, and only for a host that its station gave up on after a silence of"
+        " `gap_after_s`, measured by the network.",
+        _of_broadcasts("gaps"), tables=JUDGED,
     ),
     Check(
-        "gaps", "A host that a station gives up on was silent for as long as the station states.", _silences,
-        waits=True,
+        "delivery", "At the end every member has delivered everything that it is entitled to.", _delivery,
+        tables=(*JUDGED, "samples"), waits=True,
     ),
-    Check("delivery", "At the end every member has delivered all that it is entitled to.", _delivery, waits=True),
     Check(
         "conservation", "Each datagram that a program received was sent to it, and is received once.",
-        lambda run: datagram_problem(run.events, run.counters, run.of_hosts),
-        lambda run: run.manifest.get("real_time") is not None, waits=True,
+        lambda run: datagram_problem(run.events, run.counters, run.of_hosts), _is_in_real_time, waits=True,
     ),
     Check(
         "conservation", "Packets of real software arrive unchanged, and are those that the kernel counted.", _packets,
-        lambda run: run.captures is not None or run.manifest["protocol"] == "ip", waits=True,
+        _has_packets, waits=True,
     ),
     Check(
-        "conservation", "In real time, each frame was received, or lost for one reason.", _accounting,
-        lambda run: run.manifest.get("real_time") is not None, waits=True,
+        "conservation",
+        "Each frame, and each [pair](#metrics) of a frame and a node within its reach, is accounted for: received, or"
+        " lost for one reason.",
+        _accounting, _is_in_real_time, ("events", "samples"), waits=True,
     ),
-    Check("drained", "At rest all buffers are empty, and no member is in a handoff.", _rest, waits=True),
+    Check(
+        "drained",
+        "At rest every measured buffer is empty, including those of a plug-in (`BUFFERS`), and no member is in a"
+        " handoff. A run that is not at rest at its [deadline](#rest) still makes progress, or is excused.",
+        _rest, tables=(*JUDGED, "samples"), waits=True,
+    ),
 )  # fmt: skip

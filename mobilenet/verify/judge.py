@@ -6,10 +6,13 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from mobilenet.verify import hosts, processes
-from mobilenet.verify.check import judge
+from mobilenet.verify.check import Check, judge
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import Answer, Verdict
 
@@ -22,15 +25,38 @@ def overall(verdicts: dict[str, Verdict]) -> Answer:
     return "violated" if "violated" in answers else "unknown" if "unknown" in answers else "valid"
 
 
-def verify_run(directory: Path) -> dict[str, Verdict]:
-    """Judge a run directory."""
-    return verify(Evidence.of_directory(directory))
+PROPERTIES = frozenset(check.property for check in (*hosts.CHECKS, *processes.CHECKS))
+NEEDS_CODE = Verdict("unknown", "this promise is judged by code of the plug-in, which runs only with --allow-code")
 
 
-def verify(run: Evidence) -> dict[str, Verdict]:
+def read_run(directory: Path) -> Evidence:
+    """Take from a run directory what its checks read."""
+    run = Evidence.of_directory(directory)
+    return run.read_tables(directory, {table for check in checks_of(run) for table in check.tables})
+
+
+def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
+    """Judge a run directory; `own`: what judges the promises of its plug-in."""
+    return verify(read_run(directory), own)
+
+
+def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
     """Judge what was recorded of a run."""
-    kind = processes if run.is_of_processes else hosts
-    asked = {check.property for check in kind.CHECKS if check.applies(run)} | {"record"}
-    properties = [name for name in kind.properties_of(run.promises) if name in asked]
-    run.checks = frozenset(properties)
-    return judge(run, kind.CHECKS, properties)
+    checks = (*checks_of(run), *own)
+    asked = {check.property for check in checks if check.applies(run)} | {"record"}
+    general = [name for name in _kind(run).properties_of(run.promises) if name in asked]
+    run.checks = frozenset(general)
+    theirs = dict.fromkeys(run.manifest.get("own_checks", ()), NEEDS_CODE)
+    verdicts = judge(run, checks, (*general, *(name for name in theirs if name in asked)))
+    return verdicts | {name: verdict for name, verdict in theirs.items() if name not in verdicts}
+
+
+def checks_of(run: Evidence) -> tuple[Check, ...]:
+    """What every run of this kind is asked, and what only its protocol promises."""
+    known = None if run.of_hosts is None else run.of_hosts.protocol
+    own: tuple[Check, ...] = () if known is None else import_module(known.checks).CHECKS
+    return (*_kind(run).CHECKS, *own)
+
+
+def _kind(run: Evidence) -> Any:
+    return processes if run.is_of_processes else hosts

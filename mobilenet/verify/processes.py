@@ -10,7 +10,7 @@ from typing import Any
 
 from mobilenet.quoting import pluralize
 from mobilenet.verify import program_lines
-from mobilenet.verify.carried import brings_code, carriage
+from mobilenet.verify.carried import CARRIED
 from mobilenet.verify.check import Check
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, Verdict
@@ -131,34 +131,35 @@ def _held_problems(held: dict[float, str], most: int) -> Iterator[str]:
 CHECKS = (
     program_lines.CHECK,
     Check(
-        "creation", "What a process delivers was broadcast before, once, by the process that its id names.",
+        "creation", "Each delivered message was broadcast before, once, by the process that its id names.",
         _of_broadcasts("creation"),
     ),
-    Check(
-        "creation", "Messages can have brought a process what a user's own code delivers there.", carriage, brings_code,
-        waits=True,
-    ),
+    Check("creation", *CARRIED, waits=True),
     Check("duplication", "No process delivers a message twice.", _of_broadcasts("duplication")),
     Check("membership", "No process does anything after it has crashed.", _of_broadcasts("membership")),
-    Check(
-        "order", "Messages are delivered in FIFO or causal order, where the run promises it.",
-        _of_broadcasts("order"),
-    ),
+    Check("order", "Deliveries are in FIFO or causal order, as promised.", _of_broadcasts("order")),
     Check(
         "completion",
-        "A source learns once that its broadcast is complete, and, where the detector is perfect, only when all correct"
-        " processes have delivered it.",
+        "A source learns once that its broadcast is complete; if the detector is perfect, only when all correct"
+        " processes have it.",
         _completion,
     ),
     Check(
-        "completion", "At rest a correct source has learned it of all its broadcasts.", _missing_completion, waits=True
+        "completion",
+        "At rest a correct source has learned that each of its broadcasts is complete, if the protocol reports"
+        " completion: `best_effort`, `reliable` and `all_to_all` do.",
+        _missing_completion, waits=True,
     ),
-    Check("validity", "A correct process delivers what it broadcasts.", _validity, waits=True),
+    Check("validity", "A correct process delivers its own broadcasts.", _validity, waits=True),
     Check(
         "agreement",
-        "Every correct process delivers what a correct process broadcast, and, where the run promises it, everything"
-        " that some correct process delivers.",
+        "Every correct process delivers the broadcasts of correct processes and, where promised, everything that any"
+        " correct process delivers. Unknown if more processes crash than the protocol survives, or if the network has"
+        " lost messages.",
         _agreement, waits=True,
     ),
-    Check("drained", "At rest the buffers of correct processes are empty.", _rest, waits=True),
+    Check(
+        "drained", "At rest the buffers of correct processes are empty.", _rest, tables=("events", "samples"),
+        waits=True,
+    ),
 )  # fmt: skip

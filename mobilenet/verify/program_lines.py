@@ -14,9 +14,15 @@ def _agreement(run: Evidence) -> str | None:
     return lines_problem(run.tables, run.counters, run.manifest, run.expected)
 
 
+def _has_lines(run: Evidence) -> bool:
+    """Whether programs ran in virtual time."""
+    return "lines" in run.tables
+
+
 CHECK = Check(
     "record",
     "The lines of programs are possible, and agree with the events and the counters.",
     _agreement,
-    lambda run: "lines" in run.tables,
+    _has_lines,
+    ("events", "samples", "lines"),
 )

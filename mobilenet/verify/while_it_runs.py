@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns
 from mobilenet.verify.broadcasts.fifo import FifoJudge
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
@@ -37,12 +36,10 @@ class SafetyJudge:
         self,
         columns: Callable[[], Columns],
         promises: dict[str, Any],
-        conduct: Conduct | None,
         senders: Sequence[str],
     ) -> None:
         self._columns = columns
         self._promises = promises
-        self._conduct = conduct
         self._senders = senders
         self._checks = frozenset(properties_of(promises)) if promises["broadcast"] is not None else frozenset()
         self.reported_checks: set[str] = set()
@@ -51,9 +48,7 @@ class SafetyJudge:
     def _begin(self) -> None:
         events, promises = self._columns(), self._promises
         asks_order = "causal_order" in self._checks
-        self._judge = BroadcastJudge(
-            events, promises["gap_after_s"], NEVER_HEARD_S, self._conduct, asks_order, self._senders
-        )
+        self._judge = BroadcastJudge(events, promises["gap_after_s"], NEVER_HEARD_S, asks_order, self._senders)
         self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._checks else None
 
     def admit(self, senders: Sequence[str]) -> None:

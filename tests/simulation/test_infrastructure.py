@@ -187,7 +187,7 @@ def gaps_of(seen: list[tuple[Any, ...]]) -> str | None:
         "time_ns": [round(time * 1e9) for time in times], "node": nodes, "event": kinds,
         "message": [None] * len(seen), "station": stations, "session": sessions, "detail": details,
     }  # fmt: skip
-    judge = judge_events(Table.of(events), 8.0, 2.0, None, frozenset({"gaps"}))
+    judge = judge_events(Table.of(events), 8.0, 2.0, frozenset({"gaps"}))
     return judge.violations.get("gaps")
 
 

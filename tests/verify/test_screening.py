@@ -38,7 +38,7 @@ def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
     gap_after_s = 0.0 if gaps else None
     reference = BroadcastJudge(events, gap_after_s, 0.0)
     reference.judge()
-    judge = judge_events(Table(events), gap_after_s, 0.0, None, asked)
+    judge = judge_events(Table(events), gap_after_s, 0.0, asked)
     violations = {check: what for check, what in reference.violations.items() if check in asked}
     assert {check: what for check, what in judge.violations.items() if check in asked} == violations
     if "delivery" in asked:
@@ -67,7 +67,7 @@ def test_what_is_sound_and_complete_always_passes() -> None:
         reference = BroadcastJudge(events, None, 0.0)
         reference.judge()
         complete = not reference.violations and next(reference.missing_deliveries(), None) is None
-        assert ScreenedBroadcast(Table(events), None, 0.0, None, ASKED).passes() == complete
+        assert ScreenedBroadcast(Table(events), None, 0.0, ASKED).passes() == complete
 
 
 # --- whole records
@@ -183,7 +183,7 @@ def test_where_order_is_broken_only_the_first_overtaking_is_explained(monkeypatc
     monkeypatch.setattr(
         BroadcastJudge, "_overtaken", lambda *arguments: explained.append(arguments) or overtaken(*arguments)
     )
-    judge = judge_events(Table(log.columns()), None, 0.0, None, ASKED)
+    judge = judge_events(Table(log.columns()), None, 0.0, ASKED)
     assert set(judge.violations) == {"causal_order"}
     assert len(explained) == 1
 

@@ -43,8 +43,9 @@ def run_page(directory: Path) -> str:
     manifest_of(directory)  # before anything is drawn
     run = Run(directory)
     manifest, kind = run.manifest, run_kind(run.manifest)
+    words = PROPERTIES | manifest.get("own_checks", {})
     checks = [
-        (check, verdict.answer, PROPERTIES.get(check, ""), verdict.explanation or "")
+        (check, verdict.answer, words.get(check, ""), verdict.explanation or "")
         for check, verdict in run.verdicts.items()
     ]
     with scratch_folder("report") as folder:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from mobilenet.clock import ns
-
 from ..declaration import Declaration
 from ..port import MessageId
 from .host import Host
@@ -20,7 +18,7 @@ from .messages import (
     AppSh,
     InitAck,
 )
-from .parameters import LOOKS, MobileCausalParameters
+from .parameters import MobileCausalParameters
 from .selective_host import SelectiveHost
 from .selective_station import SelectiveStation
 from .stable import Stable
@@ -33,8 +31,8 @@ class MobileCausal(Declaration):
     name = "mobile_causal"
     stable, parameters = Stable, MobileCausalParameters
     promises = "causal"
+    checks = f"{__package__}.promises"
     buffers = ("sbuffer", "rbuffer")
-    delivers_only_connected = True
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "handoff_start": ("cause",),
         "handoff_end": ("recovered", "skipped"),
@@ -96,10 +94,6 @@ class MobileCausal(Declaration):
         return p.expiry_s
 
     @staticmethod
-    def looks_every_ns(p: MobileCausalParameters) -> int | None:
-        return None if p.expiry_s is None else ns(p.expiry_s / LOOKS)
-
-    @staticmethod
     def longest_message_bytes(p: MobileCausalParameters, payload_bytes: int, hosts: int, broadcasts: int) -> int:
         """Return the size of the longest of AppSh with all hosts in M_d, InitAck with a full skip set, and AckC."""
         longest: tuple[Any, ...] = (
@@ -109,10 +103,6 @@ class MobileCausal(Declaration):
             AckC(dict.fromkeys(range(min(hosts, ACKS_PER_FRAME)), 0)),
         )
         return max(int(message.size_bytes) for message in longest)
-
-    @staticmethod
-    def forgets_after_s(p: MobileCausalParameters) -> float | None:
-        return p.stub_lifetime_s
 
     @staticmethod
     def most_sent_again_per_s(p: MobileCausalParameters, pending: int) -> float:

@@ -24,10 +24,10 @@ class TcpFlooding(Declaration):
     name = "tcp_flooding"
     host, station, stable, parameters = Host, Station, Stable, TcpFloodingParameters
     promises = "causal"
+    checks = f"{__package__}.promises"
     loses_at_any_time = True  # a connection can be lost at any time
     needs = ("connections",)
     buffers = ("sbuffer", "rbuffer")
-    gaps_follow_handoffs = True
     details: ClassVar[Mapping[str, tuple[str, ...]]] = {"handoff_start": ("cause",), "handoff_end": ("relayed?",)}
 
     @staticmethod

@@ -82,7 +82,7 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
         return None
     hosts = {f"h{number}": _Host(plan, expected.asked_again_ns) for number, plan in enumerate(expected.hosts)}
     forgotten = forgotten_rows(events)
-    is_known = expected.conduct is not None
+    is_known = expected.protocol is not None
     table = Table.of(events)
     rows = table.column("event").rows(*KINDS)
     columns = (table.pick(name, rows) for name in ("event", "node", "time_ns", "detail"))

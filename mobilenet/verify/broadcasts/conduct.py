@@ -6,14 +6,13 @@ Checks    each session of a member has the next number; the first of a membershi
           all with the station that the session was confirmed with; nothing is confirmed or delivered out of coverage.
           Elsewhere a delivery is with that station, or the one that a handoff goes to
           a gap names the session that it is in
-Model     only for protocols of which this is known: see Conduct in mobilenet/expected.py. What does not fit is the
-          fault of a host, or a record that was changed
+Model     only for protocols whose promises.py asks for it. What does not fit is the fault of a host, or a record that
+          was changed
 Source    ours: docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
 
-from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.broadcasts.sessions import turns
 
@@ -33,10 +32,8 @@ class _Host:
         self.confirmed_with: str | None = None
 
 
-def conduct_problem(events: Columns, conduct: Conduct | None) -> str | None:
-    """The first event that does not fit."""
-    if conduct is None:
-        return None
+def conduct_problem(events: Columns, only_connected: bool) -> str | None:
+    """The first event that does not fit; `only_connected`: hosts deliver only what their station sends."""
     table = Table.of(events)
     tells_cells = bool((table.column("station").codes[table.column("event").rows("in_coverage")] >= 0).any())
     hosts: dict[str, _Host] = {}
@@ -53,11 +50,11 @@ def conduct_problem(events: Columns, conduct: Conduct | None) -> str | None:
             continue
         host = hosts.get(node) or hosts.setdefault(node, _Host())
         problem = _note(host, event, station, session)
-        if problem is None and conduct.only_connected and not host.covered and event in ("join", "handoff_end"):
+        if problem is None and only_connected and not host.covered and event in ("join", "handoff_end"):
             problem = f"is confirmed by {station} although it is out of coverage"
         if problem is not None:
             return f"{_when(events, row)}: {node} {problem}"
-        allowed[node] = _allowed_stations(host, conduct, tells_cells)
+        allowed[node] = _allowed_stations(host, only_connected, tells_cells)
     return None
 
 
@@ -99,10 +96,10 @@ def _session_problem(host: _Host, session: int | None, expected: int | None) -> 
     return None if session == expected else f"has session {session}, expected {expected}; the previous one is {before}"
 
 
-def _allowed_stations(host: _Host, conduct: Conduct, tells_cells: bool) -> Allowed:
+def _allowed_stations(host: _Host, only_connected: bool, tells_cells: bool) -> Allowed:
     if not host.is_member:
-        return NOWHERE if conduct.only_connected else (None,)
-    if conduct.only_connected:
+        return NOWHERE if only_connected else (None,)
+    if only_connected:
         if host.in_handoff or not host.covered:
             return NOWHERE
         return (host.confirmed_with if tells_cells else None,)

@@ -27,7 +27,6 @@ from typing import ClassVar
 import numpy as np
 
 from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.broadcasts.given_up import forgotten_rows, messages_given_up
 from mobilenet.verify.broadcasts.reach import Reach
@@ -75,7 +74,6 @@ class BroadcastJudge:
         events: Columns,
         gap_after_s: float | None,
         heard_every_s: float,
-        conduct: Conduct | None = None,
         asks_order: bool = True,
         senders: Sequence[str] | None = None,
         reach: Reach | None = None,
@@ -94,7 +92,6 @@ class BroadcastJudge:
             senders = sorted({m.rpartition(":")[0] for m in Table.of(events).column("message").words})
         self._senders = list(senders)
         self._column = {name: i for i, name in enumerate(self._senders)}
-        self._conduct = conduct
         self._asks_order = asks_order
         self._forgotten = set() if gap_after_s is None else forgotten_rows(events)
         self._given_up = messages_given_up(events, self._forgotten)
@@ -219,8 +216,6 @@ class BroadcastJudge:
     def _gap(self, host: Host) -> None:
         self._require_member(host, "has a gap")
         problem = host.silence.gap(self._now())
-        if problem is None and self._row in self._forgotten and self._conduct is not None:
-            problem = host.silence.forgetting_problem(self._now(), self._conduct.forgets_after_s)
         if problem is not None:
             raise Violation("gaps", f"{self._when()}: {host.name} has a gap, {problem}\n  {host.last_handoff}")
         self._entitle(host)

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mobilenet.expected.expectations import Conduct
 from mobilenet.rundir.table import Table, by_code
 from mobilenet.verify.broadcasts.judge import BroadcastJudge, Host, Violation
 from mobilenet.verify.broadcasts.reach import Reach
@@ -33,12 +32,11 @@ class ScreenedBroadcast(BroadcastJudge):
         events: Table,
         gap_after_s: float | None,
         heard_every_s: float,
-        conduct: Conduct | None,
         checks: frozenset[str],
         reach: Reach | None = None,
     ) -> None:
         """`checks`: the checks whose answer is asked for."""
-        super().__init__(events, gap_after_s, heard_every_s, conduct, reach=reach)
+        super().__init__(events, gap_after_s, heard_every_s, reach=reach)
         self._table = events
         self._checks = checks
         event, node, message = (events.column(name) for name in ("event", "node", "message"))
@@ -182,14 +180,13 @@ def judge_events(
     events: Table,
     gap_after_s: float | None,
     heard_every_s: float,
-    conduct: Conduct | None,
     checks: frozenset[str],
     reach: Reach | None = None,
 ) -> BroadcastJudge:
     """The judge, done, with all violations of `checks`; `delivery` among it: it matters what is owed."""
-    screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, conduct, checks, reach)
+    screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, checks, reach)
     if screened.passes():
         return screened
-    judge = BroadcastJudge(events, gap_after_s, heard_every_s, conduct, "causal_order" in checks, reach=reach)
+    judge = BroadcastJudge(events, gap_after_s, heard_every_s, "causal_order" in checks, reach=reach)
     judge.judge()
     return judge

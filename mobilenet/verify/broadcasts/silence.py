@@ -137,13 +137,3 @@ class Silence:
         if self._given_up_ns is None or self._given_up_ns < heard_ns:
             return "although no station gave up on it after the time at which it was certainly heard"
         return None
-
-    def forgetting_problem(self, now_ns: int, after_s: float | None) -> str | None:
-        """No station knows the host any more: what was given up was forgotten this long after that."""
-        if after_s is None:
-            return "because no station knew it any more, but stations never forget a host"
-        assert self._after_ns is not None
-        due_ns = self._given_up_since_ns + self._after_ns + round(after_s * SECOND)
-        if self._given_up_ns is None or now_ns < due_ns - MARGIN_NS:
-            return f"because no station knew it any more, but it could not be forgotten before {due_ns / SECOND:.6f} s"
-        return None

@@ -1,18 +1,20 @@
-"""Check that a host that a station gave up was silent for as long as the station states.
+"""What the mobile causal broadcast promises beyond causal order: of sessions, of silences, and of hosts forgotten.
 
-Checks    nothing that others delivered meanwhile contradicts the silence
+Checks    sessions, as verify/broadcasts/conduct.py has them
+          nothing that others delivered during a silence, after which a station gives up a host, contradicts it
           a station looks from time to time, and gives up, at its first look after T, hosts that were with it when they
           were last heard; and none twice without having been heard between
           a host down for longer than T and a look is given up by its station, and one given up has a gap by the end
           of the first handoff that begins after that, unless it leaves before
           it does not give up a host that was with another station then, and not on its way to this one
+          it forgets a host altogether only stub_lifetime_s after it could give it up
 Model     a host is heard by the station that it is confirmed with, and by no other one that would take its messages. So
           a message that it broadcasts during a silence, and that another host delivers during it, had reached that
           station: unless the host opened a new session meanwhile, left, or crashed. A station serves a member whose
           session it has confirmed, or that has opened one with it since. While a host asks to join, no event shows with
           which station
 Units     integer nanoseconds
-Source    ours: docs/verdicts-and-metrics.md
+Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
@@ -23,39 +25,75 @@ from itertools import chain
 
 import numpy as np
 
-from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Conduct
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.clock import SECOND, ns
+from mobilenet.rundir.table import Table
+from mobilenet.verify.broadcasts.conduct import conduct_problem
+from mobilenet.verify.broadcasts.given_up import forgotten_rows
 from mobilenet.verify.broadcasts.silence import MARGIN_NS
+from mobilenet.verify.check import Check
+from mobilenet.verify.evidence import Evidence
+
+from .parameters import LOOKS
 
 CONFIRMS = ("join", "handoff_end")
 ENDS = ("handoff_start", "leave", "crash", "recover", "gap")
 
 
-def silent_problem(
-    events: Columns, conduct: Conduct | None, after_s: float | None, end_ns: int = 0, in_the_air_ns: int | None = None
-) -> str | None:
-    """The first silence that looks or deliveries contradict, or that has no end or no beginning; `after_s`: T, after
-    which a host is given up; `in_the_air_ns`: no frame lasts longer.
-    """
-    if conduct is None or not conduct.only_connected or after_s is None:
-        return None
-    table = Table.of(events)
-    if conduct.looks_every_ns and in_the_air_ns is not None:
-        longest_ns = round(after_s * SECOND) + conduct.looks_every_ns + 2 * in_the_air_ns + MARGIN_NS
-        if (untold := _down_problem(table, longest_ns, end_ns)) is not None:
-            return untold
+def _gives_up(run: Evidence) -> bool:
+    """Whether stations give up silent hosts."""
+    return run.promises["gap_after_s"] is not None
+
+
+def _silences(run: Evidence) -> str | None:
+    """The first silence that looks or deliveries contradict, or that has no end or no beginning."""
+    table, expected = run.events, run.of_hosts
+    assert expected is not None
+    after_ns = round(run.promises["gap_after_s"] * SECOND)
+    every_ns = ns(run.promises["gap_after_s"] / LOOKS)
+    if expected.hosts is not None and expected.in_the_air_ns is not None:
+        longest_ns = after_ns + every_ns + 2 * expected.in_the_air_ns + MARGIN_NS
+        if (problem := _down_problem(table, longest_ns, run.end_ns)) is not None:
+            return problem
     expired = table.column("event").rows("expire")
     if not len(expired):
         return None
-    if (untold := _missing_gap_problem(table)) is not None:
-        return untold
-    if conduct.looks_every_ns:
-        late = _late_problem(table, expired, conduct.looks_every_ns, round(after_s * SECOND))
-        if late is not None:
-            return late
-    if (stranger := _stranger_problem(table, expired)) is not None:
-        return stranger
+    return (
+        _missing_gap_problem(table)
+        or _late_problem(table, expired, every_ns, after_ns)
+        or _stranger_problem(table, expired)
+        or _contradiction(table, expired)
+    )
+
+
+def _early_forgetting(run: Evidence) -> str | None:
+    """The first host that no station knows any more, though none could forget it yet."""
+    assert run.of_hosts is not None and run.of_hosts.protocol is not None
+    events, forgotten = run.events, forgotten_rows(run.events)
+    lifetime_s = run.of_hosts.protocol.parameters.stub_lifetime_s
+    due_ns: dict[str, int] = {}  # host that was given up -> from when it may be forgotten
+    for row in sorted({*forgotten, *events.column("event").rows("expire").tolist()}):
+        now_ns, node = events["time_ns"][row], events["node"][row]
+        if row not in forgotten:
+            detail = json.loads(events["detail"][row])
+            wait_s = run.promises["gap_after_s"] + (lifetime_s or 0) - detail["silent_s"]
+            due_ns[detail["host"]] = now_ns + round(wait_s * SECOND)
+            continue
+        if lifetime_s is None:
+            why = "stations never forget a host"
+        elif node not in due_ns:
+            why = "no station gave up on it"
+        elif now_ns < due_ns[node] - MARGIN_NS:
+            why = f"it could not be forgotten before {due_ns[node] / SECOND:.6f} s"
+        else:
+            continue
+        return (
+            f"at {now_ns / SECOND:.6f} s (event {row}): {node} has a gap because no station knew it any more, but {why}"
+        )
+    return None
+
+
+def _contradiction(table: Table, expired: np.ndarray) -> str | None:
+    """The first silence during which others delivered what the host broadcast in it."""
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
     confirmed = _confirmed_spans(table)
     for row, station, text in zip(
@@ -242,3 +280,21 @@ def _confirmed_spans(events: Table) -> dict[str, list[tuple[int, int, str]]]:
         if event in CONFIRMS and station is not None:
             spans.append((now_ns, 2**62, station))
     return spans_of
+
+
+CHECKS = (
+    Check(
+        "membership",
+        "Sessions have consecutive numbers, a handoff ends with the station that it began with, and a host delivers"
+        " only while it is with its station.",
+        lambda run: conduct_problem(run.events, only_connected=True),
+    ),
+    Check(
+        "gaps", "A host is forgotten only `stub_lifetime_s` after its station could give it up.", _early_forgetting,
+        _gives_up,
+    ),
+    Check(
+        "gaps", "A host that a station gives up on was silent for as long as the station states.", _silences, _gives_up,
+        waits=True,
+    ),
+)  # fmt: skip

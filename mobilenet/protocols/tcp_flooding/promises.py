@@ -1,6 +1,7 @@
-"""Check that each gap follows what leads to one, where the protocol declares that.
+"""What flooding over TCP promises beyond causal order: of sessions, and of what leads to a gap.
 
-Checks    where a host has a gap only when a new connection serves it: just before the gap, in the same nanosecond, a
+Checks    sessions, as verify/broadcasts/conduct.py has them
+          a host has a gap only when a new connection serves it: just before the gap, in the same nanosecond, a
           handoff of that host ends that relayed nothing, and that did not begin in this nanosecond as well (then the
           host is back at its station, over the connection that is still open)
 Model     a host that asks for a new connection while the old one is open misses nothing, and states how much it relayed
@@ -14,18 +15,18 @@ import json
 
 import numpy as np
 
-from mobilenet.expected.expectations import Conduct
-from mobilenet.rundir.table import Columns, Table, by_code
+from mobilenet.rundir.table import by_code
+from mobilenet.verify.broadcasts.conduct import conduct_problem
+from mobilenet.verify.check import Check
+from mobilenet.verify.evidence import Evidence
 
 OWN = ("join", "leave", "deliver", "broadcast", "handoff_start", "handoff_end", "crash", "recover", "gap")
 
 
-def excuse_problem(events: Columns, conduct: Conduct | None) -> str | None:
+def _unexplained_gap(run: Evidence) -> str | None:
     """The first gap that nothing leads to."""
-    if conduct is None or not conduct.gaps_follow_handoffs:
-        return None
-    table = Table.of(events)
-    event, node, times = table.column("event"), table.column("node"), table.numbers("time_ns")
+    events = run.events
+    event, node, times = events.column("event"), events.column("node"), events.numbers("time_ns")
     rows = event.rows(*OWN)
     rows = rows[by_code(node.codes[rows])]
     is_gap, begins = event.among(("gap",))[rows], -1  # row of the last begin of a handoff
@@ -44,3 +45,13 @@ def excuse_problem(events: Columns, conduct: Conduct | None) -> str | None:
             " begins to serve it in this nanosecond"
         )
     return None
+
+
+CHECKS = (
+    Check(
+        "membership",
+        "Sessions have consecutive numbers, and a handoff ends with the station that it began with.",
+        lambda run: conduct_problem(run.events, only_connected=False),
+    ),
+    Check("gaps", "A host has a gap only when a new connection begins to serve it.", _unexplained_gap, waits=True),
+)
