@@ -10,7 +10,7 @@ Source    ours: docs/validation/trust.md
 from __future__ import annotations
 
 from collections import Counter, deque
-from math import inf, sqrt
+from math import ceil, inf, sqrt
 from typing import Any
 
 from mobilenet.network.radio.frame import (
@@ -47,6 +47,8 @@ class Air(Observer):
         self._power = None if self._is_disk else Power(simulation, faults)
         mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
+        # Without a gap between two frames of a sender, the medium has forgotten the first one while its end still travels.
+        self._unseen_ns = 0 if self._is_dcf else ceil(wireless.range_m / SPEED_OF_LIGHT_M_PER_NS)
         self._is_full_duplex = not self._is_dcf and wireless.full_duplex
         self._range_m, self._interference_m = wireless.range_m, max(wireless.interference_m, wireless.range_m)
         self._detection_m = -inf if wireless.detection_m is None else max(wireless.detection_m, wireless.range_m)
@@ -127,12 +129,12 @@ class Air(Observer):
     def _distances2(self, frame: Frame) -> dict[Transceiver, float] | None:
         sender, start_ns = frame.sender, frame.start_ns
         may_be_off = self._is_changed_by_hand and not frame.receivers
-        if sender.since_ns > start_ns or may_be_off or frame.serial % (1 + len(self._nodes) // MOST_NODES):
+        if sender.since_ns >= start_ns or may_be_off or frame.serial % (1 + len(self._nodes) // MOST_NODES):
             return None
         x_m, y_m = sender.position(start_ns)
         near = {}
         for node in self._nodes:
-            if node is not sender and node.bin is not None and node.since_ns <= start_ns:
+            if node is not sender and node.bin is not None and node.since_ns < start_ns:
                 node_x_m, node_y_m = node.position(start_ns)
                 dx, dy = node_x_m - x_m, node_y_m - y_m
                 near[node] = dx * dx + dy * dy
@@ -161,7 +163,7 @@ class Air(Observer):
                 self._note(flight, node, f"takes {delay_ns} ns over {sqrt(d2):.9g} m")
         for node, outcome in flight.outcomes.items():
             first_ns = flight.arrivals[node][0]
-            if outcome == RECEIVED and not node.up and node.since_ns <= first_ns and not node.is_station:
+            if outcome == RECEIVED and not node.up and node.since_ns < first_ns and not node.is_station:
                 self._note(flight, node, "is received although the node was down")
             if outcome == RANDOM and self._wireless.loss == 0 and not self._is_changed_by_hand:
                 self._note(flight, node, "is lost at random, and nothing is")
@@ -198,6 +200,8 @@ class Air(Observer):
                     flight.excused.add(node)  # it may have been near, for all that is known
                 continue
             flight.excused.add(node)
+            if min(last_ns, times[1]) - max(first_ns, times[0]) <= self._unseen_ns:
+                continue
             if outcome == RECEIVED and other.outcomes.get(node) == RECEIVED:
                 self._note(flight, node, f"is received, and so is {other}, which overlaps it")
             elif outcome == RECEIVED and self._is_disk and self._wireless.capture_db is None:
