@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from math import ceil, inf, sqrt
-from typing import Any
 
 from mobilenet.network.radio.frame import (
     COLLISION,
@@ -29,6 +28,7 @@ from mobilenet.simulation.invariants.fault import Faults
 from mobilenet.simulation.invariants.flight import Flight, Times
 from mobilenet.simulation.invariants.power import Power
 from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.nodes import Node
 from mobilenet.simulation.observer import Observer
 
 MOST_NODES = 200  # whose distances are computed for every frame
@@ -45,7 +45,7 @@ class Air(Observer):
         wireless = self._wireless = simulation.scenario.wireless
         self._is_disk, self._is_dcf = wireless.model == "unit_disk", wireless.mac == "dcf"
         self._power = None if self._is_disk else Power(simulation, faults)
-        mode = MODES[wireless.mode]
+        mode = self._mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
         # Without a gap between two frames of a sender, the medium has forgotten the first one while its end still travels.
         self._unseen_ns = 0 if self._is_dcf else ceil(wireless.range_m / SPEED_OF_LIGHT_M_PER_NS)
@@ -53,7 +53,7 @@ class Air(Observer):
         self._range_m, self._interference_m = wireless.range_m, max(wireless.interference_m, wireless.range_m)
         self._detection_m = -inf if wireless.detection_m is None else max(wireless.detection_m, wireless.range_m)
         self._is_changed_by_hand = bool(simulation.scenario.interventions)
-        self._nodes: list[Transceiver] = []
+        self._nodes: dict[Transceiver, Node] = {}
         self._recent: deque[Flight] = deque()  # in the order in which they were over
         self._acknowledged: dict[Transceiver, tuple[Frame, int]] = {}  # what a node has to acknowledge, and since when
         self._tallies: dict[str, Counter[int]] = {name: Counter() for name in PAIRS}
@@ -72,10 +72,10 @@ class Air(Observer):
     def _add_nodes(self) -> None:
         for node in self._simulation.nodes:
             if node.transceiver not in self._nodes:
-                self._nodes.append(node.transceiver)
+                self._nodes[node.transceiver] = node
                 self._watch(node)
 
-    def _watch(self, node: Any) -> None:
+    def _watch(self, node: Node) -> None:
         transceiver, hand_up = node.transceiver, node.transceiver.hand_up
 
         def look_and_hand_up(frame: Frame) -> None:
@@ -96,7 +96,7 @@ class Air(Observer):
         """A repetition that the MAC drops is the only exception."""
         frame = self._last
         for node in self._due:
-            if frame is not None and self._numbers.get((node, frame.sender), (0, None))[0] != frame.number:
+            if frame is not None and self._numbers.get((node, frame.sender), (-1, None))[0] != frame.number:
                 what = f"received frame {frame.serial} of {frame.sender.name}, and did not hand it up"
                 self._faults.note(frame.start_ns, node.name, what)
 
@@ -162,12 +162,23 @@ class Air(Observer):
             if delay_ns is not None and (delay_ns < straight_ns - 1 or is_late):
                 self._note(flight, node, f"takes {delay_ns} ns over {sqrt(d2):.9g} m")
         for node, outcome in flight.outcomes.items():
-            first_ns = flight.arrivals[node][0]
-            if outcome == RECEIVED and not node.up and node.since_ns < first_ns and not node.is_station:
+            is_down = self._nodes[node].protocol is None and node.since_ns < flight.arrivals[node][0]
+            if outcome == RECEIVED and is_down:
                 self._note(flight, node, "is received although the node was down")
             if outcome == RANDOM and self._wireless.loss == 0 and not self._is_changed_by_hand:
                 self._note(flight, node, "is lost at random, and nothing is")
+            if self._is_dcf and node.contending:
+                self._check_wait(node, flight.over_ns)
         self._check_acknowledgement(flight)
+
+    def _check_wait(self, node: Transceiver, now_ns: int) -> None:
+        """No back-off is longer than its window."""
+        mode = self._mode
+        window = mode.cw_max if self._medium.retries else mode.cw_min
+        most_ns = (mode.eifs_ns if self._wireless.eifs else mode.difs_ns) + window * mode.slot_ns
+        waits_ns = node.mac.deadline_ns - max(now_ns, node.busy_until)
+        if waits_ns > most_ns:
+            self._faults.note(now_ns, node.name, f"waits {waits_ns} ns to send, longer than its window")
 
     def _check_acknowledgement(self, flight: Flight) -> None:
         frame = flight.frame
@@ -250,19 +261,7 @@ class Air(Observer):
                 self._faults.note(now_ns, "network", f"{name} are {getattr(medium, name)}, and frames had {counts}")
         if medium.airtime_ns != self._airtime_ns:
             self._faults.note(now_ns, "network", f"the airtime is {medium.airtime_ns} ns, and not that of the frames")
-        if self._is_dcf:
-            self._check_waits(now_ns)
         self._faults.require_none()
-
-    def _check_waits(self, now_ns: int) -> None:
-        """No back-off is longer than its window."""
-        mode = MODES[self._wireless.mode]
-        window = mode.cw_max if self._medium.retries else mode.cw_min
-        most_ns = (mode.eifs_ns if self._wireless.eifs else mode.difs_ns) + window * mode.slot_ns
-        for node in self._nodes:
-            waits_ns = node.mac.deadline_ns - max(now_ns, node.busy_until)
-            if node.contending and waits_ns > most_ns:
-                self._faults.note(now_ns, node.name, f"waits {waits_ns} ns to send, longer than its window")
 
     def on_end(self, now_ns: int) -> None:
         self.on_slice(now_ns)
