@@ -37,6 +37,7 @@ from mobilenet.world.attachment import Attachment
 from tests.conftest import SCENARIOS
 
 FIRST, RELIABLE, CAUSAL = "first.yaml", "vcube/reliable.yaml", "vcube/causal.yaml"
+TCP = "protocol={name: tcp_flooding}"
 NO_CRASH = ["processes=8", "faults=[]", "detector=null"]
 WITH_CRASH = ["processes=16", "faults=[{process: p8, at: 0.3}]", "workload.messages=4"]
 WORLDS: dict[str, tuple[str, list[str]]] = {  # scenario, overrides
@@ -45,9 +46,9 @@ WORLDS: dict[str, tuple[str, list[str]]] = {  # scenario, overrides
     "crashes": (FIRST, ["duration_s=8", "faults={schedule: random, rate_per_host_per_min: 20, mean_duration_s: 1}"]),
     "sinr": (FIRST, ["duration_s=4", "hosts.count=20", "workload.interval_s=0.2", "wireless={model: sinr}"]),
     "groupcast": (FIRST, ["duration_s=4", "wireless={groupcast: unsolicited_retry}"]),
-    "tcp": (FIRST, ["duration_s=8", "protocol={name: tcp_flooding}", "wireless={loss: 0.3, retry_limit: 1}", "workload.interval_s=0.2"]),
+    "tcp": (FIRST, ["duration_s=8", TCP, "wireless={loss: 0.3, retry_limit: 1}", "workload.interval_s=0.2"]),
     "steps": (RELIABLE, WITH_CRASH),
-    "lanes": (RELIABLE, [*NO_CRASH, "workload={messages: 9, instants: {kind: uniform, earliest: 0, latest: 20}}"]),
+    "lanes": (RELIABLE, [*NO_CRASH, "workload={messages: 9, instants: {kind: uniform, latest: 20}}"]),
     "packets": (CAUSAL, ["processes=8", "network={kind: packet, delay_mean: 0, delay_sd: 0}"]),
     "wires": (RELIABLE, [*NO_CRASH, "network={kind: wired}"]),
 }
@@ -147,9 +148,9 @@ MUTANTS: dict[str, Mutant] = {
     "counts_bytes_wrongly": Mutant(Link, "send", "+= size_bytes", "+= size_bytes + 1", "disk", "bytes were put"),
     # TCP
     "hands_up_out_of_order": Mutant(
-        Incoming, "_release", "self._ends[0] <= self.nxt", "True", "tcp", "not the one that was sent"
+        Incoming, "_release", "self._ends[0] <= self.nxt", "True", "tcp", "not the one sent"
     ),
-    "hands_up_twice": Mutant(Incoming, "take", "if last > nxt", "", "tcp", "not the one that was sent"),
+    "hands_up_twice": Mutant(Incoming, "take", "if last > nxt", "", "tcp", "not the one sent"),
     # among processes
     "sends_all_at_once": Mutant(Lane, "sender", "else now) + send_ns", "else now)", "steps", "receives a message"),
     "overtakes": Mutant(

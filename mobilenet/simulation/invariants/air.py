@@ -47,7 +47,7 @@ class Air(Observer):
         self._power = None if self._is_disk else Power(simulation, faults)
         mode = self._mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
-        # Without a gap between two frames of a sender, the medium has forgotten the first one while its end still travels.
+        # Where frames of a sender follow without a gap, the end of one is forgotten while it still travels.
         self._unseen_ns = 0 if self._is_dcf else ceil(wireless.range_m / SPEED_OF_LIGHT_M_PER_NS)
         self._is_full_duplex = not self._is_dcf and wireless.full_duplex
         self._range_m, self._interference_m = wireless.range_m, max(wireless.interference_m, wireless.range_m)
@@ -85,7 +85,7 @@ class Air(Observer):
             if frame.number > 0:
                 number, life = self._numbers.get(key, (0, None))
                 if number == frame.number and life is node.protocol:
-                    self._faults.note(now_ns, node.name, f"handed up a repetition of frame {frame.number} of its sender")
+                    self._faults.note(now_ns, node.name, f"handed up frame {frame.serial}, a repetition")
                 self._numbers[key] = frame.number, node.protocol
             self._due.discard(transceiver)
             hand_up(frame)

@@ -8,6 +8,7 @@ Source    ours: docs/validation/trust.md
 from __future__ import annotations
 
 from mobilenet.clock import Progress
+from mobilenet.network.wired.parameters import LinkParameters
 from mobilenet.scenario import AnyScenario, ProcessScenario
 from mobilenet.simulation.invariants.air import Air
 from mobilenet.simulation.invariants.cells import Cells
@@ -52,9 +53,9 @@ class Checks:
     def _run_experiment(self, experiment: Experiment, progress: Progress | None) -> Outcome:
         assert self._messages is not None
         self._messages.processes = experiment.processes
-        links = None
-        if isinstance(experiment.steps, WireNetwork):
-            links = Links(experiment.steps.wires, experiment.scenario.network, self._faults)
+        links, network = None, experiment.scenario.network
+        if isinstance(experiment.steps, WireNetwork) and isinstance(network, LinkParameters):
+            links = Links(experiment.steps.wires, network, self._faults)
         outcome = experiment.run(progress)
         if links is not None:
             links.on_end(experiment.kernel.now)

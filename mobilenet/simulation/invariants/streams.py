@@ -47,7 +47,7 @@ class Streams:
                 waiting = other.connection.backlog
                 if not 0 <= ahead < len(waiting) or next(islice(waiting, ahead, None)) is not message:
                     now_ns = self._simulation.kernel.now
-                    self._faults.note(now_ns, node.name, f"message {number} of a connection is not the one that was sent")
+                    self._faults.note(now_ns, node.name, f"message {number} of a connection is not the one sent")
             hand_up(link, message)
 
         channels.on_message = look_and_hand_up
