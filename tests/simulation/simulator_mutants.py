@@ -169,7 +169,7 @@ MUTANTS: dict[str, Mutant] = {
 }  # fmt: skip
 
 
-def edited(function: Any, old: str, new: str) -> Any:
+def with_edit(function: Any, old: str, new: str) -> Any:
     """The function with one piece of its source replaced."""
     source = textwrap.dedent(inspect.getsource(function))
     assert source.count(old) == 1, (function, old)
@@ -181,7 +181,7 @@ def edited(function: Any, old: str, new: str) -> Any:
 def report_of(mutant: Mutant) -> str | None:
     """What a checked run reports; None: nothing."""
     original = getattr(mutant.owner, mutant.function)
-    setattr(mutant.owner, mutant.function, edited(original, mutant.old, mutant.new))
+    setattr(mutant.owner, mutant.function, with_edit(original, mutant.old, mutant.new))
     try:
         play(mutant.world)
     except SimulatorFault as fault:

@@ -18,7 +18,7 @@ from mobilenet.simulation.invariants.fault import SimulatorFault
 from tests.cli.command import mobilenet as call
 from tests.conftest import FIRST, ROOT, SCENARIOS
 
-from .simulator_mutants import MUTANTS, WORLDS, edited
+from .simulator_mutants import MUTANTS, WORLDS, with_edit
 
 VCUBE = "stations.backbone={kind: %s, shape: full_mesh}"
 SOUND: dict[str, tuple[str, list[str]]] = {
@@ -82,7 +82,7 @@ def test_the_files_of_a_run_are_the_same_with_and_without(tmp_path: Path) -> Non
 
 def test_a_fault_is_reported_and_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant = MUTANTS["sends_in_no_time"]
-    monkeypatch.setattr(Link, mutant.function, edited(Link.send, mutant.old, mutant.new))
+    monkeypatch.setattr(Link, mutant.function, with_edit(Link.send, mutant.old, mutant.new))
     words = ("run", str(FIRST), "--set", "duration_s=3", "--out", "run")
     done = call(*words, "--check-simulator", place=tmp_path)
     assert done.returncode == 3 and list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Who receives which frame, and what becomes of it there: against positions, times and sums.
+"""Check the receivers of each frame, and what becomes of it there, against positions, times and sums.
 
 Model     each frame is compared with all others that it overlaps, pair by pair, when the later of the two is over.
           Distances are those of all nodes when the frame was sent. A node that has moved otherwise since then, or was
