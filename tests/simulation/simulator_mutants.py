@@ -27,6 +27,7 @@ from mobilenet.network.tcp.incoming import Incoming
 from mobilenet.network.wired.link import Link
 from mobilenet.propagation.serving import Serving
 from mobilenet.scenario import load_scenario
+from mobilenet.simulation.counters import Counters
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.invariants.fault import SimulatorFault
 from mobilenet.simulation.movement import Movement
@@ -102,6 +103,9 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "counts_all_as_addressed": Mutant(
         Medium, "_count", "receivers[i].serving is sender", "True", "disk", "addressed_pairs are"
+    ),
+    "records_half_of_the_bytes": Mutant(
+        Counters, "sample_totals", '"radio_bytes", sum(', '"radio_bytes", 0.5 * sum(', "disk", "is recorded as"
     ),
     # the MAC
     "does_not_wait_for_difs": Mutant(

@@ -24,6 +24,7 @@ from mobilenet.network.radio.frame import (
 from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.transceiver import Transceiver
+from mobilenet.rundir.recorder import Recording
 from mobilenet.simulation.invariants.fault import Faults
 from mobilenet.simulation.invariants.flight import Flight, Times
 from mobilenet.simulation.invariants.power import Power
@@ -57,7 +58,7 @@ class Air(Observer):
         self._recent: deque[Flight] = deque()  # in the order in which they were over
         self._acknowledged: dict[Transceiver, tuple[Frame, int]] = {}  # what a node has to acknowledge, and since when
         self._tallies: dict[str, Counter[int]] = {name: Counter() for name in PAIRS}
-        self._airtime_ns = 0
+        self._airtime_ns = self._frames = self._bytes = 0
         self._numbers: dict[tuple[Transceiver, Transceiver], tuple[int, object]] = {}  # the last one handed up
         self._due: set[Transceiver] = set()  # the last frame is to be handed up there
         self._last: Frame | None = None
@@ -148,6 +149,9 @@ class Air(Observer):
             for node, outcome in flight.outcomes.items()
             if node is to or (to is None and (not sender.is_station or node.serving is sender))
         )
+        if flight.is_data:
+            self._frames += 1
+            self._bytes += flight.frame.psdu_bytes
         self._airtime_ns += flight.end_ns - flight.start_ns
 
     def _check_alone(self, flight: Flight) -> None:
@@ -265,3 +269,16 @@ class Air(Observer):
 
     def on_end(self, now_ns: int) -> None:
         self.on_slice(now_ns)
+
+    def check_record(self, recording: Recording, end_ns: int) -> None:
+        """When the run is over: its counters, and its last samples."""
+        pairs, radio = self._tallies["pairs"], recording.counters["radio"]
+        received, every = pairs[RECEIVED], pairs.total()
+        counts = {"frames": self._frames, "bytes": self._bytes, "received": received, "pairs_in_range": every}
+        totals = {"radio_frames": self._frames, "radio_bytes": self._bytes, "radio_airtime_ns": self._airtime_ns}
+        lists = recording.samples.lists
+        samples = dict(zip(lists["quantity"], lists["value"], strict=True))  # of each the last
+        for name, count in (counts | totals | {"pairs_received": received}).items():
+            noted = radio[name] if name in counts else samples[name]
+            if noted != count:
+                self._faults.note(end_ns, "network", f"{name} is recorded as {noted:.15g}, expected {count}")

@@ -46,9 +46,12 @@ class Checks:
 
     def _run_simulation(self, simulation: Simulation, progress: Progress | None) -> Outcome:
         faults, backbone = self._faults, simulation.scenario.stations.backbone
-        observers = [Air(simulation, faults), Cells(simulation, faults), Links(simulation.wires, backbone, faults)]
+        air = Air(simulation, faults)
         Streams(simulation, faults)
-        return simulation.run(progress, observers)
+        others = Cells(simulation, faults), Links(simulation.wires, backbone, faults)
+        outcome = simulation.run(progress, [air, *others])
+        air.check_record(outcome.recording, simulation.kernel.now)
+        return outcome
 
     def _run_experiment(self, experiment: Experiment, progress: Progress | None) -> Outcome:
         assert self._messages is not None
