@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from mobilenet.metrics import OwnMetric
     from mobilenet.realtime.pace import RealTime
+    from mobilenet.simulation.invariants.checks import Checks
     from mobilenet.simulation.outcome import Outcome
     from mobilenet.simulation.plugin_code import PluginError
 
@@ -320,13 +321,12 @@ def simulate(
     `real_time`: for programs that use UDP, and only for them. `check_simulator`: as in `run`.
     """
     from mobilenet.simulation.ended_early import moment
-    from mobilenet.simulation.invariants.checks import Checks
     from mobilenet.simulation.mobile import Simulation
     from mobilenet.simulation.plugin_code import PluginError, attributing_errors
     from mobilenet.simulation.processes.experiment import Experiment
 
     parts: Simulation | Experiment
-    checks = Checks(scenario) if check_simulator else None
+    checks = _new_checks(scenario) if check_simulator else None
     with attributing_errors(scenario):
         if isinstance(scenario, ProcessScenario):
             hooks = (None, None) if checks is None else checks.hooks
@@ -342,6 +342,13 @@ def simulate(
     finally:
         if checks is not None:
             checks.require_no_fault()  # comes before what may follow from it
+
+
+def _new_checks(scenario: AnyScenario) -> Checks:
+    """Imported here: other runs need not wait for it."""
+    from mobilenet.simulation.invariants.checks import Checks
+
+    return Checks(scenario)
 
 
 def _require_replaceable(directory: Path) -> None:
