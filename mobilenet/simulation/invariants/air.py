@@ -204,7 +204,8 @@ class Air(Observer):
             if node is other.sender:
                 if first_ns < other.end_ns and other.start_ns < last_ns and not self._is_full_duplex:
                     flight.excused.add(node)
-                    if outcome == RECEIVED:
+                    together_ns = min(last_ns, other.end_ns) - max(first_ns, other.start_ns)
+                    if outcome == RECEIVED and together_ns > self._unseen_ns:
                         self._note(flight, node, "is received while the node sends")
                 continue
             times = other.arrivals.get(node) or self._times_of(other, node, self._interference_m)
