@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from mobilenet.metrics import OwnMetric
     from mobilenet.realtime.pace import RealTime
+    from mobilenet.simulation.invariants.checks import Checks
     from mobilenet.simulation.outcome import Outcome
     from mobilenet.simulation.plugin_code import PluginError
 
@@ -210,6 +211,7 @@ def run(
     keep_early_end: bool = True,
     replace: bool = False,
     real_time: RealTime | None = None,
+    check_simulator: bool = False,
 ) -> Run:
     """Simulate a scenario and write its run directory.
 
@@ -218,7 +220,8 @@ def run(
     it is a new directory under `runs/`; `progress(simulated_s, duration_s)` is called about once per simulated second;
     `allow_code`: a scenario with plug-ins may run their code; `keep_early_end`: what was recorded until a plug-in's
     error is kept in `out`, marked as such, and the error mentions it; `replace`: a run directory of that name gives way
-    when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them.
+    when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them;
+    `check_simulator`: look on whether mobilenet itself is right, and raise SimulatorFault where it is not.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
 
@@ -228,7 +231,14 @@ def run(
     target = None if out is None else Path(out)
     with reading_once():
         try:
-            return _run(loaded, source, target, progress, allow_code, keep_early_end, replace, real_time)
+            play = partial(
+                simulate,
+                progress=progress,
+                allow_code=allow_code,
+                real_time=real_time,
+                check_simulator=check_simulator,
+            )
+            return _run(loaded, source, target, play, allow_code, keep_early_end, replace)
         except AlreadyThere as error:
             is_run = not error.path.is_symlink() and (error.path / "manifest.json").is_file()
             others = "pass another `out`, or replace=True to replace this run" if is_run else "pass another `out`"
@@ -236,10 +246,10 @@ def run(
 
 
 def _run(
-    scenario: AnyScenario, source: Path | None, out: Path | None, progress: Progress | None,
-    allow_code: bool, keep_early_end: bool, replace: bool, real_time: RealTime | None,
+    scenario: AnyScenario, source: Path | None, out: Path | None, play: Callable[..., Outcome],
+    allow_code: bool, keep_early_end: bool, replace: bool,
 ) -> Run:  # fmt: skip
-    """Run a scenario that may run."""
+    """Run a scenario that may run; `play` simulates it."""
     from mobilenet.simulation.plugin_code import PluginError
     from mobilenet.simulation.plugins import with_declared
 
@@ -258,7 +268,7 @@ def _run(
         started = time.perf_counter()
         ended_by: PluginError | None = None
         try:
-            outcome = simulate(loaded, progress, allow_code, partial, real_time)
+            outcome = play(loaded, errors_into=partial)
         except PluginError as error:
             if error.outcome is None or not keep_early_end:
                 raise
@@ -308,10 +318,11 @@ def simulate(
     allow_code: bool = False,
     errors_into: Path | None = None,
     real_time: RealTime | None = None,
+    check_simulator: bool = False,
 ) -> Outcome:
     """Run a scenario of either kind; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
     what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
-    `real_time`: for programs that use UDP, and only for them.
+    `real_time`: for programs that use UDP, and only for them. `check_simulator`: as in `run`.
     """
     from mobilenet.simulation.ended_early import moment
     from mobilenet.simulation.mobile import Simulation
@@ -319,17 +330,29 @@ def simulate(
     from mobilenet.simulation.processes.experiment import Experiment
 
     parts: Simulation | Experiment
+    checks = _new_checks(scenario) if check_simulator else None
     with attributing_errors(scenario):
         if isinstance(scenario, ProcessScenario):
-            parts = Experiment(scenario, allow_code=allow_code, errors_into=errors_into)
+            hooks = (None, None) if checks is None else checks.hooks
+            parts = Experiment(scenario, *hooks, allow_code=allow_code, errors_into=errors_into)
         else:
             parts = Simulation(scenario, allow_code, errors_into, real_time)
     try:
         with attributing_errors(scenario, lambda error, files: moment(error, parts.kernel.now, parts.nodes, files)):
-            return parts.run(progress)
+            return parts.run(progress) if checks is None else checks.run(parts, progress)
     except PluginError as error:
         error.outcome = parts.so_far()
         raise
+    finally:
+        if checks is not None:
+            checks.require_no_fault()  # comes before what may follow from it
+
+
+def _new_checks(scenario: AnyScenario) -> Checks:
+    """Imported here: other runs need not wait for it."""
+    from mobilenet.simulation.invariants.checks import Checks
+
+    return Checks(scenario)
 
 
 def _require_replaceable(directory: Path) -> None:

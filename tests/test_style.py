@@ -87,6 +87,7 @@ LONG_SIGNATURES = {
     "mobilenet/cli/export.py:export": "options of a command",
     "mobilenet/cli/pictures.py:figures": "options of a command",
     "mobilenet/cli/robust.py:robust": "options of a command",
+    "mobilenet/cli/run.py:run": "options of a command",
     "mobilenet/cli/serve.py:serve": "options of a command",
     "mobilenet/cli/study.py:study": "options of a command",
     "mobilenet/cli/swarm.py:swarm": "options of a command",

@@ -44,6 +44,7 @@ def run(
         bool, typer.Option("--twice", help="Run the scenario a second time and report the first difference.")
     ] = False,
     quiet: Quiet = False,
+    check_simulator: Annotated[bool, typer.Option("--check-simulator", hidden=True)] = False,
 ) -> None:
     """Simulate a scenario and check the result.
 
@@ -57,7 +58,9 @@ def run(
         set_modules_aside()
         changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)
         with progress(quiet, scenario.stem) as update, offering_force():
-            result = api.run(scenario, None, out, changes, update, allow_code, replace=force)
+            result = api.run(
+                scenario, None, out, changes, update, allow_code, replace=force, check_simulator=check_simulator
+            )
         if twice:
             _require_the_same(result, allow_code, quiet)
         say(_summary(result))

@@ -10,7 +10,6 @@ Source    ours: docs/architecture.md, docs/models/world.md
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -34,7 +33,6 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import require_size
 from mobilenet.scenario.radio_world import RadioWorld
-from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
@@ -52,7 +50,7 @@ from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
 from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.simulation.radio import new_medium
-from mobilenet.simulation.real_time import applications_of
+from mobilenet.simulation.real_time import applications_of, stop_programs
 from mobilenet.world.interventions import AnyIntervention
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
@@ -242,20 +240,11 @@ class Simulation:
         self._counters.sample_totals(self.medium, self.wires)
         self.infrastructure.repair()
         self.lifecycle.bring_everybody_back(self.coverage)
-        self._plan_the_end_of_programs()
+        if self._applications is not None:
+            self.kernel.process(stop_programs(self.kernel, self._applications, self.scenario.protocol))
         end_ns = self.duration_ns + ns(self.scenario.longest_drain_s)
         while not self._has_come_to_rest() and self.kernel.now < end_ns:
             yield self._stage(min(self.kernel.now + LOOK_NS, end_ns))
-
-    def _plan_the_end_of_programs(self) -> None:
-        protocol, applications = self.scenario.protocol, self._applications
-        if applications is None or not isinstance(protocol, RealTimePrograms):
-            return
-        after_s = 0.0 if protocol.stop.after_s is None and protocol.promises is None else protocol.stop.after_s
-        if after_s is not None:
-            self.kernel.after(ns(after_s), partial(applications.stop_programs, signal.SIGTERM))
-            grace_ns = ns(after_s + protocol.stop.grace_s)
-            self.kernel.after(grace_ns, partial(applications.stop_programs, signal.SIGKILL))
 
     def play(self, until_ns: int) -> None:
         """Go on to that time, not beyond the present stage."""

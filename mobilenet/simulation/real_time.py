@@ -75,6 +75,16 @@ def applications_of(
     return Applications(setup, between, recording.events.add, now, real_time)
 
 
+def stop_programs(kernel: Kernel, applications: Applications, protocol: Any) -> Iterator[Event]:
+    """After the active part, end the programs that still run: those that promise something only if asked to."""
+    after_s = 0.0 if protocol.stop.after_s is None and protocol.promises is None else protocol.stop.after_s
+    if after_s is not None:
+        yield kernel.timeout(ns(after_s))
+        applications.stop_programs(signal.SIGTERM)
+        yield kernel.timeout(ns(protocol.stop.grace_s))
+        applications.stop_programs(signal.SIGKILL)
+
+
 def _sockets(protocol: Datagrams, hosts: int, children: Children) -> Exchange:
     addresses = Addresses(protocol.prefix, hosts, protocol.port, protocol.first_number, protocol.flat)
     gateway = Gateway(addresses, hosts, protocol.own_port)

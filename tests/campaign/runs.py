@@ -50,7 +50,7 @@ def _judge(seed: int, folder: Path) -> dict[str, Any]:
     scenario = draw_scenario(seed, folder, MOST_EVENTS)
     try:
         limited = scenario.with_changes([f"limits.max_events={4 * MOST_EVENTS}"])
-        run = mobilenet.run(limited, out=folder / "run", allow_code=True)
+        run = mobilenet.run(limited, out=folder / "run", allow_code=True, check_simulator=True)
     except ScenarioError as error:
         if "limits.max_events" in str(error):
             return {"outcome": "cut_off", "why": str(error)[:200]}

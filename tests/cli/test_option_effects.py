@@ -285,6 +285,7 @@ WITHOUT_EFFECT = {
     **dict.fromkeys([("bench", option) for option in ("--repeat", "--csv", "--studies")], "takes minutes; make bench"),
     **dict.fromkeys([("exhaust", "--minutes"), ("exhaust", "--gib")], "a limit that small cases do not reach"),
     ("claims", "--quick"): "a limit of nine minutes, which small claims do not reach; tests/claims/test_command.py",
+    ("run", "--check-simulator"): "a sound run is the same with it; tests/simulation/test_invariants.py",
     ("export", "--node"): "needs the packets of real software; tests/namespaces",
     ("replay", "--within-s"): "a limit that a program which answers does not reach; tests/programs",
 }  # fmt: skip

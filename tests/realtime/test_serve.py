@@ -589,8 +589,8 @@ def test_programs_that_promise_nothing_end_with_the_active_part(tmp_path: Path) 
     assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
     assert done.verdict == "valid" and "drained" not in done.verdicts
     assert done.manifest["simulated_s"] < 4  # at rest a second after the last datagram
-    code, shown = command("show", done.path)
-    assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in shown
+    code, output = command("show", done.path)
+    assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in output
 
 
 def test_programs_with_promises_run_on_unless_asked_to_stop(tmp_path: Path) -> None:

@@ -122,6 +122,11 @@ class WiredNetwork:
         self.spares: tuple[type, ...] = ()  # messages that are never lost at random
         self._receive: list[Receive] = [_nobody] * stations
 
+    def watch(self, on_hop: Hop) -> None:
+        """Show each message put on a link to another observer as well, and its fate to both."""
+        first = self._on_hop
+        self._on_hop = on_hop if first is None else _both(first, on_hop)
+
     def attach(self, station: int, receive: Receive) -> None:
         """`receive(source, message)` gets what others send to the station."""
         self._receive[station] = receive
@@ -182,6 +187,19 @@ class WiredNetwork:
             arrive.note(why)
             arrive = arrive.arrive
         self.on_lost(arrive.args[-1])
+
+
+def _both(first: Hop, second: Hop) -> Hop:
+    def note_hop(a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None] | None:
+        notes = [note for hop in (first, second) if (note := hop(a, b, message, size_bytes)) is not None]
+
+        def note_fate(fate: str) -> None:
+            for note in notes:
+                note(fate)
+
+        return note_fate if notes else None
+
+    return note_hop
 
 
 class _NotedArrival:

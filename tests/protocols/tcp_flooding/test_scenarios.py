@@ -145,6 +145,11 @@ def test_mutant_dies(name: str) -> None:
     assert hunt(name, limit=60).check is not None
 
 
+@pytest.mark.parametrize(("name", "seed"), [("no_via", 105)])
+def test_mutant_dies_by_the_seed_that_shows_it(name: str, seed: int) -> None:
+    assert hunt(name, 1, seed).check is not None
+
+
 @pytest.mark.parametrize("changes", [("protocol.tcp.max_retransmissions=0",), ("protocol.tcp.connect_timeout_s=0.5",)])
 def test_connections_between_stations_outlast_a_slow_wire(changes: tuple[str, ...]) -> None:
     """A round trip of 1.2 s: longer than the first timeout, and than a set-up with a host may take here."""

@@ -1,0 +1,66 @@
+"""Everything that is checked of one run, for a caller that builds and plays it.
+
+Model     watching changes nothing: a run has the same record with and without it
+Errors    SimulatorFault: mobilenet is wrong
+Source    ours: docs/validation/trust.md
+"""
+
+from __future__ import annotations
+
+from mobilenet.clock import Progress
+from mobilenet.network.wired.parameters import LinkParameters
+from mobilenet.scenario import AnyScenario, ProcessScenario
+from mobilenet.simulation.invariants.air import Air
+from mobilenet.simulation.invariants.cells import Cells
+from mobilenet.simulation.invariants.fault import Faults
+from mobilenet.simulation.invariants.messages import Messages
+from mobilenet.simulation.invariants.streams import Streams
+from mobilenet.simulation.invariants.wires import Links
+from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.outcome import Outcome
+from mobilenet.simulation.processes.experiment import Experiment, OnMessage
+from mobilenet.simulation.processes.wires import WireNetwork
+
+
+class Checks:
+    """The invariants of one run."""
+
+    def __init__(self, scenario: AnyScenario) -> None:
+        self._faults = Faults()
+        self._messages = Messages(scenario, self._faults) if isinstance(scenario, ProcessScenario) else None
+
+    @property
+    def hooks(self) -> tuple[OnMessage | None, OnMessage | None]:
+        """What an experiment shows each message that is sent, and each that is received."""
+        return (None, None) if self._messages is None else (self._messages.on_send, self._messages.on_receive)
+
+    def run(self, parts: Simulation | Experiment, progress: Progress | None) -> Outcome:
+        """Play it, and look on."""
+        if isinstance(parts, Simulation):
+            return self._run_simulation(parts, progress)
+        return self._run_experiment(parts, progress)
+
+    def require_no_fault(self) -> None:
+        """Raise SimulatorFault for the first one, also after another error."""
+        self._faults.require_none()
+
+    def _run_simulation(self, simulation: Simulation, progress: Progress | None) -> Outcome:
+        faults, backbone = self._faults, simulation.scenario.stations.backbone
+        air = Air(simulation, faults)
+        Streams(simulation, faults)
+        others = Cells(simulation, faults), Links(simulation.wires, backbone, faults)
+        outcome = simulation.run(progress, [air, *others])
+        air.check_record(outcome.recording, simulation.kernel.now)
+        return outcome
+
+    def _run_experiment(self, experiment: Experiment, progress: Progress | None) -> Outcome:
+        assert self._messages is not None
+        self._messages.processes = experiment.processes
+        links, network = None, experiment.scenario.network
+        if isinstance(experiment.steps, WireNetwork) and isinstance(network, LinkParameters):
+            links = Links(experiment.steps.wires, network, self._faults)
+        outcome = experiment.run(progress)
+        if links is not None:
+            links.on_end(experiment.kernel.now)
+        self._messages.end(experiment.kernel.now, outcome.recording.counters["messages"])
+        return outcome

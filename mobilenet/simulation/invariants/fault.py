@@ -1,0 +1,27 @@
+"""What is wrong with mobilenet itself, as opposed to a protocol or a scenario.
+
+Model     the first fault is kept. It is raised outside the simulation, where the code of no plug-in can catch it
+Units     integer nanoseconds
+"""
+
+from __future__ import annotations
+
+
+class SimulatorFault(Exception):
+    """The simulation did what it must never do."""
+
+
+class Faults:
+    """The faults of one run."""
+
+    def __init__(self) -> None:
+        self._first: str | None = None
+
+    def note(self, time_ns: int, node: str, what: str) -> None:
+        if self._first is None:
+            self._first = f"at {time_ns / 1e9:.9g} s, {node}: {what}"
+
+    def require_none(self) -> None:
+        """Raise SimulatorFault if there is any."""
+        if self._first is not None:
+            raise SimulatorFault(f"{self._first}; this is a fault of mobilenet")
