@@ -11,13 +11,17 @@ Source    ours: docs/architecture/time-and-chance.md
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from operator import index
+from typing import Any
 
 import simpy
 from simpy.core import EmptySchedule, StopSimulation
 from simpy.events import NORMAL, Event, EventPriority
 
 from mobilenet.engine.event_queue import Action, Calendar
+
+Process = Generator[Event, Any, None]  # a simpy process before it has begun
 
 
 class Kernel(simpy.Environment):
@@ -42,6 +46,22 @@ class Kernel(simpy.Environment):
     def after(self, delay_ns: int, action: Action) -> None:
         self.calendar.at(self.calendar.now + index(delay_ns), action)
 
+    def until(self, time_ns: int, priority: int = NORMAL) -> Event:
+        """An event at that time. Its place among what happens in the same nanosecond is taken now."""
+        event = Event(self)
+        event._ok, event._value = True, None
+        calendar = self.calendar
+        calendar.put(index(time_ns), priority, calendar.sequence_number(), _Handling(self, event))
+        return event
+
+    def start(self, generator: Process) -> None:
+        """Begin a process: it runs at once until its first `yield`. One of `process()` begins with an event of its own,
+        so after what follows in this callback.
+        """
+        first = next(generator, None)
+        if first is not None:
+            self.process(_go_on(first, generator))
+
     def run_until(self, time_ns: int) -> None:
         """Handle everything up to and including `time_ns`, then stop there."""
         self.calendar.run_until(index(time_ns))
@@ -62,6 +82,11 @@ class Kernel(simpy.Environment):
         """Handle the next entry."""
         if not self.calendar.step():
             raise EmptySchedule
+
+
+def _go_on(first: Event, generator: Process) -> Process:
+    yield first
+    yield from generator
 
 
 class _Handling:

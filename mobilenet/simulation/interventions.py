@@ -1,8 +1,7 @@
 """Apply interventions: what is done to a run by hand.
 
-Model     each is on the calendar behind everything else in its nanosecond, and has no effect before. So it
-          makes no difference whether it is in the scenario from the beginning, or is added while the
-          run goes on
+Model     each is a simpy process that waits for its time. It comes behind everything else in its nanosecond, so it
+          makes no difference whether it is in the scenario from the beginning, or is added while the run goes on
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """
@@ -10,10 +9,9 @@ Source    ours: docs/models/world.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from mobilenet.clock import SECOND, ns
-from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.network.radio.medium import Medium
 from mobilenet.parameters import number
 from mobilenet.simulation.infrastructure import Infrastructure
@@ -30,6 +28,7 @@ from mobilenet.world.interventions import (
     Loss,
     Mend,
     OfHost,
+    OfStation,
     in_order,
 )
 
@@ -55,40 +54,41 @@ class Interventions:
         self._medium = medium
         self._add_host = add_host
 
-    def plan(self, interventions: Iterable[AnyIntervention]) -> None:
+    def begin(self, interventions: Iterable[AnyIntervention]) -> None:
         for one in in_order(tuple(interventions)):
-            self.plan_one(one)
+            self.begin_one(one)
 
-    def plan_one(self, one: AnyIntervention) -> None:
+    def begin_one(self, one: AnyIntervention) -> None:
         """Now or later: it comes behind all that is done by hand at the same time already. Raises ValueError for a time
         that is over. Whether it makes sense is looked at when a scenario is read, and not here.
         """
-        calendar = self._kernel.calendar
-        at_ns = ns(one.at_s)
-        if at_ns < calendar.now:
-            raise ValueError(f"at_s: {one.at_s:g} s has already passed; the run is at {calendar.now / SECOND:g} s")
-        calendar.put(at_ns, LAST, calendar.sequence_number(), partial(self._take_effect, one))
+        if ns(one.at_s) < self._kernel.now:
+            now_s = self._kernel.now / SECOND
+            raise ValueError(f"at_s: {one.at_s:g} s has already passed; the run is at {now_s:g} s")
+        self._kernel.start(self._intervene(one))
 
-    def _take_effect(self, one: AnyIntervention) -> None:
-        if isinstance(one, Loss):
-            self._medium.loss = one.loss
-        elif isinstance(one, Interval):
-            self._lifecycle.change_workload(one)
-        elif isinstance(one, Drag):
-            self._movement.drag(number(one.host), *one.to_m)
-        elif isinstance(one, OfHost):
-            self._lifecycle.happen(one.do, number(one.host))
-        elif isinstance(one, Cut):
-            self._infrastructure.cut(one.ends, one.loses)
-        elif isinstance(one, Mend):
-            self._infrastructure.mend(one.ends)
-        elif isinstance(one, Impair):
-            self._infrastructure.impair_host(number(one.host), one.loss, ns(one.delay_s))
-        elif isinstance(one, ImpairLink):
-            self._infrastructure.impair_link(one.ends, one.loss, ns(one.delay_s))
-        elif isinstance(one, Add):
-            self._add_host(*one.to_m)
-        elif one.do == "radio_off":
-            self._infrastructure.switch_off(number(one.station))
-        else:
-            self._infrastructure.switch_on(number(one.station))
+    def _intervene(self, one: AnyIntervention) -> Process:
+        yield self._kernel.until(ns(one.at_s), LAST)
+        match one:
+            case Loss():
+                self._medium.loss = one.loss
+            case Interval():
+                self._lifecycle.change_workload(one)
+            case Drag():
+                self._movement.drag(number(one.host), *one.to_m)
+            case OfHost():
+                self._lifecycle.happen(one.do, number(one.host))
+            case Cut():
+                self._infrastructure.cut(one.ends, one.loses)
+            case Mend():
+                self._infrastructure.mend(one.ends)
+            case Impair():
+                self._infrastructure.impair_host(number(one.host), one.loss, ns(one.delay_s))
+            case ImpairLink():
+                self._infrastructure.impair_link(one.ends, one.loss, ns(one.delay_s))
+            case Add():
+                self._add_host(*one.to_m)
+            case OfStation(do="radio_off"):
+                self._infrastructure.switch_off(number(one.station))
+            case OfStation():
+                self._infrastructure.switch_on(number(one.station))

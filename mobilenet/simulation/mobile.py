@@ -17,7 +17,7 @@ from typing import Any
 
 from mobilenet.clock import MILLISECOND, SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
-from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.random_streams import Stream
 from mobilenet.expected.hosts import facts
 from mobilenet.network.radio.acking import Acking
@@ -273,7 +273,7 @@ class Simulation:
     def intervene(self, scenario: Scenario, one: AnyIntervention) -> None:
         """Do it now, when all else of this nanosecond has happened. `scenario`: the run's, with it in its list."""
         self.scenario = scenario
-        self._interventions.plan_one(one)
+        self._interventions.begin_one(one)
         self.kernel.run_until(self.kernel.now)
 
     def listen(self, on_frame: FrameObserver | None, on_hop: HopObserver | None) -> None:
@@ -337,13 +337,11 @@ class Simulation:
         return not_at_rest.first_few([*talking, *descriptions])
 
     def _begin(self) -> None:
-        self.lifecycle.plan()
-        self._interventions.plan(self.scenario.interventions)
-        if self.scenario.warmup_s > 0:
-            at_its_end = partial(self._counters.sample_totals, self.medium, self.wires)
-            self.kernel.at(ns(self.scenario.warmup_s), at_its_end)
+        self.lifecycle.begin()
+        self._interventions.begin(self.scenario.interventions)
+        self.kernel.start(self._sample_totals_after_warmup())
         self.movement.start()
-        self._sample_positions()
+        self.kernel.start(self._sample_positions())
 
     def _stage(self, until_ns: int) -> int:
         self._until_ns = until_ns
@@ -351,20 +349,24 @@ class Simulation:
         self._watch.look(self.kernel.now)
         return until_ns
 
-    def _sample_positions(self) -> None:
+    def _sample_totals_after_warmup(self) -> Process:
+        if self.scenario.warmup_s > 0:
+            yield self.kernel.until(ns(self.scenario.warmup_s))
+            self._counters.sample_totals(self.medium, self.wires)
+
+    def _sample_positions(self) -> Process:
         """Sample the positions of stations once, and of hosts repeatedly until they stop."""
-        now, interval_s = self.kernel.now, self.scenario.record.positions_interval_s
-        if now == 0:
-            for station in self.stations:
-                self.recording.positions.add(0, station.name, *station.transceiver.position(0))
-        if interval_s is None:
-            return
-        places = self.movement.positions().tolist()
-        for host in self.hosts:
-            if self.movement.present[host.me]:
-                self.recording.positions.add(now, host.name, *places[host.me])
-        if now < self.duration_ns:
-            self.kernel.after(ns(interval_s), self._sample_positions)
+        add, interval_s = self.recording.positions.add, self.scenario.record.positions_interval_s
+        for station in self.stations:
+            add(0, station.name, *station.transceiver.position(0))
+        while interval_s is not None:
+            places = self.movement.positions().tolist()
+            for host in self.hosts:
+                if self.movement.present[host.me]:
+                    add(self.kernel.now, host.name, *places[host.me])
+            if self.kernel.now >= self.duration_ns:
+                return
+            yield self.kernel.timeout(ns(interval_s))
 
     def _run_until(self, end_ns: int, progress: Progress | None) -> None:
         while self.kernel.now < end_ns:
