@@ -4,9 +4,9 @@ Model     started by the supervisor, with a socket to the emulator as its standa
           mount, PID, IPC and UTS namespaces, and forks. The child is process 1 in there: it gives the node a device
           mob0, names, a file system in which the user's own files are hidden, and limits, and passes the device to the
           emulator. When the socket closes, process 1 ends, and the kernel kills all that is left. Process 1 keeps its
-          capabilities. Programs have none, so they can neither trace nor signal it; those that are root have
-          all but two, and cannot trace it either
-          With a process and an order as arguments, it runs a command in the namespaces that are there
+          capabilities. Programs have none, so they can neither trace nor signal it; those that are root have all but
+          two, and cannot trace it. With a process and an order as arguments, it runs a command in namespaces that are
+          there
 Asked     one packet of JSON at the start (Order), then numbers of signals for all processes. Answers: {"pid"}, then
           {"ready"} with the device's descriptor, or {"error"}; later {"ended": code} and {"over": limit}
 Units     megabytes and bytes, as names show
@@ -87,7 +87,7 @@ def enter_namespaces(order: Order) -> None:
         try:
             call("unshare", CLONE_ALL)
         except OSError as error:
-            raise refusal(error) from None
+            raise Refused(f"new namespaces are not allowed: {error.strerror}{forbidden_by()}") from None
         theirs.send(b"?")
         if theirs.recv(1) != b"!":
             raise Refused(f"the system does not allow user IDs to be mapped{forbidden_by()}")
@@ -123,10 +123,6 @@ def become(user: int) -> None:
     os.setgroups([])
     os.setgid(user)
     os.setuid(user)
-
-
-def refusal(error: OSError) -> Refused:
-    return Refused(f"the system does not allow new namespaces: {error.strerror}{forbidden_by()}")
 
 
 def forbidden_by() -> str:

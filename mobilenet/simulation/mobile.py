@@ -11,7 +11,6 @@ Source    ours: docs/architecture.md, docs/models/world.md
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,9 @@ class Simulation:
         self.scenario = scenario
         self.kernel = Kernel()
         self.kernel.calendar.max_events = scenario.limits.max_events
-        self.recording = _new_recording(scenario)
+        record = scenario.record
+        links = record.frames and scenario.wireless.model == "sinr"
+        self.recording = Recording(record.frames, record.messages, links, record.programs, record.causes)
         self._counters = Counters(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
 
@@ -395,9 +396,3 @@ class Simulation:
         if self._applications is not None and not self._applications.is_quiet():
             return False
         return not_at_rest.is_nobody(self.stations, self.hosts)
-
-
-def _new_recording(scenario: Scenario) -> Recording:
-    record = scenario.record
-    links = record.frames and scenario.wireless.model == "sinr"
-    return Recording(record.frames, record.messages, links, record.programs, record.causes)

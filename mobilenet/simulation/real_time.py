@@ -8,10 +8,13 @@ Source    ours: docs/guide/real-time.md, docs/guide/real-software.md
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mobilenet.clock import ns
+from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.namespaces.machines import Machines
 from mobilenet.parameters import ScenarioError
 from mobilenet.programs.children import Children
@@ -75,7 +78,7 @@ def applications_of(
     return Applications(setup, between, recording.events.add, now, real_time)
 
 
-def stop_programs(kernel: Kernel, applications: Applications, protocol: Any) -> Iterator[Event]:
+def stop_programs(kernel: Kernel, applications: Applications, protocol: Any) -> Process:
     """After the active part, end the programs that still run: those that promise something only if asked to."""
     after_s = 0.0 if protocol.stop.after_s is None and protocol.promises is None else protocol.stop.after_s
     if after_s is not None:
