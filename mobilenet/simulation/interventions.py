@@ -9,6 +9,7 @@ Source    ours: docs/models/world.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from mobilenet.clock import SECOND, ns
 from mobilenet.engine.kernel import Kernel, Process
@@ -35,24 +36,16 @@ from mobilenet.world.interventions import (
 LAST = 2  # of simpy's priorities, after NORMAL
 
 
+@dataclass(frozen=True)
 class Interventions:
     """Carry out the interventions of one run. `add_host` creates a host at the given place."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        lifecycle: Lifecycle,
-        movement: Movement,
-        infrastructure: Infrastructure,
-        medium: Medium,
-        add_host: Callable[[float, float], None],
-    ) -> None:
-        self._kernel = kernel
-        self._lifecycle = lifecycle
-        self._movement = movement
-        self._infrastructure = infrastructure
-        self._medium = medium
-        self._add_host = add_host
+    _kernel: Kernel
+    _lifecycle: Lifecycle
+    _movement: Movement
+    _infrastructure: Infrastructure
+    _medium: Medium
+    _add_host: Callable[[float, float], None]
 
     def begin(self, interventions: Iterable[AnyIntervention]) -> None:
         for one in in_order(tuple(interventions)):

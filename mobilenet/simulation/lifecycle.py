@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from mobilenet.clock import ns
 from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.random_streams import Stream
-from mobilenet.network.radio.medium import Medium
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.simulation.hosts import HostNode
@@ -33,14 +32,12 @@ class Lifecycle:
         self,
         scenario: Scenario,
         kernel: Kernel,
-        medium: Medium,
         movement: Movement,
         hosts: Sequence[HostNode],
         trajectories: Sequence[Trajectory],
     ) -> None:
         self._scenario = scenario
         self._kernel = kernel
-        self._medium = medium
         self._movement = movement
         self._hosts = hosts
         self._trajectories = trajectories

@@ -111,9 +111,7 @@ class Simulation:
         self.stations = [self._new_station(number, x, y) for number, (x, y) in enumerate(sites.tolist())]
         self.hosts = [self._new_host_node(number) for number in range(len(self.world.trajectories))]
         self.movement = self._new_movement(radio)
-        self.lifecycle = Lifecycle(
-            scenario, self.kernel, self.medium, self.movement, self.hosts, self.world.trajectories
-        )
+        self.lifecycle = Lifecycle(scenario, self.kernel, self.movement, self.hosts, self.world.trajectories)
         self.infrastructure = Infrastructure(self._context, self.wires, self.stations, self.hosts)
         self._interventions = Interventions(
             self.kernel, self.lifecycle, self.movement, self.infrastructure, self.medium, self._add_host
