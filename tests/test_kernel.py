@@ -14,7 +14,7 @@ from simpy.events import EventPriority
 
 from mobilenet.clock import SECOND, ns
 from mobilenet.engine.event_queue import BUCKET_BITS, SEQUENCE_BITS, Runaway
-from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.random_streams import BLOCK, Stream, generator
 from mobilenet.engine.timer import Timer
 
@@ -134,6 +134,41 @@ def test_simpy_processes_run_among_plain_calls() -> None:
     kernel.at(15, lambda: seen.append((kernel.now, "call")))
     kernel.run_until(100)
     assert seen == [(10, "process"), (15, "call"), (20, "process"), (30, "process")]
+
+
+def test_an_event_at_a_time_has_its_place_from_when_it_is_made() -> None:
+    kernel, seen = Kernel(), []
+
+    def process(name: str, *moments: int) -> Process:
+        waits = [kernel.until(at_ns) for at_ns in moments]
+        for wait in waits:
+            yield wait
+            seen.append((kernel.now, name))
+
+    kernel.start(process("first", 3, 5))
+    kernel.at(5, lambda: seen.append((kernel.now, "second")))
+    kernel.start(process("third", 5))
+    kernel.run_until(9)
+    assert seen == [(3, "first"), (5, "first"), (5, "second"), (5, "third")]
+
+
+def test_a_process_is_begun_at_once() -> None:
+    kernel, seen = Kernel(), []
+
+    def process() -> Process:
+        seen.append("begun")
+        yield kernel.timeout(0)
+        seen.append("resumed")
+
+    def end_at_once() -> Process:
+        seen.append("ended")
+        yield from ()
+
+    kernel.start(process())
+    kernel.start(end_at_once())
+    seen.append("after")
+    kernel.run_until(0)
+    assert seen == ["begun", "ended", "after", "resumed"]
 
 
 def test_a_failed_simpy_event_is_not_swallowed() -> None:

@@ -1,0 +1,33 @@
+"""What happens to hosts from outside is a simpy process, and the page on time lists each of them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+
+from mobilenet.simulation import infrastructure, interventions, lifecycle, mobile, real_time
+from tests.conftest import ROOT
+
+PAGE = ROOT / "docs" / "architecture" / "time-and-chance.md"
+MODULES = (lifecycle, interventions, infrastructure, mobile, real_time)
+
+
+def processes(module: ModuleType) -> Iterator[str]:
+    """The functions of a module that return a process."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.FunctionDef) and node.returns is not None and ast.unparse(node.returns) == "Process":
+            yield node.name
+
+
+def test_the_page_lists_each_process() -> None:
+    section = PAGE.read_text().split("## Processes")[1].split("\n\n")[1]
+    listed = set(re.findall(r"^\| [^|]+\| `(?:\w+\.)?(\w+)`", section, re.MULTILINE))
+    assert listed == {name for module in MODULES for name in processes(module)}
+
+
+def test_nothing_in_their_modules_is_scheduled_in_another_way() -> None:
+    for module in MODULES:
+        assert not re.findall(r"kernel\.(?:at|after|calendar\.put)\b", inspect.getsource(module)), module
