@@ -75,7 +75,8 @@ def test_docstrings_and_promises_may_have_the_words() -> None:
 
 def test_the_names_that_are_offered_are_those_that_are_declared() -> None:
     assert names.DEFAULT == DEFAULT
-    assert tuple(declaration.name for declaration in CATALOGUE if declaration.rests) == names.ON_THE_RADIO
+    causal = tuple(declaration.name for declaration in CATALOGUE if declaration.promises == "causal")
+    assert causal == names.ON_THE_RADIO
     assert tuple(PARAMETERS) == names.AMONG_PROCESSES
     for name, parameters in PARAMETERS.items():
         values = {"processes": 4, "protocol": {"name": name}, "detector": None}

@@ -34,7 +34,7 @@ def rest(scenario: Scenario) -> Rest:
     """The promise of a scenario of hosts."""
     protocol = scenario.protocol
     declaration = declaration_of(protocol)
-    wait_s = declaration.longest_wait_s(protocol)
+    wait_s = scenario.longest_wait_s
     if wait_s is None:
         who = OWN_KINDS.get(protocol.name, "this protocol")
         return Rest(because=f"{who} may still act later; a longer drain_s may settle this")

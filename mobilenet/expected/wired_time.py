@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.tree import links
-from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.mobile import HEADERS_BYTES, Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.interventions import Impair, ImpairLink
 from mobilenet.world.layout import station_positions
-
-HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
 
 
 def round_trip_s(scenario: Scenario) -> float:

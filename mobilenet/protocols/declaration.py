@@ -71,9 +71,9 @@ class Declaration:
         return 0.0
 
     @staticmethod
-    def longest_wait_s(p: Any) -> float | None:
+    def longest_wait_s(p: Any, hosts: int, frame_s: float) -> float | None:
         """The longest that a node waits for others until it tries again; None: not known, so a run that is not at rest
-        at its deadline is never violated for that. plug-ins
+        at its deadline is never violated for that. `frame_s`: the air time of a message.
         """
         return None
 

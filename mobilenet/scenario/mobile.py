@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from mobilenet.clock import SECOND
+from mobilenet.network.radio.framing import Framing
 from mobilenet.scenario import preflight
 from mobilenet.scenario.base import code_of_metrics, effective, files_of_metrics, require_files
 from mobilenet.scenario.mobile_keys import MobileKeys
@@ -26,6 +28,8 @@ from mobilenet.world.tracks import Tracks
 
 __all__ = ["OwnProtocol", "Scenario", "effective"]
 
+HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
+
 
 class Scenario(MobileKeys):
     """A scenario of hosts and stations."""
@@ -35,12 +39,17 @@ class Scenario(MobileKeys):
         return len(station_positions(self.stations.layout, self._folder, self.origin))
 
     @property
+    def longest_wait_s(self) -> float | None:
+        """The longest that a node waits for others until it tries again; None: not known."""
+        frame_s = Framing(self.wireless).datagram(self.workload.payload_bytes + HEADERS_BYTES)[1] / SECOND
+        return declaration_of(self.protocol).longest_wait_s(self.protocol, self.all_hosts or 0, frame_s)
+
+    @property
     def usual_drain_s(self) -> float:
         """The deadline if drain_s is null: what waits may need as long again, and each node some tries."""
         if isinstance(self.protocol, RealTimePrograms):
             return 60.0
-        wait_s = declaration_of(self.protocol).longest_wait_s(self.protocol) or 0.0
-        return max(120.0, self.duration_s + 10 * wait_s)
+        return max(120.0, self.duration_s + min(3600.0, 10 * (self.longest_wait_s or 0.0)))
 
     @property
     def longest_drain_s(self) -> float:

@@ -146,8 +146,7 @@ CHECKS = (
     ),
     Check(
         "completion",
-        "At rest a correct source has learned that each of its broadcasts is complete, if the protocol reports"
-        " completion: `best_effort`, `reliable` and `all_to_all` do.",
+        "At rest a correct source has learned that each of its broadcasts is complete, if the protocol reports that.",
         _missing_completion, waits=True,
     ),
     Check("validity", "A correct process delivers its own broadcasts.", _validity, waits=True),

@@ -85,7 +85,8 @@ def test_the_default_deadline_follows_the_duration_and_the_longest_wait() -> Non
     assert drain_s("duration_s=20", "warmup_s=0") == 120
     assert drain_s("duration_s=400") == pytest.approx(400 + 10 * 2 * 1.3)
     assert drain_s("duration_s=400", "protocol.heartbeat_s=100") == pytest.approx(400 + 10 * 100 * 1.3)
-    assert drain_s("duration_s=400", "protocol={name: tcp_flooding}") == 400 + 10 * 75
+    assert drain_s("duration_s=400", "protocol={name: tcp_flooding}", "hosts.count=10") == 400 + 10 * (75 + 10 * 0.005)
+    assert drain_s("duration_s=400", "protocol.resend_share=1e-6") == 400 + 3600  # at most an hour more
     assert static("drain_s=7").longest_drain_s == 7
 
 

@@ -65,9 +65,10 @@ class MobileCausal(Declaration):
         return p.heartbeat_s * p.resend_jitter_high
 
     @staticmethod
-    def longest_wait_s(p: MobileCausalParameters) -> float:
+    def longest_wait_s(p: MobileCausalParameters, hosts: int, frame_s: float) -> float:
         repeated_s = max(p.heartbeat_s, p.control_interval_s, p.resend_first_s, p.resend_full_s)
-        return max(repeated_s * p.resend_jitter_high, p.ack_max_s, p.forwarding_jitter_s)
+        batch_s = p.mac_backlog * 2 * frame_s  # with what others send meanwhile; resending rests after it
+        return max(repeated_s * p.resend_jitter_high, batch_s / p.resend_share, p.ack_max_s, p.forwarding_jitter_s)
 
     @staticmethod
     def may_not_settle(p: MobileCausalParameters, hosts: int, round_trip_s: float) -> str | None:

@@ -35,10 +35,10 @@ class TcpFlooding(Declaration):
         return p.first_join_spread_s
 
     @staticmethod
-    def longest_wait_s(p: Any) -> float:
+    def longest_wait_s(p: Any, hosts: int, frame_s: float) -> float:
         tcp = p.tcp
         longest_s = max(tcp.rto_max_s, tcp.connect_timeout_s, 1.3 * p.silence_s, 1.5 * p.reconnect_s, p.handoff_wait_s)
-        return float(longest_s)
+        return float(longest_s + hosts * p.spacing_ms / 1e3)
 
     @staticmethod
     def may_not_settle(p: Any, hosts: int, round_trip_s: float) -> str | None:
