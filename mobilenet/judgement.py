@@ -27,14 +27,14 @@ from mobilenet.rundir.pcap import read_captures
 from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_manifest
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.table import Columns
-from mobilenet.rundir.writer import write_json
+from mobilenet.rundir.writer import as_text, write_json
 from mobilenet.scenario import AnyScenario, OwnProtocol, load_scenario
 from mobilenet.scenario.processes import OwnBroadcast
 from mobilenet.simulation.plugin_code import load_named, place_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
 from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
-from mobilenet.verify.judge import NEEDS_CODE, PROPERTIES, overall, read_run
+from mobilenet.verify.judge import NEEDS_CODE, PROPERTIES, overall, read_run, verify_record
 
 
 def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
@@ -142,28 +142,29 @@ def judge(
 def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Verdict], list[str]]:
     """Return what follows from the record, and notes on verdict.json and metrics.json.
 
-    They follow from the record. Missing ones are made again; others are left as they are, even if they hold
+    They follow from the record. Missing ones are made again. Others are left as they are, with a note if they hold
     something else. `allow_code`: the code of a plug-in may judge its own promises.
     """
     run = read_run(directory)
-    verdicts = verify(run, own_checks_of(directory, allow_code))
-    notes = []
-    path = directory / "verdict.json"
+    verdicts = verify_record(directory, run, own_checks_of(directory, allow_code))
+    facts, notes = run.manifest, []
+    is_ours = facts.get("mobilenet_version") == __version__
+    path, warnings = directory / "verdict.json", warnings_by(scenario_of(directory))
     if not path.exists():
-        notes.append(_restore(path, verdict_document(verdicts, warnings_by(scenario_of(directory)))))
+        notes.append(_restore(path, verdict_document(verdicts, warnings)))
     else:
         try:
-            left_out = {name for name, verdict in verdicts.items() if verdict == NEEDS_CODE}
-            stored_verdict, fresh_verdict = (
-                overall({name: verdict for name, verdict in of.items() if name not in left_out})
-                for of in (verdicts_of(directory), verdicts)
-            )
-            if stored_verdict != fresh_verdict:
-                notes.append(f"{path} has the verdict {stored_verdict}, which contradicts the record")
+            stored_verdicts = verdicts_of(directory)
+            judged = {name: stored_verdicts.get(name, v) if v == NEEDS_CODE else v for name, v in verdicts.items()}
+            if overall(stored_verdicts) != overall(judged):
+                notes.append(
+                    f"{path} has the verdict {overall(stored_verdicts)}, which contradicts the record; {AGAIN}"
+                )
+            elif is_ours and path.read_text(encoding="utf-8") != as_text(verdict_document(judged, warnings)):
+                notes.append(f"{path}: changed since the run wrote it; {AGAIN}")
         except RunError as error:
             notes.append(str(error))
     path = directory / "metrics.json"
-    facts = read_manifest(directory)
     fresh_metrics = metrics(run.events, run.samples, run.counters, facts, run.captures)
     stored: dict[str, Any] | None = None
     if path.exists():
@@ -174,7 +175,6 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
     if own := facts.get("own_metrics"):
         notes.append(f"{', '.join(own)}: metrics of plug-ins are not computed again, since that would run their code")
         fresh_metrics |= {name: (stored or {}).get(name) for name in own}
-    is_ours = facts.get("mobilenet_version") == __version__
     if stored is None:
         notes.append(_restore(path, fresh_metrics))
     elif differing := [

@@ -186,7 +186,7 @@ def verify(
         _print_violations(verdicts)
         _print_warnings(warnings_by(scenario_of(run)))
         for note in notes:
-            say(note)
+            say(note, always=True)
         answer = overall(verdicts)
         if repeat and not _is_repeated(run, allow_code, quiet):
             answer = "violated"

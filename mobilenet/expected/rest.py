@@ -33,17 +33,26 @@ class Rest(NamedTuple):
 def rest(scenario: Scenario) -> Rest:
     """The promise of a scenario of hosts."""
     protocol = scenario.protocol
-    declaration = declaration_of(protocol)
     wait_s = scenario.longest_wait_s
     if wait_s is None:
         who = OWN_KINDS.get(protocol.name, "this protocol")
         return Rest(because=f"{who} may still act later; a longer drain_s may settle this")
     if scenario.wireless.model == "sinr":
         return Rest(because="wireless.model is sinr: the loss rate between two positions has no bound")
-    objection = declaration.may_not_settle(protocol, scenario.all_hosts or 0, round_trip_s(scenario))
+    if scenario.hosts.attachment.error_m:
+        return Rest(because="hosts misjudge their position (hosts.attachment.error_m), and may be out of reach")
+    objection = _objection(scenario)
     if objection is not None:
         return Rest(because=objection)
     return Rest(longest_wait_s=wait_s + most_delay_s(scenario, Impair) + round_trip_s(scenario))
+
+
+def _objection(scenario: Scenario) -> str | None:
+    """Why the protocol need not come to rest in this scenario."""
+    protocol, wireless = scenario.protocol, scenario.wireless
+    attempts = wireless.retry_limit if wireless.mac == "dcf" else 1
+    declaration = declaration_of(protocol)
+    return declaration.may_not_settle(protocol, scenario.all_hosts or 0, round_trip_s(scenario), attempts)
 
 
 def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> float:
@@ -65,7 +74,7 @@ def surely_heard_every_s(scenario: Scenario) -> float:
         return 0.0
     sure = wireless.mac == "dcf" and wireless.model == "unit_disk" and not wireless.disturbs_unsensed
     changes = any(isinstance(one, Interval) for one in scenario.interventions)
-    objection = declaration.may_not_settle(protocol, scenario.all_hosts or 0, round_trip_s(scenario))
+    objection = _objection(scenario)
     if not sure or changes or objection is not None or scenario.most_loss > MOST_LOSS:
         return NEVER_S
     return heard_every_s(heartbeat_s, scenario.most_loss, LOST_UNDER_LOAD) + most_delay_s(scenario, Impair)

@@ -78,9 +78,9 @@ class Declaration:
         return None
 
     @staticmethod
-    def may_not_settle(p: Any, hosts: int, round_trip_s: float) -> str | None:
+    def may_not_settle(p: Any, hosts: int, round_trip_s: float, attempts: int) -> str | None:
         """Return why a run need not come to rest with these numbers; None: it has to. `round_trip_s`: over wires, to
-        the farthest station and back.
+        the farthest station and back; `attempts`: of the MAC at each frame.
         """
         return None
 

@@ -222,7 +222,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
             f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, but this version"
             f" reads {FORMAT_VERSION}; run its scenario.yaml again"
         )
-    if next(reversed(manifest)) != "files":  # it ends so in records of older versions
+    if "compiled" in manifest or next(reversed(manifest)) != "files":  # records of older versions end so
         _require_own_digest(directory / "manifest.json")
     files = manifest.get("files")
     for name, digest in sorted(files.items()) if isinstance(files, dict) else ():

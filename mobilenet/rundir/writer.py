@@ -201,8 +201,13 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def as_text(value: Any) -> str:
+    """The text of a JSON file of a run."""
+    return json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n", encoding="utf-8")
+    path.write_text(as_text(value), encoding="utf-8")
 
 
 def write_manifest(directory: Path, facts: dict[str, Any]) -> None:

@@ -49,7 +49,7 @@ class Scenario(MobileKeys):
         """The deadline if drain_s is null: what waits may need as long again, and each node some tries."""
         if isinstance(self.protocol, RealTimePrograms):
             return 60.0
-        return max(120.0, self.duration_s + min(3600.0, 10 * (self.longest_wait_s or 0.0)))
+        return max(120.0, self.duration_s + min(3600.0, 20 * (self.longest_wait_s or 0.0)))
 
     @property
     def longest_drain_s(self) -> float:

@@ -82,7 +82,7 @@ class MobileKeys(ScenarioFile):
     )
     drain_s: float | None = Field(
         default=None, ge=0, le=1e6,
-        description="deadline for coming to rest; null: duration_s + 10 longest waits (docs/verdicts-and-metrics.md)",
+        description="deadline for coming to rest; null: duration_s + 20 longest waits (docs/verdicts-and-metrics.md)",
     )  # fmt: skip
     origin: Origin | None = Field(
         default=None,

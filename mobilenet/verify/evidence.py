@@ -104,18 +104,13 @@ class Evidence:
         return None if error is None else str(error)
 
     @cached_property
-    def reach(self) -> Reach | None:
-        """Where hosts were surely within reach; None: not known."""
-        expected = self.of_hosts
-        if expected is None or expected.hosts is None or self.ended_by_error is not None:
-            return None
-        return Reach(self.tables["positions"], expected)
-
-    @cached_property
     def broadcasts(self) -> BroadcastJudge:
         """The judge of the broadcasts of hosts, done."""
+        expected, reach = self.of_hosts, None
+        if expected is not None and expected.hosts is not None and self.ended_by_error is None:
+            reach = Reach(self.tables["positions"], expected)
         checks = self.checks if self.ended_by_error is None else self.checks - {"delivery"}
-        return judge_events(self.events, self.promises["gap_after_s"], self._heard_every_s, checks, self.reach)
+        return judge_events(self.events, self.promises["gap_after_s"], self._heard_every_s, checks, reach)
 
     @property
     def _heard_every_s(self) -> float:

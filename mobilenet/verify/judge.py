@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mobilenet.quoting import cut
+from mobilenet.rundir.reader import RunError
 from mobilenet.verify import hosts, processes
 from mobilenet.verify.check import Check, judge
 from mobilenet.verify.evidence import Evidence
@@ -37,7 +39,16 @@ def read_run(directory: Path) -> Evidence:
 
 def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
     """Judge a run directory; `own`: what judges the promises of its plug-in."""
-    return verify(read_run(directory), own)
+    return verify_record(directory, read_run(directory), own)
+
+
+def verify_record(directory: Path, run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
+    """Judge what was read from a directory; RunError for a record that no run writes, such as an edited one."""
+    try:
+        return verify(run, own)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        what = cut(f"{type(error).__name__}: {error}", 200)
+        raise RunError(f"{directory}: its record is none that mobilenet writes ({what}); repeat the run") from error
 
 
 def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:

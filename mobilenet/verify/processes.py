@@ -110,7 +110,7 @@ def _rest(run: Evidence) -> Verdict | str | None:
         problem = next(iter(left), None)
         return None if problem is None else _excuse(run, f"{problem} at rest")
     if within_s is None or run.manifest["simulated_s"] < within_s:
-        return Verdict("unknown", f"not at rest at the end: {first_few(left or reported_unrest(run.manifest))}")
+        return Verdict("unknown", f"not at rest at the end: {first_few(reported_unrest(run.manifest) or left)}")
     first = left[0] if left else "messages were still in transit"
     return _excuse(run, f"not at rest after {within_s:g} t.u.: {first}")
 

@@ -6,7 +6,7 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from mobilenet.quoting import cut
 
@@ -22,6 +22,8 @@ class Verdict:
     explanation: str = ""
 
     def __post_init__(self) -> None:
+        if self.answer not in get_args(Answer):
+            raise ValueError(f"answer: got {cut(repr(self.answer), 80)}, expected valid, violated or unknown")
         lines = cut(self.explanation, LONGEST).split("\n")
         object.__setattr__(self, "explanation", "\n".join(lines[:MOST_LINES]))
 

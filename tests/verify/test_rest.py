@@ -9,6 +9,8 @@ import pytest
 
 from mobilenet import api
 from mobilenet.expected.rest import rest
+from mobilenet.protocols.mobile_causal.host import Host
+from mobilenet.protocols.mobile_causal.station import Station
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet
@@ -18,6 +20,7 @@ from .traces import verdicts
 
 ONE_CELL = ("hosts.count=150", "stations.layout={shape: points, points_m: [[0, 0]]}", "wireless.broadcast_rate_mbps=1")
 IDLE = ("duration_s=70", "warmup_s=0", "drain_s=600", "workload={arrivals: explicit, messages: [{host: h0, at_s: 60}]}")
+LOSSY = {"addressed_pairs_collision": 300.0, "addressed_pairs_received": 700.0}
 STOPPED = "h0 join\nh1 join\nh0 broadcast h0:0\nh0 deliver h0:0\n"  # the drain is from 500 to 1,000 s
 
 
@@ -30,15 +33,18 @@ def static(*changes: str) -> Scenario:
     [
         ("751 h1 deliver h0:0", {}, "still making progress: h1: deliver h0:0 at 751 s"),
         ("751 h1 handoff_start", {}, "still making progress"),
-        ("", {"buffers": (("h1", 3.0), ("h1", 2.0))}, "still making progress: the sbuffer of h1 changed until 1000 s"),
+        ("", {"buffers": (("h1", 3.0), ("h1", 2.0))}, "still making progress: the sbuffer of h1 shrank at 1000 s"),
         ("", {"longest_wait_s": 100.0}, "nodes wait up to 100 s before they try again"),
         ("", {"longest_wait_s": None}, "the record does not show how long nodes wait"),
         ("", {"wired": {"in_flight": 2}}, "2 messages on the wires may still change this"),
         ("", {"wired": {"lost": 1}}, "links that were cut or impaired lost 1 message"),
         ("", {"wired": {"suspicions": 1}}, "stations suspected others"),
         ("", {"grown": {"radio_airtime_ns": 200e9}}, "the radio was busy for 80 % of that time"),
-        ("", {"grown": {"addressed_pairs_collision": 62.0}}, "62 receptions were lost in that time"),
-        ("499 h1 in_coverage", {}, "h1 may have been out of reach"),
+        (
+            "",
+            {"grown": {"addressed_pairs_collision": 150.0, "addressed_pairs_received": 900.0}},
+            "150 receptions of 1050 were",
+        ),
     ],
 )
 def test_what_excuses_a_run_that_is_not_at_rest(lines: str, options: dict[str, Any], because: str) -> None:
@@ -47,10 +53,10 @@ def test_what_excuses_a_run_that_is_not_at_rest(lines: str, options: dict[str, A
     assert because in verdict_of["drained"].explanation
 
 
-@pytest.mark.parametrize("lines", ["", "749 h1 handoff_start", "999 h1 refused"])
+@pytest.mark.parametrize("lines", ["", "749 h1 handoff_start", "999 h1 refused", "998 h1 gap"])
 def test_without_progress_and_excuse_what_is_owed_is_due(lines: str) -> None:
-    """61 receptions were lost, and a node that waits up to 2 s has tried 62 times."""
-    grown = {"addressed_pairs_collision": 61.0, "radio_airtime_ns": 100e9}
+    """Some receptions were lost, too few to explain that 125 tries were in vain."""
+    grown = {"addressed_pairs_collision": 90.0, "addressed_pairs_received": 1000.0, "radio_airtime_ns": 100e9}
     verdict_of = verdicts(STOPPED + lines, quiescent=False, longest_wait_s=2.0, grown=grown)
     assert verdict_of["delivery"].answer == verdict_of["drained"].answer == "violated"
     assert "(no progress in the last 250 s)" in verdict_of["drained"].explanation
@@ -60,6 +66,7 @@ def test_without_progress_and_excuse_what_is_owed_is_due(lines: str) -> None:
     ("changes", "why"),
     [
         (("protocol={name: beacon}",), "this protocol may still act later"),
+        (("hosts.attachment.error_m=10",), "hosts misjudge their position"),
         (("wireless={model: sinr}",), "the loss rate between two positions has no bound"),
         (("protocol.name=tcp_flooding", "stations.backbone.delay_ms=600"), "longer than handoff_wait_s"),
         (
@@ -67,6 +74,7 @@ def test_without_progress_and_excuse_what_is_owed_is_due(lines: str) -> None:
             "connections may be closed unnecessarily",
         ),
         (("protocol.name=tcp_flooding", "protocol.tcp.connect_timeout_s=0.0001"), "is not set up"),
+        (("protocol.name=tcp_flooding", "wireless={mac: acking}"), "the MAC tries each frame 1 times at most"),
         (("protocol.name=tcp_flooding", "protocol.silence_s=0.01"), "hosts that wait for the answer to a probe"),
         (("protocol.resend_jitter_low=0.95", "protocol.resend_jitter_high=1.1"), "may collide repeatedly"),
         (("protocol.silent_after_s=1",), "count as silent before a copy"),
@@ -83,9 +91,9 @@ def test_the_default_deadline_follows_the_duration_and_the_longest_wait() -> Non
         return static("drain_s=null", *changes).longest_drain_s
 
     assert drain_s("duration_s=20", "warmup_s=0") == 120
-    assert drain_s("duration_s=400") == pytest.approx(400 + 10 * 2 * 1.3)
-    assert drain_s("duration_s=400", "protocol.heartbeat_s=100") == pytest.approx(400 + 10 * 100 * 1.3)
-    assert drain_s("duration_s=400", "protocol={name: tcp_flooding}", "hosts.count=10") == 400 + 10 * (75 + 10 * 0.005)
+    assert drain_s("duration_s=400") == pytest.approx(400 + 20 * 2 * 1.3)
+    assert drain_s("duration_s=400", "protocol.heartbeat_s=100") == pytest.approx(400 + 20 * 100 * 1.3)
+    assert drain_s("duration_s=400", "protocol={name: tcp_flooding}", "hosts.count=10") == 400 + 20 * (75 + 10 * 0.005)
     assert drain_s("duration_s=400", "protocol.resend_share=1e-6") == 400 + 3600  # at most an hour more
     assert static("drain_s=7").longest_drain_s == 7
 
@@ -132,3 +140,18 @@ def test_a_run_that_is_not_at_rest_exits_with_4_and_says_who_waits_for_what(tmp_
         begin = again.stdout.index("property ")
         assert "drained       unknown\n" in again.stdout[begin:]
     assert call("verify", "run").returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("party", "method"),
+    [(Host, "_on_ack_c"), (Host, "_on_init_ack"), (Host, "_fifo_deliver"), (Host, "_send_control"),
+     (Station, "_on_ack_h"), (Station, "_on_ack_timer")],
+)  # fmt: skip
+@pytest.mark.parametrize("loss", [0, 0.1])
+def test_a_protocol_that_has_stopped_is_violated(
+    party: type, method: str, loss: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts walk between three cells, and frames collide; each party forgets one duty."""
+    monkeypatch.setattr(party, method, lambda *words: None)
+    run = api.run(SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=[f"wireless.loss={loss}", "drain_s=600"])
+    assert run.verdicts["drained"].answer == "violated", run.verdicts["drained"].explanation

@@ -71,7 +71,7 @@ class MobileCausal(Declaration):
         return max(repeated_s * p.resend_jitter_high, batch_s / p.resend_share, p.ack_max_s, p.forwarding_jitter_s)
 
     @staticmethod
-    def may_not_settle(p: MobileCausalParameters, hosts: int, round_trip_s: float) -> str | None:
+    def may_not_settle(p: MobileCausalParameters, hosts: int, round_trip_s: float, attempts: int) -> str | None:
         again_s, asked_s = p.resend_first_s * p.resend_jitter_high, p.control_interval_s * p.resend_jitter_high
         if p.resend_jitter_high - p.resend_jitter_low < LEAST_SPREAD:
             return (

@@ -14,6 +14,7 @@ from .parameters import TcpFloodingParameters
 from .stable import Stable
 from .station import Station
 
+FEWEST_ATTEMPTS = 4  # of the MAC: backoffs differ, and timeouts do not
 FEWEST_RETRANSMISSIONS = 4
 HANDOFF_ROUND_TRIPS = 3  # Close of leave; Ping and Return; Close and Closed; Close when it has moved
 LEAST_SILENCE = 0.7  # of silence_s, from one probe of a host to the next
@@ -41,10 +42,15 @@ class TcpFlooding(Declaration):
         return float(longest_s + hosts * p.spacing_ms / 1e3)
 
     @staticmethod
-    def may_not_settle(p: Any, hosts: int, round_trip_s: float) -> str | None:
+    def may_not_settle(p: Any, hosts: int, round_trip_s: float, attempts: int) -> str | None:
         tcp = p.tcp
         if HANDOFF_ROUND_TRIPS * round_trip_s > p.handoff_wait_s:
             return f"a handoff over these wires may take longer than handoff_wait_s, {p.handoff_wait_s:g} s"
+        if attempts < FEWEST_ATTEMPTS:
+            return (
+                f"the MAC tries each frame {attempts} times at most, so two nodes that do not hear each other may"
+                " collide at each timeout of TCP"
+            )
         if tcp.max_retransmissions < FEWEST_RETRANSMISSIONS:
             return f"tcp.max_retransmissions is {tcp.max_retransmissions}, so connections may be closed unnecessarily"
         if tcp.connect_timeout_s < tcp.rto_initial_s:

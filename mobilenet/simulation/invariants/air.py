@@ -49,6 +49,9 @@ class Air(Observer):
         mode = self._mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
         # Where frames of a sender follow without a gap, the end of one is forgotten while it still travels.
+        self._after_ns = max(
+            self._difs_ns, ceil(max(wireless.interference_m, wireless.range_m) / SPEED_OF_LIGHT_M_PER_NS)
+        )
         self._unseen_ns = 0 if self._is_dcf else ceil(wireless.range_m / SPEED_OF_LIGHT_M_PER_NS)
         self._is_full_duplex = not self._is_dcf and wireless.full_duplex
         self._range_m, self._interference_m = wireless.range_m, max(wireless.interference_m, wireless.range_m)
@@ -118,13 +121,13 @@ class Air(Observer):
         self._count(flight)
         self._check_alone(flight)
         for other in reversed(self._recent):
-            if other.over_ns + self._difs_ns <= flight.start_ns:
+            if other.over_ns + self._after_ns <= flight.start_ns:
                 break
             self._check_pair(flight, other)
             self._check_pair(other, flight)
         self._recent.append(flight)
         in_air = min((other.start_ns for other in self._medium._in_air.values()), default=now_ns)
-        while self._recent and self._recent[0].over_ns + self._difs_ns <= in_air:
+        while self._recent and self._recent[0].over_ns + self._after_ns <= in_air:
             self._check_losses(self._recent.popleft())
 
     def _distances2(self, frame: Frame) -> dict[Transceiver, float] | None:

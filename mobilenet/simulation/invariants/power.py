@@ -39,7 +39,8 @@ class Power:
         self._budget = budget_of(wireless, scenario.seed, scenario.folder, scenario.origin)
         self._fading = fading_of(wireless)
         self._gains = KeyedDraws(scenario.seed, "fading")
-        self._has_formula = wireless.shadowing is None and wireless.obstacles is None
+        is_formula = wireless.shadowing is None and wireless.obstacles is None
+        self._has_formula = is_formula and wireless.path_loss.model != "umi"  # which has lines of sight
 
     def _arrives_cdbm(self, flight: Flight, node: Transceiver, place: Place) -> float:
         wireless, sender, distance_m = self._wireless, flight.sender, dist(flight.place, place)
