@@ -16,6 +16,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+CODE_PATTERN = r"^[^:\\]+\.py:[A-Za-z_]\w*$"  # a file next to the scenario, and a name in it
+
 
 class ScenarioError(Exception):
     """One line for each problem: where it is, what is wrong, what would be right.
@@ -37,7 +39,7 @@ class ClassInFile(Parameters):
     reference: str = Field(
         alias="class",
         max_length=200,
-        pattern=r"^[^:\\]+\.py:[A-Za-z_]\w*$",
+        pattern=CODE_PATTERN,
         description="a class in a file next to the scenario, such as patrol.py:Patrol",
     )
     settings: dict[str, Any] = Field(default={}, description="values of the class's fields")
@@ -108,7 +110,7 @@ class KeyNotes:
     bounds: str = ""
 
 
-MetricName = Annotated[str, Field(max_length=200, pattern=r"^[^:\\]+\.py:[A-Za-z_]\w*$")]
+MetricName = Annotated[str, Field(max_length=200, pattern=CODE_PATTERN)]
 OwnMetrics = Annotated[
     tuple[MetricName, ...],
     Field(description="custom metrics: functions in files next to the scenario, such as slo.py:deliveries_within_1_s"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -19,6 +20,7 @@ import simpy
 from simpy.core import EmptySchedule, StopSimulation
 from simpy.events import NORMAL, Event, EventPriority
 
+from mobilenet.clock import SECOND, ns
 from mobilenet.engine.event_queue import Action, Calendar
 
 Process = Generator[Event, Any, None]  # a simpy process before it has begun
@@ -89,12 +91,60 @@ def _go_on(first: Event, generator: Process) -> Process:
     yield from generator
 
 
+class Seconds(simpy.Environment):
+    """The clock and the queue of a kernel for processes that count seconds. What would come at `end_ns` or later never
+    comes.
+    """
+
+    def __init__(self, kernel: Kernel, end_ns: int) -> None:
+        super().__init__()
+        self._kernel = kernel
+        self._end_ns = end_ns
+
+    @property
+    def now(self) -> float:
+        return self._kernel.now / SECOND
+
+    def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
+        """For simpy: the delay becomes whole nanoseconds here, and only here."""
+        calendar = self._kernel.calendar
+        at_ns = calendar.now + ns(delay)
+        if at_ns < self._end_ns:
+            action = partial(self._handle, _Handling(self, event))
+            calendar.put(at_ns, priority, calendar.sequence_number(), action)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing comes any more."""
+        return self._kernel.now >= self._end_ns
+
+    def is_own(self, event: Any) -> bool:
+        """Whether a process of this environment can wait for it."""
+        return isinstance(event, Event) and event.env is self
+
+    def explain(self, error: Exception) -> Exception:
+        """Return what is raised instead of an error that no process has caught."""
+        return error
+
+    def run(self, until: Any = None) -> Any:
+        raise RuntimeError("the network runs this environment; expected `yield` instead of env.run()")
+
+    def _handle(self, handling: _Handling) -> None:
+        try:
+            handling()
+        except Exception as error:
+            explained = self.explain(error)
+            if explained is error:
+                raise
+            raise explained from error
+
+
 class _Handling:
     """What simpy does with an event when its time has come: Environment.step(), without the queue."""
 
     __slots__ = ("_event", "_kernel")
 
-    def __init__(self, kernel: Kernel, event: Event) -> None:
+    def __init__(self, kernel: simpy.Environment, event: Event) -> None:
         self._kernel = kernel
         self._event = event
 

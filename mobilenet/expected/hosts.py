@@ -148,6 +148,8 @@ def _silence(scenario: Scenario) -> Iterator[str]:
         yield "hosts may walk to places without coverage (hosts.mobility.area), where they deliver nothing"
     if isinstance(scenario.hosts.mobility, OwnMobility):
         yield "hosts may walk to places without coverage (hosts.mobility.class), where they deliver nothing"
+    if scenario.own_processes:
+        yield "custom processes may act on hosts (own_processes), so it is possible that nothing is delivered"
     members_s = _members_after_s(scenario)
     if members_s >= scenario.duration_s:
         yield (

@@ -3,8 +3,9 @@
 Model     what the simulation puts on the calendar before the run is a pure function of scenario and seed: when a host
           appears, when it is asked to join and to leave, when its application wants to broadcast, when it is to
           crash. A wish is repeated until it is fulfilled, and the last one counts. What is asked before a host has
-          appeared waits for that, and only the last of it counts. Of an adversary's schedule nothing of the kind is
-          known: scenario.yaml does not repeat its actions
+          appeared waits for that, and only the last of it counts. What custom processes ask is not known here, and
+          is in the record. Of an adversary's schedule nothing of the kind is known: scenario.yaml does not repeat
+          its actions
 Units     integer nanoseconds; metres per second
 Errors    ScenarioError for files that cannot be used
 Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verdicts-and-metrics.md
@@ -40,6 +41,7 @@ from mobilenet.world.interventions import (
     offers,
 )
 from mobilenet.world.layout import station_positions
+from mobilenet.world.own_process import fastest_mps as processes_mps
 from mobilenet.world.tracks import ImportedTracks, Tracks
 from mobilenet.world.trajectory import Trajectory
 
@@ -93,6 +95,7 @@ def may_acknowledge(scenario: Scenario) -> bool:
 def _are_always_up(scenario: Scenario, tracks: ImportedTracks | None) -> bool:
     touched = any(isinstance(one, OfStation) or getattr(one, "do", "") == "crash" for one in scenario.interventions)
     stay = tracks is None or all(_there(trajectory) == (0, None) for trajectory in tracks.trajectories)
+    touched = touched or bool(scenario.own_processes)
     return stay and not touched and not added_hosts(scenario.interventions) and scenario.faults is None
 
 
@@ -100,6 +103,8 @@ def _in_the_air_ns(scenario: Scenario, tracks: ImportedTracks | None, hosts: int
     """The airtime of the longest message of a station, and twice the longest propagation delay, since a frame waits
     for the end of the one before it at a receiver that comes closer.
     """
+    if scenario.own_processes:
+        return None  # how much they broadcast is not known
     workload, end_ns = scenario.workload, ns(scenario.duration_s)
     more = added_hosts(scenario.interventions)
     appear_ns = [trajectory.appears_ns for trajectory in tracks.trajectories] if tracks is not None else []
@@ -136,7 +141,8 @@ def _hosts(scenario: Scenario, tracks: ImportedTracks | None, end_ns: int) -> li
             if trajectory is None
             else max((hypot(leg.vx_mps, leg.vy_mps) for leg in trajectory.legs()), default=0.0)
         )
-        hosts.append(HostPlan(asked, fastest_mps, drags.get(host, ()), host >= len(trajectories)))
+        most_mps = max(fastest_mps, processes_mps(scenario.own_processes, f"h{host}"))
+        hosts.append(HostPlan(asked, most_mps, drags.get(host, ()), host >= len(trajectories)))
     return hosts
 
 

@@ -73,7 +73,7 @@ def surely_heard_every_s(scenario: Scenario) -> float:
     if not heartbeat_s:
         return 0.0
     sure = wireless.mac == "dcf" and wireless.model == "unit_disk" and not wireless.disturbs_unsensed
-    changes = any(isinstance(one, Interval) for one in scenario.interventions)
+    changes = scenario.own_processes or any(isinstance(one, Interval) for one in scenario.interventions)
     objection = _objection(scenario)
     if not sure or changes or objection is not None or scenario.most_loss > MOST_LOSS:
         return NEVER_S

@@ -19,7 +19,7 @@ from mobilenet.rundir.table import Table
 EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hosts, stations, plain processes
     **dict.fromkeys(("join", "leave", "broadcast", "refused", "deliver", "gap", "crash", "recover"), "hp"),
     **dict.fromkeys(("complete", "suspect", "trust"), "p"),
-    **dict.fromkeys(("handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
+    **dict.fromkeys(("asked", "handoff_start", "handoff_end", "out_of_coverage", "in_coverage"), "h"),
     **dict.fromkeys(("datagram", "datagram_received"), "hs"),
     **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
 }

@@ -96,8 +96,8 @@ def without_effect(
     """
     if isinstance(scenario.faults, PaperFaults | RandomFaults):
         return {}
-    if isinstance(scenario.hosts.mobility, Tracks | OwnMobility):
-        return {}  # hosts appear and leave
+    if isinstance(scenario.hosts.mobility, Tracks | OwnMobility) or scenario.own_processes:
+        return {}  # hosts appear and leave, or processes act on them
     listed = scenario.faults.outages if scenario.faults is not None else ()
     coming = [(ns(one.at_s), 0, number, one.host, "crash", ns(one.duration_s)) for number, one in enumerate(listed)]
     for place, one in enumerate(interventions):

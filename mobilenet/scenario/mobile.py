@@ -95,6 +95,8 @@ class Scenario(MobileKeys):
             yield "protocol.class", self._folder / self.protocol.file
         if isinstance(self.protocol, (OwnProgram, RealTimePrograms)):
             yield from self.protocol.named_files(self._folder)
+        for place, process in enumerate(self.own_processes):
+            yield f"own_processes.{place}.process", self._folder / process.file
         yield from files_of_metrics(self.metrics, self._folder)
 
     def patterns(self) -> Iterator[tuple[str, str]]:
@@ -111,4 +113,6 @@ class Scenario(MobileKeys):
                 yield f"protocol.{key}", command_in_words(command), None
         if isinstance(self.hosts.mobility, OwnMobility):
             yield "hosts.mobility.class", self.hosts.mobility.reference, self.hosts.mobility.file
+        for place, process in enumerate(self.own_processes):
+            yield f"own_processes.{place}.process", process.process, process.file
         yield from code_of_metrics(self.metrics)

@@ -24,6 +24,7 @@ from mobilenet.world.faults import FaultsParameters
 from mobilenet.world.interventions import Intervention, Loss, added_hosts, both_lose, losses_at_hosts
 from mobilenet.world.layout import StationLayout
 from mobilenet.world.mobility import HostsParameters
+from mobilenet.world.own_process import OwnProcess
 from mobilenet.world.workload import WorkloadParameters
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -64,6 +65,9 @@ class LimitsParameters(Parameters):
         le=10**15,
         description="maximum number of events; a run that exceeds it is stopped, or refused if the estimate exceeds it",
     )
+    process_s: float = Field(
+        default=10.0, gt=0, le=1e6, description="wall time that a custom process may take between two yields"
+    )
 
 
 class MobileKeys(ScenarioFile):
@@ -100,6 +104,9 @@ class MobileKeys(ScenarioFile):
     workload: WorkloadParameters
     interventions: tuple[Intervention, ...] = Field(
         default=(), max_length=100_000, description="interventions in the run, with their times"
+    )
+    own_processes: tuple[OwnProcess, ...] = Field(
+        default=(), max_length=1000, description="custom simpy processes that act on hosts"
     )
     metrics: OwnMetrics = ()
     record: RecordParameters = RecordParameters()

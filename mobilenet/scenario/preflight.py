@@ -113,6 +113,11 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
         there = there_are(count, "station", "s")
         yield "faults.station", f"{scenario.faults.station} does not exist; {there}"
     yield from interventions_check.objections(scenario, sites)
+    mobility = scenario.hosts.mobility.model
+    for place, process in enumerate(scenario.own_processes):
+        if process.speed_limit_mps is not None and mobility != "static":
+            why = f"only hosts of the model static can be moved by processes, got hosts.mobility.model: {mobility}"
+            yield f"own_processes.{place}.speed_limit_mps", why
     hosts = scenario.hosts.count
     if isinstance(scenario.protocol, RealTimePrograms):
         yield from _odd_programs(scenario, scenario.protocol, count)
@@ -143,6 +148,8 @@ def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
         listed["faults.outages"] = {outage.host for outage in scenario.faults.outages}
     if scenario.churn is not None:
         listed["churn.changes"] = {change.host for change in scenario.churn.changes}
+    for place, process in enumerate(scenario.own_processes):
+        listed[f"own_processes.{place}.hosts"] = set() if isinstance(process.hosts, str) else set(process.hosts)
     for path, names in listed.items():
         strangers = sorted((name for name in names if number(name) >= hosts), key=number)
         if strangers:

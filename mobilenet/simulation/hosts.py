@@ -10,6 +10,7 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mobilenet.network.radio.mac import Mac
@@ -36,6 +37,7 @@ class HostNode(Node):
         self._held: list[str] | None = None  # deliveries during a broadcast
         self._line: DelayLine | None = None  # of a host whose frames are delayed, or were
         self._events = context.recording.events
+        self.on_delivery: Callable[[str], None] | None = None  # for custom processes
 
     @property
     def up(self) -> bool:
@@ -62,6 +64,12 @@ class HostNode(Node):
     def _note_delivery(self, text: str) -> None:
         cell = None if self.cell is None else f"s{self.cell}"
         self._events.add(self._calendar.now, self.name, "deliver", text, cell, self.session)
+        if self.on_delivery is not None:
+            self.on_delivery(text)
+
+    def note_asked(self, process: str, wish: str) -> None:
+        """A custom process asks it to join or to leave."""
+        self._record("asked", process=process, wish=wish)
 
     def joined(self, session: Any, station: Any) -> None:
         self._record("join", session, station)

@@ -36,7 +36,7 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         *groups, key = path.split(".")
         group: Any = values
         for step in groups:
-            group = group[step]
+            group = group[int(step) if isinstance(group, list) else step]
         place: Any = int(key) if isinstance(group, list) else key
         named, colon, what = group[place].rpartition(":") if ":" in group[place] else (group[place], "", "")
         name = copies.setdefault(file.resolve(), copy_name(named, copies.values()))

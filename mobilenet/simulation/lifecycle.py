@@ -130,10 +130,23 @@ class Lifecycle:
         elif what == "recover":
             self._recover(host)
         elif what == "broadcast":
-            if self._movement.present[host]:
-                self._hosts[host].offer(self._workload.payload_bytes)
+            self.broadcast(host, self._workload.payload_bytes)
         else:
             self._ask(host, what)
+
+    # --- by processes of users
+
+    def broadcast(self, host: int, payload_bytes: int) -> None:
+        if self._movement.present[host]:
+            self._hosts[host].offer(payload_bytes)
+
+    def ask(self, process: str, host: int, wish: str) -> None:
+        """Note that it is asked, since no plan has it, and ask it. One that is not there, or leaves for good, is not
+        asked.
+        """
+        if self._movement.present[host] and self.pending.get(host) != "vanish":
+            self._hosts[host].note_asked(process, wish)
+            self._ask(host, wish)
 
     def add(self, host: int, x_m: float, y_m: float) -> None:
         """A further host, whose node is there, appears and joins."""

@@ -45,6 +45,7 @@ from mobilenet.simulation.no_collections import no_collections
 from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
 from mobilenet.simulation.outcome import Outcome
+from mobilenet.simulation.own_processes import OwnProcesses
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
 from mobilenet.simulation.programs import as_played, cast_of
@@ -53,6 +54,7 @@ from mobilenet.simulation.real_time import applications_of, stop_programs
 from mobilenet.world.interventions import AnyIntervention
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
+from mobilenet.world.own_process import fastest_mps
 
 LOOK_NS = 100 * MILLISECOND  # between two looks whether all has come to rest
 
@@ -116,6 +118,8 @@ class Simulation:
         self._interventions = Interventions(
             self.kernel, self.lifecycle, self.movement, self.infrastructure, self.medium, self._add_host
         )
+        parts = self.kernel, self.lifecycle, self.movement, self.nodes, self.world.trajectories
+        self._own_processes = OwnProcesses(scenario, allow_code, *parts)
         self._until_ns = 0  # where the present stage ends
         self._is_at_rest = False
 
@@ -130,7 +134,7 @@ class Simulation:
         )
         if scenario.hosts.count is None:  # the tracks determine how many there are
             require_size(scenario, len(world.trajectories))
-        return world
+        return world._replace(speed_limit_mps=max(world.speed_limit_mps, fastest_mps(scenario.own_processes)))
 
     def _new_movement(self, radio: RadioWorld) -> Movement:
         def attach(host: int, cell: int) -> None:
@@ -283,7 +287,8 @@ class Simulation:
         self._counters.on_hop = on_hop
 
     def close(self) -> None:
-        """End what runs next to it: programs, and their sockets."""
+        """End what runs next to it: programs and their sockets, and the clock of processes."""
+        self._own_processes.end()
         if self._cast is not None:
             self._cast.end(self.kernel.now)
         if self._applications is not None:
@@ -341,6 +346,7 @@ class Simulation:
         self.kernel.start(self._sample_totals_after_warmup())
         self.movement.start()
         self.kernel.start(self._sample_positions())
+        self._own_processes.begin()
 
     def _stage(self, until_ns: int) -> int:
         self._until_ns = until_ns

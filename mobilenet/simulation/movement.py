@@ -160,6 +160,15 @@ class Movement:
         self.look(host)
         self._keep_ticking()
 
+    def follow(self, host: int, legs: Iterator[Leg]) -> None:
+        """Walk these legs from now on. A paused host walks them when it goes on."""
+        self._legs[host] = legs
+        if host in self._paused:
+            self._paused[host] = 0.0, 0.0, 0
+        else:
+            self._leg_ends[host].stop()
+            self._walk(host)
+
     def _way(self, host: int, x_m: float, y_m: float, speed: float) -> tuple[float, float, int | None]:
         """The velocity from here to where the leg ends, and the time it takes; None: the host stands still."""
         if speed == 0:

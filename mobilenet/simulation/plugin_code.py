@@ -167,8 +167,9 @@ def attributing_errors(
     except ProgramError as error:
         raise PluginError(f"{error} ({when})" if (when := moment(error, [])) else str(error), error.is_input) from error
     except ScenarioError as error:
-        paths = [scenario.folder / file for _, _, file in scenario.code() if file is not None]
-        if not str(error).startswith("hosts.mobility.") or not (when := moment(error, paths)):
+        is_process = str(error).startswith("own_processes.")
+        paths = [scenario.folder / file for _, _, file in scenario.code() if file is not None and not is_process]
+        if not str(error).startswith(("hosts.mobility.", "own_processes.")) or not (when := moment(error, paths)):
             raise
         raise PluginError(f"{error} ({when})") from error
     except (Exception, SystemExit, GeneratorExit) as error:

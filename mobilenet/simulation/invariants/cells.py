@@ -1,7 +1,7 @@
 """Where hosts are, and which station each of them has: from trajectories, and from all stations.
 
 Model     looked at when the tick of the attachment has just passed. A host has walked its legs for as long as it was
-          there and up. Hosts that are moved by hand, or that err about their place, are left out
+          there and up. Hosts that are moved by hand or by a process, or that err about their place, are left out
 Units     integer nanoseconds, metres, hundredths of a dB
 Source    ours: docs/validation/trust.md
 """
@@ -37,7 +37,7 @@ class Cells(Observer):
         self.every_ns = tick_ns * -(-LEAST_NS // tick_ns)
         self._sees_every_tick = self.every_ns == tick_ns
         self._errs = rule.error_m > 0
-        self._is_changed_by_hand = bool(scenario.interventions)
+        self._is_changed_by_hand = bool(scenario.interventions or scenario.own_processes)
         self._sites = [station.transceiver.position(0) for station in simulation.stations]
         self._walks = [Walk(trajectory) for trajectory in simulation.world.trajectories]
         self._cells: dict[int, int | None] = {}  # at the last look

@@ -4,7 +4,7 @@ Checks    no host joins or leaves without being asked to, and once for each time
           no member that was not asked to leave refuses a broadcast because it is not a member
           no host broadcasts any more that was asked to leave, knows it, and is not gone yet
           when a run has come to rest, each host is what it was asked to be last: a member, or not
-Model     a wish is passed to a host again and again until it is fulfilled, and the last wish counts; what a host was
+Model     what processes of users ask is in the record (`asked`), the rest in the plan. A wish is passed to a host again and again until it is fulfilled, and the last wish counts; what a host was
           once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
           through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
           a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
@@ -15,6 +15,8 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
 
 from __future__ import annotations
+
+import json
 
 from mobilenet.expected.expectations import Expectations, HostPlan
 from mobilenet.rundir.table import Columns, Table
@@ -38,10 +40,10 @@ class _Host:
         "wish",
     )
 
-    def __init__(self, plan: HostPlan, again_ns: int) -> None:
+    def __init__(self, requests: list[tuple[int, str]], again_ns: int) -> None:
         """`again_ns`: a wish is repeated that often."""
         self._again_ns = again_ns
-        self._requests = plan.requests
+        self._requests = requests
         self._next = 0
         self.wish: str | None = None  # the last one
         self.may_join = self.may_leave = False
@@ -80,10 +82,11 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
     """The first thing that a host did unasked, or, where the run has come to rest, did not do."""
     if expected is None or expected.hosts is None:
         return None
-    hosts = {f"h{number}": _Host(plan, expected.asked_again_ns) for number, plan in enumerate(expected.hosts)}
+    table = Table.of(events)
+    requests = _requests(expected.hosts, table)
+    hosts = {name: _Host(wishes, expected.asked_again_ns) for name, wishes in requests.items()}
     forgotten = forgotten_rows(events)
     is_known = expected.protocol is not None
-    table = Table.of(events)
     rows = table.column("event").rows(*KINDS)
     columns = (table.pick(name, rows) for name in ("event", "node", "time_ns", "detail"))
     for row, event, node, now_ns, detail in zip(rows.tolist(), *columns, strict=True):
@@ -108,6 +111,16 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
     if not (at_rest and is_known):
         return None
     return next(filter(None, (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())), None)
+
+
+def _requests(plans: list[HostPlan], events: Table) -> dict[str, list[tuple[int, str]]]:
+    """What each host is asked by the plan, and by processes."""
+    requests = {f"h{number}": list(plan.requests) for number, plan in enumerate(plans)}
+    rows = events.column("event").rows("asked")
+    for node, at_ns, detail in zip(*(events.pick(name, rows) for name in ("node", "time_ns", "detail")), strict=True):
+        if node in requests:
+            requests[node].append((at_ns, json.loads(detail or "{}").get("wish")))
+    return {node: sorted(wishes, key=lambda wish: wish[0]) for node, wishes in requests.items()}
 
 
 def _unfulfilled_wish(node: str, host: _Host, end_ns: int) -> str | None:

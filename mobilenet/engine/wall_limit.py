@@ -1,0 +1,54 @@
+"""A limit of wall time for steps of somebody else's code: it ends one that never returns.
+
+Model     a thread looks now and then how long the present step lasts, and raises TooLong in the thread that runs it.
+          So it works in any thread, and costs a step two readings. It does not reach into a call of C, such as
+          time.sleep, and comes behind it
+Units     seconds of wall time
+Source    ours: docs/guide/simpy.md
+"""
+
+from __future__ import annotations
+
+import ctypes
+from threading import Event, Lock, Thread, get_ident
+from time import monotonic
+
+
+class TooLong(BaseException):
+    """Not an Exception, so that a step seldom catches it."""
+
+
+class WallLimit:
+    """`with` it around each step, between `start` and `stop`."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self._thread = 0
+        self._begun_s: float | None = None  # of the present step
+        self._lock = Lock()
+        self._stopped = Event()
+
+    def start(self) -> None:
+        Thread(target=self._look, daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def __enter__(self) -> None:
+        self._thread = get_ident()
+        self._begun_s = monotonic()
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._begun_s = None
+
+    def _look(self) -> None:
+        while not self._stopped.wait(self.limit_s / 10):
+            with self._lock:
+                if self._begun_s is not None and monotonic() - self._begun_s > self.limit_s:
+                    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+                    raise_in(ctypes.c_ulong(self._thread), ctypes.py_object(TooLong))

@@ -1,0 +1,177 @@
+"""What users' processes hold: hosts that they act on, the world, and the run that they may look at.
+
+Model     an action happens within the call and returns nothing of the run, so a process without `run` is a function of
+          the scenario and its seed. What a process waits for is an event of its own environment
+Units     metres, seconds, bytes
+Errors    ValueError for a place, a speed or a payload that the scenario does not allow, and for unknown names
+Source    ours: docs/guide/simpy.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import ceil, hypot, isfinite
+from typing import Any
+
+from mobilenet.clock import SECOND
+from mobilenet.engine.kernel import Seconds
+from mobilenet.simulation.hosts import HostNode
+from mobilenet.simulation.lifecycle import Lifecycle
+from mobilenet.simulation.movement import NEARLY_M, Movement
+from mobilenet.simulation.nodes import Node
+from mobilenet.world.mobility import FARTHEST_M, HARDLY_FASTER
+from mobilenet.world.trajectory import Leg, between, standing_leg
+
+
+class Host:
+    """A host, for one process. What it is asked while it is down or out is treated as by any other cause."""
+
+    def __init__(
+        self, name: str, env: Seconds, process: str, lifecycle: Lifecycle, movement: Movement,
+        speed_limit_mps: float | None, payload_bytes: int,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self._number = int(name[1:])
+        self._env = env
+        self._process = process
+        self._lifecycle = lifecycle
+        self._movement = movement
+        self._speed_limit_mps = speed_limit_mps
+        self._payload_bytes = payload_bytes
+
+    def go_to(self, x_m: float, y_m: float, speed_mps: float) -> Any:
+        """Go straight there from now on, and return the event of the arrival. The way pauses while the host is down;
+        another call of go_to replaces it, and then its event never comes.
+        """
+        if self._speed_limit_mps is None:
+            raise ValueError("go_to needs the key speed_limit_mps in the process's entry of the scenario")
+        if not 0 < speed_mps <= self._speed_limit_mps * HARDLY_FASTER:
+            raise ValueError(f"go_to: speed_mps is {speed_mps!r}, expected > 0 and <= {self._speed_limit_mps:g}")
+        if not all(isfinite(at_m) and abs(at_m) <= FARTHEST_M for at_m in (x_m, y_m)):
+            raise ValueError(f"go_to: the place is {(x_m, y_m)!r}, expected at most {FARTHEST_M:,} m from (0, 0)")
+        arrival = self._env.event()
+        if not self._env.is_over:
+            self._movement.follow(self._number, self._way(float(x_m), float(y_m), speed_mps, arrival))
+        return arrival
+
+    def _way(self, x_m: float, y_m: float, speed_mps: float, arrival: Any) -> Iterator[Leg]:
+        here_m = self._movement.positions()[self._number].tolist()
+        far_m = hypot(x_m - here_m[0], y_m - here_m[1])
+        if far_m >= NEARLY_M:
+            yield between(*here_m, x_m, y_m, ceil(far_m / speed_mps * SECOND))
+        arrival.succeed()
+        yield standing_leg(x_m, y_m)
+
+    def broadcast(self, payload_bytes: int | None = None) -> None:
+        """Offer the host a message of that payload, by default the workload's."""
+        if payload_bytes is None:
+            payload_bytes = self._payload_bytes
+        if type(payload_bytes) is not int or not 0 <= payload_bytes <= self._payload_bytes:
+            most = f"0 to {self._payload_bytes} (workload.payload_bytes, from which deadlines are computed)"
+            raise ValueError(f"broadcast: payload_bytes is {payload_bytes!r}, expected {most}")
+        if not self._env.is_over:
+            self._lifecycle.broadcast(self._number, payload_bytes)
+
+    def crash(self) -> None:
+        """Crash, if it is up."""
+        self._happen("crash")
+
+    def recover(self) -> None:
+        """Recover, if it is down."""
+        self._happen("recover")
+
+    def join(self) -> None:
+        """Ask it to join; the last wish counts."""
+        self._ask("join")
+
+    def leave(self) -> None:
+        """Ask it to leave; the last wish counts."""
+        self._ask("leave")
+
+    def _happen(self, what: str) -> None:
+        if not self._env.is_over:
+            self._lifecycle.happen(what, self._number)
+
+    def _ask(self, wish: str) -> None:
+        if not self._env.is_over:
+            self._lifecycle.ask(self._process, self._number, wish)
+
+
+class World:
+    """All hosts that exist from the start."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self.hosts = tuple(hosts)
+
+
+class Deliveries:
+    """What hosts have delivered so far, and the events that wait for the next."""
+
+    def __init__(self, hosts: Sequence[HostNode]) -> None:
+        self.messages: dict[str, list[str]] = {host.name: [] for host in hosts}
+        self.waiting: dict[str, list[Any]] = {host.name: [] for host in hosts}
+        for host in hosts:
+            host.on_delivery = partial(self._note, host.name)
+
+    def _note(self, host: str, message: str) -> None:
+        self.messages[host].append(message)
+        events, self.waiting[host] = self.waiting[host], []
+        for event in events:
+            event.succeed(message)
+
+
+class Run:
+    """What a process may see of the run. A host or station is given by its handle or its name."""
+
+    def __init__(self, env: Seconds, nodes: Sequence[Node], movement: Movement, deliveries: Deliveries) -> None:
+        self._env = env
+        self._nodes = {node.name: node for node in nodes}
+        self._movement = movement
+        self._deliveries = deliveries
+
+    def cell(self, host: Host | str) -> str | None:
+        """Return the station in whose cell it is; None: it is out of coverage."""
+        cell = self._host(host).cell
+        return None if cell is None else f"s{cell}"
+
+    def position(self, host: Host | str) -> tuple[float, float]:
+        """Return where it is, in metres."""
+        x_m, y_m = self._movement.positions()[self._host(host).me].tolist()
+        return x_m, y_m
+
+    def is_up(self, host: Host | str) -> bool:
+        return self._host(host).up
+
+    def is_member(self, host: Host | str) -> bool:
+        return self._host(host).member
+
+    def deliveries(self, host: Host | str) -> list[str]:
+        """Return the names of all messages that it has delivered, in order."""
+        return list(self._deliveries.messages[self._host(host).name])
+
+    def delivered(self, host: Host | str) -> Any:
+        """Return the event of its next delivery; its value is the name of the message."""
+        event = self._env.event()
+        self._deliveries.waiting[self._host(host).name].append(event)
+        return event
+
+    def buffer(self, node: Host | str, name: str) -> int:
+        """Return how full a buffer of a host or station is."""
+        node = self._node(node)
+        buffers = node.buffer_names or getattr(node.protocol, "BUFFERS", None)
+        if buffers is not None and name not in buffers:
+            raise ValueError(f"{node.name} has no buffer {name!r}; expected one of {', '.join(buffers) or 'none'}")
+        return dict(zip(node.buffer_names, node.buffers, strict=False)).get(name, 0)
+
+    def _node(self, node: Host | str) -> Any:
+        name = getattr(node, "name", node)
+        if name not in self._nodes:
+            raise ValueError(f"{name!r} is no host or station of this run, expected a handle or a name such as 'h0'")
+        return self._nodes[name]
+
+    def _host(self, host: Host | str) -> Any:
+        node = self._node(host)
+        if not isinstance(node, HostNode):
+            raise ValueError(f"{node.name} is a station, expected a host")
+        return node
