@@ -11,7 +11,7 @@ Source    ours: docs/guide/simpy.md
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -178,7 +178,7 @@ class Environment(Seconds):
             return error
         return self._origin.problem(place_of(error, self._origin.path))
 
-    def _checked(self, generator: Any) -> Iterator[Any]:
+    def _checked(self, generator: Any) -> Generator[Any, Any, Any]:
         step, value = generator.send, None
         while True:
             if self._steps.are_too_many(self._kernel.now):

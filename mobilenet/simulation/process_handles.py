@@ -59,7 +59,7 @@ class Host:
         here_m = self._movement.positions()[self._number].tolist()
         far_m = hypot(x_m - here_m[0], y_m - here_m[1])
         if far_m >= NEARLY_M:
-            yield between(*here_m, x_m, y_m, ceil(far_m / speed_mps * SECOND))
+            yield between(here_m[0], here_m[1], x_m, y_m, ceil(far_m / speed_mps * SECOND))
         arrival.succeed()
         yield standing_leg(x_m, y_m)
 
@@ -158,19 +158,19 @@ class Run:
 
     def buffer(self, node: Host | str, name: str) -> int:
         """Return how full a buffer of a host or station is."""
-        node = self._node(node)
-        buffers = node.buffer_names or getattr(node.protocol, "BUFFERS", None)
+        there = self._node(node)
+        buffers = there.buffer_names or getattr(there.protocol, "BUFFERS", None)
         if buffers is not None and name not in buffers:
-            raise ValueError(f"{node.name} has no buffer {name!r}; expected one of {', '.join(buffers) or 'none'}")
-        return dict(zip(node.buffer_names, node.buffers, strict=False)).get(name, 0)
+            raise ValueError(f"{there.name} has no buffer {name!r}; expected one of {', '.join(buffers) or 'none'}")
+        return dict(zip(there.buffer_names, there.buffers, strict=False)).get(name, 0)
 
-    def _node(self, node: Host | str) -> Any:
-        name = getattr(node, "name", node)
+    def _node(self, node: Host | str) -> Node:
+        name = node.name if isinstance(node, Host) else node
         if name not in self._nodes:
             raise ValueError(f"{name!r} is no host or station of this run, expected a handle or a name such as 'h0'")
         return self._nodes[name]
 
-    def _host(self, host: Host | str) -> Any:
+    def _host(self, host: Host | str) -> HostNode:
         node = self._node(host)
         if not isinstance(node, HostNode):
             raise ValueError(f"{node.name} is a station, expected a host")

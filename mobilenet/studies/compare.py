@@ -10,6 +10,8 @@ Model     pairs of runs with the same replication number, so the same world. Wit
               no data       fewer than two pairs
               infinite      a percentile of delays that some run never reaches, because messages are undelivered
               not paired    a delay of levels that delivered different shares and whose hosts planned other broadcasts
+              processes use the run  a delay of levels that delivered different shares, where custom processes depend on
+                            the run; such levels are compared as two samples that are not paired
               runs not readable  the same, where the runs that would show the deliveries in common are gone
           A delay is judged over the deliveries that both made, unless both made all that they owed (delivered.py)
 Units     those of the metrics
@@ -28,9 +30,19 @@ import numpy as np
 from mobilenet.metrics.registry import SIGNED, SURVIVAL, better, of_delays
 from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.declaration import Compare
-from mobilenet.studies.delivered import NOT_PAIRED, NOTHING, Delivered, Share, judgement, share_columns, shares_for
+from mobilenet.studies.delivered import (
+    NOT_PAIRED,
+    NOTHING,
+    USES_RUN,
+    CommonDelays,
+    Delivered,
+    Share,
+    judgement,
+    share_columns,
+    shares_for,
+)
 from mobilenet.studies.level_names import format_level, table_level
-from mobilenet.studies.statistics import Comparison, compare_pairs, holm, replications_needed
+from mobilenet.studies.statistics import Comparison, compare_apart, compare_pairs, holm, replications_needed
 
 Replicated = dict[int, float]  # replication -> the value of a metric
 INFINITE = "infinite"
@@ -61,6 +73,7 @@ class Finding:
     common: Comparison | None = None  # over the deliveries that both made, where the verdict is about these
     common_deliveries: int | None = None
     is_paired: bool = True  # False: the hosts of the two levels planned other broadcasts
+    uses_run: bool = False  # custom processes of one of the two depend on the run, so no runs are paired
     direction: str = ""  # which one is better, lower or higher; empty: that depends on what is asked
     pairs: int = 0
     infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
@@ -95,6 +108,8 @@ class Finding:
         """Whether the level is better, in words; None: not different, or no direction is better."""
         if self.verdict != "different" or self.judged is None or not self.direction:
             return None
+        if self.uses_run:
+            return "not judged, because custom processes depend on the run"
         if not self.is_paired:
             return "not judged, because the hosts planned different broadcasts"
         names = "the level", "the baseline"
@@ -102,7 +117,8 @@ class Finding:
 
     def document(self) -> dict[str, Any]:
         """Return what comparison.json has of it: the row, and all shares."""
-        return self.row() | {"shares": [share._asdict() for share in self.shares], "is_paired": self.is_paired}
+        row = self.row() | {"shares": [share._asdict() for share in self.shares], "is_paired": self.is_paired}
+        return row | ({"uses_run": True} if self.uses_run else {})
 
 
 def _columns(r: Comparison) -> dict[str, Any]:
@@ -133,8 +149,11 @@ def findings(
     confidence: float,
     delivered: Delivered = NOTHING,
     of_processes: bool = False,
+    observing: frozenset[int] = frozenset(),
 ) -> list[Finding]:
-    """`values` holds each metric of each configuration; `unstable` names configurations without a mean."""
+    """`values` holds each metric of each configuration; `unstable` names configurations without a mean, `observing`
+    those with processes that depend on the run.
+    """
     all_findings: list[Finding] = []
     delays = {name: one for name in comparison.metrics if (one := of_delays(name, of_processes)) is not None}
     is_judged = any(better(name, of_processes) for name in comparison.metrics)
@@ -148,12 +167,18 @@ def findings(
                 continue
             shares = delivered.shares(other.number, base.number, confidence)
             over_common, lack = delivered.delays(other.number, base.number, delays) if is_judged else ({}, "")
-            is_owing = lack == NOT_PAIRED and not delivered.is_complete(other.number, base.number)
+            is_complete = delivered.is_complete(other.number, base.number)
+            uses_run, compare = not observing.isdisjoint((other.number, base.number)), compare_pairs
+            if uses_run:
+                over_common = {} if is_complete else dict.fromkeys(delays, CommonDelays({}, 0, USES_RUN))
+                lack, compare = NOT_PAIRED, compare_apart
+            is_owing = lack == NOT_PAIRED and not is_complete
             for metric in comparison.metrics:
                 a, b = values.get((other.number, metric), {}), values.get((base.number, metric), {})
                 both = sorted(a.keys() & b.keys())
                 finding = Finding(others, other.levels[comparison.factor], comparison.baseline, metric, "no data")
                 finding.shares, finding.is_paired = tuple(shares_for(metric, shares)), lack != NOT_PAIRED
+                finding.uses_run = uses_run
                 finding.direction = better(metric, of_processes) if metric not in SIGNED else ""
                 all_findings.append(finding)
                 if {other.number, base.number} & unstable:
@@ -167,10 +192,10 @@ def findings(
                     finding.verdict, finding.pairs = INFINITE, len(both)
                     finding.means = _finite_mean(x), _finite_mean(y)
                     continue
-                finding.result = compare_pairs(x, y, confidence, comparison.equivalence_margin)
+                finding.result = compare(x, y, confidence, comparison.equivalence_margin)
                 common = over_common.get(metric)
                 if is_owing and metric in SURVIVAL:
-                    finding.verdict, finding.common_deliveries = NOT_PAIRED, 0
+                    finding.verdict, finding.common_deliveries = USES_RUN if uses_run else NOT_PAIRED, 0
                     continue
                 if common is not None:
                     finding.verdict, finding.common_deliveries = common.lack or "no data", common.deliveries

@@ -40,6 +40,7 @@ OF_HANDOFFS = RETURNED, CONFIRMED = "handoff_return_ratio", "confirmed_ratio"
 OF_DELIVERY = (DELIVERED, "broadcasts_undelivered", RETURNED)
 OWED = "deliveries_owed"
 NOT_PAIRED, NOT_READABLE = "not paired", "runs not readable"  # verdicts on a delay
+USES_RUN = "processes use the run"  # the same, and why two levels are not paired at all
 OFFERED = "broadcast of what was offered"
 MOST_NAMED = 4  # settings in a sentence
 LOSS_MARGIN = 0.01  # of a share: what a setting may lose and still be called better

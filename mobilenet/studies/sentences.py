@@ -22,6 +22,7 @@ from mobilenet.studies.delivered import (
     LOSS_MARGIN,
     NOT_PAIRED,
     NOT_READABLE,
+    USES_RUN,
     Share,
     as_shares,
     judgement,
@@ -35,6 +36,7 @@ Row = Mapping[str, Any]  # of comparison.json: Finding.row()
 TIMES = 2.0  # from here on a ratio is a factor
 WHY_NOT = {
     NOT_PAIRED: "because their hosts planned different broadcasts",
+    USES_RUN: "because custom processes depend on the run (uses_run), so runs are not paired",
     NOT_READABLE: "because runs that would show the deliveries in common cannot be read",
     "no data": "because fewer than two pairs of runs have deliveries in common",
 }
@@ -67,7 +69,7 @@ def sentence(
     own, other = _with_unit(row, unit)
     sure = f"{comparison['confidence'] * 100:g} % interval"
     if row["difference_low"] == row["difference_high"] == 0:
-        return f"{begin}{own}, the same as for {base} in every pair"
+        return f"{begin}{own}, the same as for {base} in every {'run' if row.get('uses_run') else 'pair'}"
     if row.get("ratio") is not None and (row["ratio"] - 1) * row["difference"] >= 0:
         interval = _interval(row["ratio_low"], row["ratio_high"])
         typical = _typical(row)
@@ -77,7 +79,8 @@ def sentence(
         change = (
             f"{format_number(abs(row['difference']))} {side} than for {base} ({other}); {sure} {_of_difference(row)}"
         )
-    change += f", {pluralize(row['pairs'], 'pair')}"
+    runs = f"{pluralize(row['pairs'], 'run')} of each, not paired"
+    change += f", {runs if row.get('uses_run') else pluralize(row['pairs'], 'pair')}"
     return f"{begin}{own}, {change}: {_verdict(row, comparison, better(metric, of_processes), shares, (level, base))}"
 
 
@@ -134,7 +137,7 @@ def _of_difference(row: Row) -> str:
 def _verdict(row: Row, comparison: Row, direction: str, shares: Sequence[Share], names: tuple[str, str]) -> str:
     verdict: str = row["verdict"]
     if verdict == "different" and not row.get("is_paired", True):
-        verdict += f", but not judged, {WHY_NOT[NOT_PAIRED]}"
+        verdict += f", but not judged, {WHY_NOT[USES_RUN if row.get('uses_run') else NOT_PAIRED]}"
     elif verdict == "different" and row["metric"] not in SIGNED and direction:
         verdict = judgement(row["metric"], row["difference"], direction, shares, names)[0]
     if verdict == "equivalent":

@@ -1,8 +1,9 @@
 """Statistics over replications: intervals, comparisons, warm-up, trends.
 
 Model     the replication is the unit: one value per run, never one per message. Replications are independent; the same
-          replication of two configurations met the same world, so differences are paired
-Shapes    values: float64 (replications,); pairs: two of the same length, replication by replication
+          replication of two configurations met the same world, so differences are paired, unless custom processes
+          depend on the run
+Shapes    values: float64 (replications,); pairs: two of the same length, replication by replication, paired or not
 Units     those of the values; a log-ratio has none
 Errors    ValueError where there are fewer than two values
 Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy and statsmodels; MSER-5 of White, Cobb and
@@ -60,7 +61,7 @@ def t_interval_of(n: int, mean: float, sd: float, confidence: float) -> Interval
 
 
 @lru_cache(maxsize=1024)
-def _t_quantile(share: float, degrees: int) -> float:
+def _t_quantile(share: float, degrees: float) -> float:
     from scipy.special import stdtrit  # what stats.t.ppf calls; scipy.stats takes a second to import
 
     return float(stdtrit(degrees, share))
@@ -97,6 +98,37 @@ def compare_pairs(
     return Comparison(
         len(values), float(np.mean(values)), float(np.mean(baseline)), difference, ratio, low, high, p, equivalence_p
     )
+
+
+def compare_apart(
+    values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None
+) -> Comparison:
+    """Compare as compare_pairs does, for runs that have nothing in common: Welch's test and interval."""
+    difference, p = _welch(values, baseline, confidence)
+    ratio = low = high = equivalence_p = None
+    if np.all(values > 0) and np.all(baseline > 0):
+        logs = np.log(values), np.log(baseline)
+        of_logs, _ = _welch(*logs, confidence)
+        ratio, low, high = math.exp(of_logs.mean), math.exp(of_logs.low), math.exp(of_logs.high)
+        if margin is not None:
+            above = _welch(logs[0] - math.log1p(-margin), logs[1], confidence, "greater")[1]
+            equivalence_p = max(above, _welch(logs[0] - math.log1p(margin), logs[1], confidence, "less")[1])
+    means = float(np.mean(values)), float(np.mean(baseline))
+    return Comparison(len(values), *means, difference, ratio, low, high, p, equivalence_p)
+
+
+def _welch(values: Values, baseline: Values, confidence: float, side: str = "two-sided") -> tuple[Interval, float]:
+    """The interval of the difference of two means, and the p value of Welch's test."""
+    from scipy import stats
+
+    n, mean = len(values), float(np.mean(values) - np.mean(baseline))
+    variance = float(np.var(values, ddof=1) + np.var(baseline, ddof=1))
+    if variance == 0:
+        agrees = {"two-sided": mean != 0, "greater": mean > 0, "less": mean < 0}[side]
+        return Interval(n, mean, 0.0, 0.0), 0.0 if agrees else 1.0
+    test = stats.ttest_ind(values, baseline, equal_var=False, alternative=side)
+    half_width = _t_quantile((1 + confidence) / 2, float(test.df)) * math.sqrt(variance / n)
+    return Interval(n, mean, math.sqrt(variance), half_width), float(test.pvalue)
 
 
 def p_of_zero(differences: Values) -> float:

@@ -4,10 +4,11 @@ Checks    no host joins or leaves without being asked to, and once for each time
           no member that was not asked to leave refuses a broadcast because it is not a member
           no host broadcasts any more that was asked to leave, knows it, and is not gone yet
           when a run has come to rest, each host is what it was asked to be last: a member, or not
-Model     what processes of users ask is in the record (`asked`), the rest in the plan. A wish is passed to a host again and again until it is fulfilled, and the last wish counts; what a host was
-          once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
-          through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
-          a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
+Model     what processes of users ask is in the record (`asked`), all else in the plan. A wish is passed to a host again
+          and again until it is fulfilled, and the last wish counts; what a host was once asked to do it may still do
+          when the next wish comes: a leaving host waits until its own messages are through. A host that joins has
+          not been asked to leave before. For a while after stations forgot it a host is a member and yet not (see
+          given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
           they may refuse what they like, and need not join: a plug-in's host that is in no cell when it is asked to
           join is not asked again
 Units     integer nanoseconds

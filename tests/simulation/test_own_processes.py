@@ -1,0 +1,407 @@
+"""Custom simpy processes: the shipped examples, what they may do and see, paired worlds, and how errors end a run."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mobilenet
+from mobilenet.engine.kernel import Kernel, Seconds
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import Scenario
+from mobilenet.simulation.mobile import Simulation
+from mobilenet.studies.compare import findings
+from mobilenet.studies.configurations import Configuration
+from mobilenet.studies.declaration import Compare
+from mobilenet.studies.level_names import LevelNames
+from mobilenet.studies.sentences import sentence
+from mobilenet.studies.spark import local_master
+from mobilenet.studies.study import run_study
+from tests.conftest import ROOT, SCENARIOS
+
+FOLDER = SCENARIOS / "own_process"
+EXAMPLES = ("bus", "bursts", "overload", "charging")
+SCENARIO = """
+duration_s: 20
+stations: {layout: {shape: hexagon, rings: 1, spacing_m: 200}}
+wireless: {range_m: 120}
+hosts: {count: 4, mobility: {model: static}}
+protocol: {name: mobile_causal}
+workload: {interval_s: 2}
+limits: {process_s: 0.5, max_events: 100000}
+"""
+
+
+def write(folder: Path, code: str, entry: str = "", more: str = "") -> Path:
+    """A scenario with one process, `p` of p.py."""
+    (folder / "p.py").write_text(code, encoding="utf-8")
+    entry = f"own_processes: [{{process: 'p.py:p'{', ' if entry else ''}{entry}}}]\n"
+    (folder / "scenario.yaml").write_text(SCENARIO + more + entry, encoding="utf-8")
+    return folder / "scenario.yaml"
+
+
+def play(path: Path, *overrides: str) -> Simulation:
+    simulation = Simulation(Scenario.load(path, overrides), allow_code=True)
+    simulation.run()
+    return simulation
+
+
+def events(simulation: Simulation, *kinds: str) -> list[tuple[float, str, str]]:
+    log = simulation.recording.events
+    rows = zip(log.time_ns, log.node, log.event, strict=True)
+    return [(at_ns / 1e9, node, event) for at_ns, node, event in rows if event in kinds]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_is_short_valid_and_repeats(example: str, tmp_path: Path) -> None:
+    assert len((FOLDER / f"{example}.py").read_text(encoding="utf-8").splitlines()) <= 30
+    run = mobilenet.run(FOLDER / f"{example}.yaml", out=tmp_path / "run", allow_code=True, check_simulator=True)
+    assert run.verdict == "valid", run.verdicts
+    assert (tmp_path / "run" / f"{example}.py").is_file()
+    for options in ((), ("--repeat", "--allow-code")):
+        command = [sys.executable, "-m", "mobilenet", "verify", str(tmp_path / "run"), *options]
+        subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+
+
+def test_what_the_examples_do() -> None:
+    bus = play(FOLDER / "bus.yaml")
+    places = bus.recording.positions.lists
+    at = {
+        time_ns // 10**9: (x_m, y_m)
+        for time_ns, node, x_m, y_m in zip(*(places[name] for name in ("time_ns", "node", "x_m", "y_m")), strict=True)
+        if node == "h0"
+    }
+    stops = [(0.0, 0.0), (150.0, 80.0), (0.0, 160.0)]
+    assert {place for place in at.values() if min(math.dist(place, stop) for stop in stops) < 1e-6} == set(stops)
+    bursts = events(play(FOLDER / "bursts.yaml"), "broadcast", "refused")
+    assert len(bursts) > 100
+    overload = play(FOLDER / "overload.yaml")
+    crashes = events(overload, "crash", "recover")
+    assert len(crashes) > 10
+    down = {}
+    for at_s, node, event in crashes:
+        if event == "recover":
+            assert at_s - down.pop(node) == pytest.approx(5) or at_s == 60
+        else:
+            assert at_s % 0.1 == pytest.approx(0, abs=1e-6) or at_s % 0.1 == pytest.approx(0.1, abs=1e-6)
+            down[node] = at_s
+    charging = play(FOLDER / "charging.yaml")
+    assert {node for _, node, _ in events(charging, "broadcast")} == {f"h{number}" for number in range(6)}
+
+
+def test_no_hash_seed_changes_an_example() -> None:
+    code = (
+        "import sys; from mobilenet.scenario import Scenario; from mobilenet.simulation.mobile import Simulation\n"
+        "for path in sys.argv[1:]:\n"
+        "    print(Simulation(Scenario.load(path), allow_code=True).run().recording.events.fingerprint())\n"
+    )
+    paths = [str(FOLDER / f"{example}.yaml") for example in EXAMPLES]
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code, *paths], check=True, capture_output=True, text=True, cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("0", "1")
+    }  # fmt: skip
+    assert len(outputs) == 1
+    assert len(set(outputs.pop().split())) == len(EXAMPLES)
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_the_number_of_workers_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        f"scenario: {FOLDER / 'overload.yaml'}\nset: {{duration_s: 20}}\nreplications: {{min: 2, max: 2}}\n"
+        "factors: {workload.interval_s: [1, 2]}\n",
+        encoding="utf-8",
+    )
+    tables = []
+    for workers in (1, 2):
+        out = tmp_path / f"study-{workers}"
+        run_study(tmp_path / "study.yaml", out, local_master(workers), lambda standing: None, allow_code=True)
+        tables.append((out / "tables" / "runs.csv").read_text(encoding="utf-8"))
+    assert tables[0] == tables[1]
+
+
+def test_a_process_without_run_keeps_worlds_paired(tmp_path: Path) -> None:
+    code = (
+        "def p(env, host, draws):\n"
+        "    while True:\n"
+        "        yield host.go_to(draws.uniform(-150, 150), draws.uniform(-150, 150), 20)\n"
+        "        host.broadcast()\n"
+        "        if draws.random() < 0.3:\n"
+        "            host.crash()\n"
+        "            yield env.timeout(1)\n"
+        "            host.recover()\n"
+    )
+    path = write(tmp_path, code, "speed_limit_mps: 20")
+    one, other = (play(path, f"protocol={{name: {name}}}") for name in ("mobile_causal", "tcp_flooding"))
+    active = [
+        [rows for rows in zip(*run.recording.positions.lists.values(), strict=True) if rows[0] <= 20e9]
+        for run in (one, other)
+    ]
+    assert active[0] == active[1]
+    assert len({row[2] for row in active[0]}) > 50
+    wishes = [[(at_s, node) for at_s, node, _ in events(run, "broadcast", "refused", "crash")] for run in (one, other)]
+    assert wishes[0] == wishes[1]
+    assert len(events(one, "crash")) > 2
+
+
+def test_two_processes_draw_from_streams_of_their_own(tmp_path: Path) -> None:
+    code = "def p(env, draws):\n    print(draws.random())\n    yield env.timeout(1)\n"
+    path = write(tmp_path, code)
+    text = path.read_text(encoding="utf-8").replace(
+        "[{process: 'p.py:p'}]", "[{process: 'p.py:p'}, {process: 'p.py:p'}]"
+    )
+    path.write_text(text, encoding="utf-8")
+    code = f"from tests.simulation.test_own_processes import *; play(Path({str(path)!r}))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert len(set(done.stdout.split())) == 8
+
+
+def test_what_a_process_asks_is_in_the_record_and_judged_there(tmp_path: Path) -> None:
+    code = (
+        "def p(env, host):\n"
+        "    yield env.timeout(8)\n"
+        "    host.leave()\n"
+        "    yield env.timeout(4)\n"
+        "    host.join()\n"
+        "    yield env.timeout(4)\n"
+        "    host.leave()\n"
+    )
+    path = write(tmp_path, code, "hosts: [h1]")
+    run = mobilenet.run(path, out=tmp_path / "run", allow_code=True)
+    assert run.verdict == "valid", run.verdicts
+    asked = run.events[run.events["event"] == "asked"]
+    assert [(t, json.loads(d)["wish"]) for t, d in zip(asked["time_ns"], asked["detail"], strict=True)] == [
+        (8_000_000_000, "leave"), (12_000_000_000, "join"), (16_000_000_000, "leave")
+    ]  # fmt: skip
+    assert set(asked["node"]) == {"h1"}
+
+
+def test_a_process_sees_the_run_and_waits_for_deliveries(tmp_path: Path) -> None:
+    code = (
+        "def p(env, host, run):\n"
+        "    before = run.deliveries(host)\n"
+        "    name = yield run.delivered(host)\n"
+        "    assert run.deliveries('h0')[: len(before) + 1] == [*before, name]\n"
+        "    assert run.cell(host) in {f's{i}' for i in range(7)}\n"
+        "    assert run.is_up(host) and run.is_member(host) and len(run.position(host)) == 2\n"
+        "    assert run.buffer(host, 'sbuffer') >= 0 and run.buffer('s0', 'rbuffer') >= 0\n"
+        "    host.crash()\n"
+        "    assert not run.is_up(host)\n"
+    )
+    run = play(write(tmp_path, code, "hosts: [h0], uses_run: true"))
+    first = next(at_s for at_s, node, _ in events(run, "deliver") if node == "h0")
+    assert events(run, "crash") == [(first, "h0", "crash")]
+
+
+def test_a_way_pauses_while_a_host_is_down_and_ends_where_it_should(tmp_path: Path) -> None:
+    code = (
+        "def p(env, host, run):\n"
+        "    yield host.go_to(0, 0, 10)\n"
+        "    begun_s = env.now\n"
+        "    arrival = host.go_to(100, 0, 10)\n"
+        "    yield env.timeout(1)\n"
+        "    host.crash()\n"
+        "    yield env.timeout(0.5)\n"
+        "    assert abs(run.position(host)[0] - 10) < 1e-6\n"
+        "    host.recover()\n"
+        "    result = yield arrival | env.timeout(1)\n"
+        "    assert arrival not in result\n"
+        "    host.go_to(20, 0, 10)\n"
+        "    yield env.timeout(3)\n"
+        "    assert run.position(host) == (20, 0) and not arrival.triggered\n"
+        "    host.crash()\n"
+        "    arrival = host.go_to(20, 10, 5)\n"
+        "    yield env.timeout(1)\n"
+        "    assert run.position(host) == (20, 0)\n"
+        "    host.recover()\n"
+        "    since_s = env.now\n"
+        "    yield arrival\n"
+        "    assert abs(env.now - since_s - 2) < 1e-6 and run.position(host) == (20, 10)\n"
+        "    host.leave()\n"
+    )
+    path = write(
+        tmp_path, code, "hosts: [h2], speed_limit_mps: 60, uses_run: true", "record: {positions_interval_s: 5}\n"
+    )
+    path.write_text(path.read_text().replace("duration_s: 20", "duration_s: 60"), encoding="utf-8")
+    assert [event for _, _, event in events(play(path), "asked")] == ["asked"]
+
+
+def test_nothing_happens_after_the_active_part(tmp_path: Path) -> None:
+    code = (
+        "def p(env, host):\n"
+        "    try:\n"
+        "        while True:\n"
+        "            yield env.timeout(3)\n"
+        "            host.broadcast()\n"
+        "    finally:\n"
+        "        host.crash()\n"
+    )
+    run = play(write(tmp_path, code), "duration_s=6", "workload={arrivals: none}")
+    assert {at_s for at_s, _, _ in events(run, "broadcast", "refused", "crash")} == {3.0}
+
+
+def test_simpy_works_as_ever_and_interrupts_too(tmp_path: Path) -> None:
+    code = (
+        "import simpy\n"
+        "def p(env, world, settings):\n"
+        "    store, tank = simpy.Store(env), simpy.Container(env, init=1)\n"
+        "    def consumer():\n"
+        "        item = yield store.get()\n"
+        "        yield tank.get(1)\n"
+        "        try:\n"
+        "            yield env.timeout(100)\n"
+        "        except simpy.Interrupt as reason:\n"
+        "            return item, reason.cause, env.now\n"
+        "    process = env.process(consumer())\n"
+        "    yield env.timeout(0.5)\n"
+        "    yield store.put(settings['item'])\n"
+        "    yield env.timeout(0.25)\n"
+        "    process.interrupt('enough')\n"
+        "    assert (yield process) == ('box', 'enough', 0.75)\n"
+        "    done = yield env.any_of([env.timeout(1), env.timeout(2)])\n"
+        "    assert len(done.events) == 1 and len(world.hosts) == 4\n"
+        "    world.hosts[3].crash()\n"
+    )
+    run = play(write(tmp_path, code, "hosts: none, settings: {item: box}"))
+    assert events(run, "crash") == [(1.75, "h3", "crash")]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(0, 10, allow_nan=False), min_size=1, max_size=5))
+def test_a_delay_is_converted_once_to_the_nearest_nanosecond(delays: list[float]) -> None:
+    kernel = Kernel()
+    env = Seconds(kernel, 10**12)
+    times: list[int] = []
+
+    def wait() -> Any:
+        for delay_s in delays:
+            yield env.timeout(delay_s)
+            assert env.now == kernel.now / 1e9
+            times.append(kernel.now)
+
+    env.process(wait())
+    kernel.run_until(10**12)
+    expected, at_ns = [], 0
+    for delay_s in delays:
+        at_ns += round(delay_s * 1e9)
+        expected.append(at_ns)
+    assert times == expected
+
+
+GENERATOR = "def p(env, host):\n    yield env.timeout(1)\n"
+MALFORMED = {
+    "a wrong yield": ("def p(env):\n    yield 5\n", "", r"p\.py:2: yields 5, expected an event of env"),
+    "a wrong yield inside": (
+        "def q(env):\n    yield env.timeout(1)\n    yield None\ndef p(env):\n    yield from q(env)\n", "",
+        r"p\.py:3: yields None",
+    ),
+    "an event of elsewhere": (
+        "import simpy\ndef p(env):\n    yield simpy.Environment().timeout(1)\n", "", r"p\.py:3: yields <Timeout",
+    ),
+    "an exception": (GENERATOR + "    {}['x']\n", "", r"p\.py:3: KeyError: 'x'"),
+    "an exception in one that it waits for": (
+        "def q(env):\n    yield env.timeout(1)\n    1 / 0\ndef p(env):\n    yield env.process(q(env))\n", "",
+        r"p\.py:5: ZeroDivisionError",
+    ),
+    "delays of zero": (
+        "def p(env):\n    while True:\n        yield env.timeout(0)\n", "",
+        r"p\.py:3: 50,000 steps at 0 s, and time does not pass \(limits\.max_events\)",
+    ),
+    "one event again and again": (
+        "def p(env):\n    done = env.timeout(0)\n    while True:\n        yield done\n", "", r"p\.py:4: 50,000 steps",
+    ),
+    "no yield any more": (
+        GENERATOR + "    while True:\n        pass\n", "", r"p\.py:[34]: no yield within 0\.5 s of wall time",
+    ),
+    "a negative delay": ("def p(env):\n    yield env.timeout(-1)\n", "", r"p\.py:2: ValueError: Negative delay -1"),
+    "no speed limit": (GENERATOR + "    host.go_to(1, 2, 3)\n", "", r"p\.py:3: ValueError: go_to needs the key"),
+    "too fast": (
+        GENERATOR + "    host.go_to(1, 2, 3)\n", "speed_limit_mps: 2", r"p\.py:3: ValueError: go_to: speed_mps is 3",
+    ),
+    "too large": (GENERATOR + "    host.broadcast(101)\n", "", r"p\.py:3: ValueError: broadcast: payload_bytes is 101"),
+    "the environment is run": (GENERATOR + "    env.run(5)\n", "", r"p\.py:3: RuntimeError: the network runs this"),
+    "no generator given to it": (
+        "def p(env):\n    yield env.process(p)\n", "", r"p\.py:2: TypeError: env\.process\(.*expected a generator",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_an_error_in_a_process_ends_the_run_with_one_line(kind: str, tmp_path: Path) -> None:
+    code, entry, expected = MALFORMED[kind]
+    path = write(tmp_path, code, entry)
+    line = (
+        rf"^own_processes\.0\.process: {expected}.*, in process p of h0 \(at [01]\.000000 s\); the run up to that point"
+    )
+    with pytest.raises(ScenarioError, match=line) as caught:
+        mobilenet.run(path, out=tmp_path / "run", allow_code=True)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "entry", "expected"),
+    [
+        ("def p(env):\n    return 5\n", "", r"p\.py:1: p is not a generator function"),
+        ("class p:\n    pass\n", "", r"p\.py:1: p is not a generator function"),
+        (
+            "\ndef p(env, hots):\n    yield\n",
+            "",
+            r"p\.py:2: p takes 'hots', expected only env, host, draws, settings, run",
+        ),
+        ("def p(env, world):\n    yield\n", "", r"p\.py:1: p takes 'world'"),
+        ("def p(env, host):\n    yield\n", "hosts: none", r"p\.py:1: p takes 'host', expected only env, world, draws"),
+        ("def p(env, run):\n    yield\n", "", r"p\.py:1: p takes 'run', expected `uses_run: true` in the scenario"),
+        ("q = 1\n", "", r"p\.py has no p"),
+    ],
+)
+def test_what_is_no_process_is_refused_before_the_run(code: str, entry: str, expected: str, tmp_path: Path) -> None:
+    path = write(tmp_path, code, entry)
+    with pytest.raises(ScenarioError, match=rf"^own_processes\.0\.process: {expected}"):
+        mobilenet.run(path, out=tmp_path / "run", allow_code=True)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("hosts: [h9]", r"own_processes\.0\.hosts: h9 does not exist; there are 4 hosts"),
+        ("hosts: some", r"own_processes\.0\.hosts"),
+        ("speed: 1", r"own_processes\.0\.speed: unknown key"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_when_it_is_read(entry: str, expected: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=expected):
+        Scenario.load(write(tmp_path, GENERATOR, entry))
+
+
+def test_only_standing_hosts_can_be_moved(tmp_path: Path) -> None:
+    path = write(tmp_path, GENERATOR, "speed_limit_mps: 2")
+    with pytest.raises(ScenarioError, match=r"own_processes\.0\.speed_limit_mps: only hosts of the model static"):
+        Scenario.load(path, ["hosts.mobility={model: random_waypoint, speed_mps: [1, 2]}"])
+
+
+def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
+    levels: list[dict[str, Any]] = [{"x": 1}, {"x": 2}]
+    both = [Configuration(number, level, (), "") for number, level in enumerate(levels)]
+    values = {(0, "deliveries"): {1: 10.0, 2: 20.0, 3: 31.0}, (1, "deliveries"): {1: 12.0, 2: 22.0, 3: 33.0}}
+    comparison = Compare(factor="x", baseline=1, metrics=("deliveries",))
+    paired = findings(comparison, both, values, set(), 0.95)[0]
+    apart = findings(comparison, both, values, set(), 0.95, observing=frozenset((1,)))[0]
+    assert (paired.verdict, apart.verdict) == ("different", "inconclusive")
+    assert paired.result is not None and apart.result is not None
+    assert apart.result.difference.half_width > 10 * paired.result.difference.half_width
+    words = {"factor": "x", "baseline": 1, "confidence": 0.95, "equivalence_margin": None}
+    text = sentence(apart.document(), words, LevelNames({"x": [1, 2]}))
+    assert "3 runs of each, not paired" in text
