@@ -1,4 +1,4 @@
-"""A limit of wall time for steps of somebody else's code: it ends one that never returns.
+"""A limit of wall time for steps of users' code: it ends a step that never returns.
 
 Model     a thread looks now and then how long the present step lasts, and raises TooLong in the thread that runs it.
           So it works in any thread, and costs a step two readings. It does not reach into a call of C, such as

@@ -152,8 +152,7 @@ class Simulation:
         )
 
     def _transceiver(self, name: str, number: int, is_station: bool) -> tuple[Transceiver, Mac]:
-        index = number if is_station else len(self.stations) + number
-        transceiver = Transceiver(index, name, number, is_station)
+        transceiver = Transceiver(number if is_station else len(self.stations) + number, name, number, is_station)
         transceiver.loss_draws = Stream(self.scenario.seed, "loss", name)
         self.medium.add(transceiver)
         return transceiver, self._mac(transceiver)
@@ -334,9 +333,8 @@ class Simulation:
         return Outcome(self.recording, self.kernel.now, quiescent, scenario, waiting, manifest_facts)
 
     def _not_at_rest(self) -> list[str]:
-        waiting = self.lifecycle.pending
         in_flight, is_at_rest = self.wires.in_flight, self.backbone.is_at_rest
-        descriptions = not_at_rest.of_hosts(self.stations, self.hosts, waiting, in_flight, is_at_rest)
+        descriptions = not_at_rest.of_hosts(self.stations, self.hosts, self.lifecycle.pending, in_flight, is_at_rest)
         talking = [] if self._applications is None else self._applications.not_at_rest()
         return not_at_rest.first_few([*talking, *descriptions])
 

@@ -3,8 +3,8 @@
 Model     each has an environment of its own, which counts seconds, and begins when its host has appeared. It takes what
           its signature names, and sees the run only through `run`. Nothing of it happens after the active part
 Units     integer nanoseconds; the environments count seconds
-Errors    ScenarioError, one line with file, line and process: what is no process, what a process yields that is no
-          event, what it does not catch, and steps that never end
+Errors    ScenarioError, one line with file, line and process: a function that does not fit the declaration, a wrong
+          yield, an exception that a process does not catch, and steps that never end
 Source    ours: docs/guide/simpy.md
 """
 
@@ -73,7 +73,7 @@ class Own(NamedTuple):
 
 
 def own_processes(scenario: Scenario, allow_code: bool) -> list[Own]:
-    """Load the processes of a scenario. ScenarioError for what is no process, or is not what the scenario declares."""
+    """Load the processes of a scenario. ScenarioError for a function that does not fit."""
     processes = []
     for number, (one, name) in enumerate(zip(scenario.own_processes, names(scenario.own_processes), strict=True)):
         key = f"own_processes.{number}.process"
@@ -161,9 +161,9 @@ class Environment(Seconds):
         """Begin a process, as simpy does."""
         if not inspect.isgenerator(generator):
             raise TypeError(f"env.process({cut(repr(generator), 80)}): expected a generator such as f(env)")
-        checked: Any = self._checked(generator)
-        checked.__name__ = generator.__name__
-        process: Any = super().process(checked)
+        guarded: Any = self._guard(generator)
+        guarded.__name__ = generator.__name__
+        process: Any = super().process(guarded)
         self._alive[process] = None
         process.callbacks.append(self._alive.pop)
         return process
@@ -178,7 +178,7 @@ class Environment(Seconds):
             return error
         return self._origin.problem(place_of(error, self._origin.path))
 
-    def _checked(self, generator: Any) -> Generator[Any, Any, Any]:
+    def _guard(self, generator: Any) -> Generator[Any, Any, Any]:
         step, value = generator.send, None
         while True:
             if self._steps.are_too_many(self._kernel.now):

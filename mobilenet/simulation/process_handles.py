@@ -150,7 +150,7 @@ class Run:
         """Return the names of all messages that it has delivered, in order."""
         return list(self._deliveries.messages[self._host(host).name])
 
-    def delivered(self, host: Host | str) -> Any:
+    def next_delivery(self, host: Host | str) -> Any:
         """Return the event of its next delivery; its value is the name of the message."""
         event = self._env.event()
         self._deliveries.waiting[self._host(host).name].append(event)
@@ -167,7 +167,7 @@ class Run:
     def _node(self, node: Host | str) -> Node:
         name = node.name if isinstance(node, Host) else node
         if name not in self._nodes:
-            raise ValueError(f"{name!r} is no host or station of this run, expected a handle or a name such as 'h0'")
+            raise ValueError(f"{name!r} does not exist, expected the handle of a host, or a name such as 'h0'")
         return self._nodes[name]
 
     def _host(self, host: Host | str) -> HostNode:

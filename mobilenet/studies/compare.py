@@ -34,7 +34,6 @@ from mobilenet.studies.delivered import (
     NOT_PAIRED,
     NOTHING,
     USES_RUN,
-    CommonDelays,
     Delivered,
     Share,
     judgement,
@@ -149,11 +148,8 @@ def findings(
     confidence: float,
     delivered: Delivered = NOTHING,
     of_processes: bool = False,
-    observing: frozenset[int] = frozenset(),
 ) -> list[Finding]:
-    """`values` holds each metric of each configuration; `unstable` names configurations without a mean, `observing`
-    those with processes that depend on the run.
-    """
+    """`values` holds each metric of each configuration; `unstable` names configurations without a mean."""
     all_findings: list[Finding] = []
     delays = {name: one for name in comparison.metrics if (one := of_delays(name, of_processes)) is not None}
     is_judged = any(better(name, of_processes) for name in comparison.metrics)
@@ -167,18 +163,15 @@ def findings(
                 continue
             shares = delivered.shares(other.number, base.number, confidence)
             over_common, lack = delivered.delays(other.number, base.number, delays) if is_judged else ({}, "")
-            is_complete = delivered.is_complete(other.number, base.number)
-            uses_run, compare = not observing.isdisjoint((other.number, base.number)), compare_pairs
-            if uses_run:
-                over_common = {} if is_complete else dict.fromkeys(delays, CommonDelays({}, 0, USES_RUN))
-                lack, compare = NOT_PAIRED, compare_apart
-            is_owing = lack == NOT_PAIRED and not is_complete
+            uses_run = delivered.uses_run(other.number, base.number)
+            compare = compare_apart if uses_run else compare_pairs
+            is_owing = lack == NOT_PAIRED and not delivered.is_complete(other.number, base.number)
             for metric in comparison.metrics:
                 a, b = values.get((other.number, metric), {}), values.get((base.number, metric), {})
                 both = sorted(a.keys() & b.keys())
                 finding = Finding(others, other.levels[comparison.factor], comparison.baseline, metric, "no data")
-                finding.shares, finding.is_paired = tuple(shares_for(metric, shares)), lack != NOT_PAIRED
                 finding.uses_run = uses_run
+                finding.shares, finding.is_paired = tuple(shares_for(metric, shares)), lack != NOT_PAIRED
                 finding.direction = better(metric, of_processes) if metric not in SIGNED else ""
                 all_findings.append(finding)
                 if {other.number, base.number} & unstable:

@@ -18,7 +18,7 @@ Source    ours: docs/guide/studies.md, with the source of the rule
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -99,12 +99,15 @@ class Delivered:
     """What the configurations of a study delivered; from its tables and, where delays have to be matched, its runs."""
 
     def __init__(self, shares: Shares, owed: Mapping[int, Replicated], steady_from_s: Mapping[int, Replicated],
-                 runs: Path) -> None:  # fmt: skip
-        """`owed`: deliveries owed in each run, by configuration; `steady_from_s`: where its warm-up was cut."""
+                 runs: Path, observing: Collection[int] = ()) -> None:  # fmt: skip
+        """`owed`: deliveries owed in each run, by configuration; `steady_from_s`: where its warm-up was cut;
+        `observing`: the configurations with custom processes that depend on the run.
+        """
         self._shares, self._owed, self._steady_from_s, self._runs = shares, owed, steady_from_s, runs
+        self._observing = observing
 
     @classmethod
-    def of_study(cls, path: Path) -> Self:
+    def of_study(cls, path: Path, observing: Collection[int] = ()) -> Self:
         """Read the tables of a study. Raises StudyError."""
         values: dict[str, dict[int, dict[int, float]]] = {}
         names = (
@@ -133,7 +136,7 @@ class Delivered:
                 valid.setdefault(int(numbers[1]), {})[int(numbers[2])] = 0.0
         delivered, returned = values.get(DELIVERED, {}), values.get(RETURNED, {})
         shares = {DELIVERED: delivered, ACCEPTED: accepted, RETURNED: returned, CONFIRMED: confirmed, VALID: valid}
-        return cls(shares, values.get(OWED, {}), values.get("warmup_cut_s", {}), path / "runs")
+        return cls(shares, values.get(OWED, {}), values.get("warmup_cut_s", {}), path / "runs", observing)
 
     def means(self, share: str) -> dict[int, float]:
         """Return the mean of a share over the runs of each configuration that has it."""
@@ -154,6 +157,9 @@ class Delivered:
         """Compute metrics over the deliveries that both settings made; empty where no delivery has to be left out,
         because both delivered all that they owed. Also return why there are none: NOT_PAIRED, NOT_READABLE, or empty.
         """
+        if self.uses_run(own, baseline):
+            is_complete = self.is_complete(own, baseline)
+            return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, USES_RUN)), NOT_PAIRED
         owed = [self._owed.get(number, {}) for number in (own, baseline)]
         pairs = sorted(owed[0].keys() & owed[1].keys())
         is_complete = self.is_complete(own, baseline)
@@ -174,6 +180,10 @@ class Delivered:
                     values[name][replication] = both
                     deliveries[name] += common.count(metric)
         return {name: CommonDelays(values[name], deliveries[name]) for name in metrics}, ""
+
+    def uses_run(self, own: int, baseline: int) -> bool:
+        """Whether custom processes of one of the two depend on the run, so that no runs are paired."""
+        return own in self._observing or baseline in self._observing
 
     def is_complete(self, own: int, baseline: int) -> bool:
         """Whether both delivered all that they owed."""

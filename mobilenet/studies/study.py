@@ -166,8 +166,7 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     with_runs = [one for one in store.configurations if one.number in numbers]
     all_findings = findings(
         comparison, with_runs, values_of_runs(path, comparison.metrics), _unstable(summary),
-        store.study.confidence, Delivered.of_study(path), of_processes,
-        _observing(store.study, with_runs),
+        store.study.confidence, Delivered.of_study(path, _observing(store.study, with_runs)), of_processes,
     )  # fmt: skip
     if not all_findings and len(with_runs) < len(store.configurations):
         (path / "comparison.json").unlink(missing_ok=True)  # of runs that are no longer there

@@ -26,8 +26,7 @@ class OwnProcess(Parameters):
     )
     hosts: Literal["all", "none"] | tuple[HostName, ...] = Field(
         default="all",
-        description="hosts that have such a process: all that exist from the start, a list, or none for one process of"
-        " the world",
+        description="hosts that have such a process: all, a list, or none for one process of the world",
     )
     settings: dict[str, Any] = Field(default={}, description="values that the function receives as `settings`")
     speed_limit_mps: float | None = Field(

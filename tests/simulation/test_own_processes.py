@@ -22,6 +22,7 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.studies.compare import findings
 from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.declaration import Compare
+from mobilenet.studies.delivered import Delivered
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.sentences import sentence
 from mobilenet.studies.spark import local_master
@@ -70,6 +71,12 @@ def test_an_example_is_short_valid_and_repeats(example: str, tmp_path: Path) -> 
     for options in ((), ("--repeat", "--allow-code")):
         command = [sys.executable, "-m", "mobilenet", "verify", str(tmp_path / "run"), *options]
         subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_page_has_the_example_as_it_runs(example: str) -> None:
+    code = (FOLDER / f"{example}.py").read_text(encoding="utf-8").split('"""\n\n', 1)[1]
+    assert f"```python\n{code}```" in (ROOT / "docs" / "guide" / "simpy.md").read_text(encoding="utf-8")
 
 
 def test_what_the_examples_do() -> None:
@@ -192,7 +199,7 @@ def test_a_process_sees_the_run_and_waits_for_deliveries(tmp_path: Path) -> None
     code = (
         "def p(env, host, run):\n"
         "    before = run.deliveries(host)\n"
-        "    name = yield run.delivered(host)\n"
+        "    name = yield run.next_delivery(host)\n"
         "    assert run.deliveries('h0')[: len(before) + 1] == [*before, name]\n"
         "    assert run.cell(host) in {f's{i}' for i in range(7)}\n"
         "    assert run.is_up(host) and run.is_member(host) and len(run.position(host)) == 2\n"
@@ -398,7 +405,7 @@ def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
     values = {(0, "deliveries"): {1: 10.0, 2: 20.0, 3: 31.0}, (1, "deliveries"): {1: 12.0, 2: 22.0, 3: 33.0}}
     comparison = Compare(factor="x", baseline=1, metrics=("deliveries",))
     paired = findings(comparison, both, values, set(), 0.95)[0]
-    apart = findings(comparison, both, values, set(), 0.95, observing=frozenset((1,)))[0]
+    apart = findings(comparison, both, values, set(), 0.95, Delivered({}, {}, {}, Path(), {1}))[0]
     assert (paired.verdict, apart.verdict) == ("different", "inconclusive")
     assert paired.result is not None and apart.result is not None
     assert apart.result.difference.half_width > 10 * paired.result.difference.half_width
