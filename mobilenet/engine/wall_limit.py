@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 from threading import Event, Lock, Thread, get_ident
 from time import monotonic
+from weakref import ReferenceType, ref
 
 
 class TooLong(BaseException):
@@ -29,7 +30,7 @@ class WallLimit:
         self._stopped = Event()
 
     def start(self) -> None:
-        Thread(target=self._look, daemon=True).start()
+        Thread(target=_watch, args=(ref(self), self._stopped, self.limit_s / 10), daemon=True).start()
 
     def stop(self) -> None:
         self._stopped.set()
@@ -46,9 +47,16 @@ class WallLimit:
         with self._lock:
             self._begun_s = None
 
-    def _look(self) -> None:
-        while not self._stopped.wait(self.limit_s / 10):
-            with self._lock:
-                if self._begun_s is not None and monotonic() - self._begun_s > self.limit_s:
-                    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-                    raise_in(ctypes.c_ulong(self._thread), ctypes.py_object(TooLong))
+    def look(self) -> None:
+        """End the present step if it lasts too long."""
+        with self._lock:
+            if self._begun_s is not None and monotonic() - self._begun_s > self.limit_s:
+                raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+                raise_in(ctypes.c_ulong(self._thread), ctypes.py_object(TooLong))
+
+
+def _watch(reference: ReferenceType[WallLimit], stopped: Event, every_s: float) -> None:
+    """Look until the limit is stopped, or a run that nothing ended is gone."""
+    while not stopped.wait(every_s) and (limit := reference()) is not None:
+        limit.look()
+        del limit

@@ -65,6 +65,7 @@ def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectatio
         Places([(x, y) for x, y in stations_m(scenario)], serving_reach_m(scenario.wireless), is_power),
         _radio(scenario, tracks),
         ASKED_AGAIN_NS,
+        bool(scenario.own_processes),
         _in_the_air_ns(scenario, tracks, len(hosts)),
     )
 

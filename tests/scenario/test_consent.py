@@ -28,6 +28,7 @@ PATROL, FAIRNESS = "own_mobility/patrol", "own_metric/fairness"
         (GOSSIP, Simulation),
         (PATROL, Simulation),
         (FAIRNESS, Simulation),
+        ("own_process/bus", Simulation),
         (RING, Experiment),
         (GOSSIP, api.simulate),
         (RING, api.simulate),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import mobilenet
 from mobilenet.engine.kernel import Kernel, Seconds
+from mobilenet.expected.hosts import derive
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
@@ -27,6 +28,7 @@ from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.sentences import sentence
 from mobilenet.studies.spark import local_master
 from mobilenet.studies.study import run_study
+from mobilenet.verify.broadcasts.asked import asked_problem
 from tests.conftest import ROOT, SCENARIOS
 
 FOLDER = SCENARIOS / "own_process"
@@ -193,6 +195,38 @@ def test_what_a_process_asks_is_in_the_record_and_judged_there(tmp_path: Path) -
         (8_000_000_000, "leave"), (12_000_000_000, "join"), (16_000_000_000, "leave")
     ]  # fmt: skip
     assert set(asked["node"]) == {"h1"}
+
+
+def test_a_request_in_the_record_counts_only_where_processes_are(tmp_path: Path) -> None:
+    path = write(tmp_path, "def p(env, host):\n    yield env.timeout(8)\n    host.leave()\n", "hosts: [h1]")
+    scenario = Scenario.load(path)
+    events = Simulation(scenario, allow_code=True).run().recording.tables()["events"]
+    _, expected = derive(scenario)
+    assert asked_problem(events, expected, at_rest=True) is None
+    problem = asked_problem(events, expected._replace(processes_ask=False), at_rest=True)
+    assert problem is not None and "h1 leaves without being asked" in problem
+
+
+def test_ties_follow_the_moment_at_which_a_process_begins_to_wait(tmp_path: Path) -> None:
+    """A planned crash comes first, then the process, then what is done by hand."""
+    code = "def p(env, host):\n    yield env.timeout(5)\n    host.broadcast()\n"
+    faults = "faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 1}]}\ninterventions: [{at_s: 5, do: recover, host: h0}]\n"
+    run = play(write(tmp_path, code, "hosts: [h0]", faults), "workload={arrivals: none}")
+    assert [event for at_s, node, event in events(run, "crash", "refused", "recover") if at_s == 5] == [
+        "crash", "refused", "recover"
+    ]  # fmt: skip
+
+
+def test_a_live_run_has_the_same_events(tmp_path: Path) -> None:
+    live = mobilenet.live(FOLDER / "charging.yaml", allow_code=True)
+    live.play(30)
+    live.rewind(10)
+    live.play(20)
+    live.save(tmp_path / "run")
+    live.close()
+    again = mobilenet.run(FOLDER / "charging.yaml", out=tmp_path / "again", allow_code=True)
+    saved = mobilenet.load(tmp_path / "run").events
+    assert saved.equals(again.events.iloc[: len(saved)]) or saved.equals(again.events)
 
 
 def test_a_process_sees_the_run_and_waits_for_deliveries(tmp_path: Path) -> None:

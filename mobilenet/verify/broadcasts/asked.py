@@ -84,7 +84,7 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
     if expected is None or expected.hosts is None:
         return None
     table = Table.of(events)
-    requests = _requests(expected.hosts, table)
+    requests = _requests(expected.hosts, table if expected.processes_ask else None)
     hosts = {name: _Host(wishes, expected.asked_again_ns) for name, wishes in requests.items()}
     forgotten = forgotten_rows(events)
     is_known = expected.protocol is not None
@@ -114,9 +114,11 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
     return next(filter(None, (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())), None)
 
 
-def _requests(plans: list[HostPlan], events: Table) -> dict[str, list[tuple[int, str]]]:
-    """What each host is asked by the plan, and by processes."""
+def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[tuple[int, str]]]:
+    """What each host is asked by the plan and, as these events have it, by processes."""
     requests = {f"h{number}": list(plan.requests) for number, plan in enumerate(plans)}
+    if events is None:
+        return requests
     rows = events.column("event").rows("asked")
     for node, at_ns, detail in zip(*(events.pick(name, rows) for name in ("node", "time_ns", "detail")), strict=True):
         if node in requests:
