@@ -210,7 +210,8 @@ def test_a_request_in_the_record_counts_only_where_processes_are(tmp_path: Path)
 def test_ties_follow_the_moment_at_which_a_process_begins_to_wait(tmp_path: Path) -> None:
     """A planned crash comes first, then the process, then what is done by hand."""
     code = "def p(env, host):\n    yield env.timeout(5)\n    host.broadcast()\n"
-    faults = "faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 1}]}\ninterventions: [{at_s: 5, do: recover, host: h0}]\n"
+    faults = "faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 1}]}\n"
+    faults += "interventions: [{at_s: 5, do: recover, host: h0}]\n"
     run = play(write(tmp_path, code, "hosts: [h0]", faults), "workload={arrivals: none}")
     assert [event for at_s, node, event in events(run, "crash", "refused", "recover") if at_s == 5] == [
         "crash", "refused", "recover"

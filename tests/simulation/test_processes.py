@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from types import ModuleType
 
-from mobilenet.simulation import infrastructure, interventions, lifecycle, mobile, real_time
+from mobilenet.simulation import infrastructure, interventions, lifecycle, mobile, own_processes, real_time
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "architecture" / "time-and-chance.md"
-MODULES = (lifecycle, interventions, infrastructure, mobile, real_time)
+MODULES = (lifecycle, interventions, infrastructure, mobile, real_time, own_processes)
 
 
 def processes(module: ModuleType) -> Iterator[str]:
