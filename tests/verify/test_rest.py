@@ -43,7 +43,7 @@ def static(*changes: str) -> Scenario:
         (
             "",
             {"grown": {"addressed_pairs_collision": 150.0, "addressed_pairs_received": 900.0}},
-            "150 receptions of 1050 were",
+            "150 receptions of 1,050 were",
         ),
     ],
 )
