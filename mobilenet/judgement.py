@@ -34,7 +34,7 @@ from mobilenet.simulation.plugin_code import load_named, place_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
 from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
-from mobilenet.verify.judge import NEEDS_CODE, PROPERTIES, overall, read_run, verify_record
+from mobilenet.verify.judge import NEEDS_CODE, PROPERTIES, judging, overall, read_run
 
 
 def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
@@ -146,8 +146,10 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
     something else. `allow_code`: the code of a plug-in may judge its own promises.
     """
     run = read_run(directory)
-    verdicts = verify_record(directory, run, own_checks_of(directory, allow_code))
     facts, notes = run.manifest, []
+    with judging(directory):
+        verdicts = verify(run, own_checks_of(directory, allow_code))
+        fresh_metrics = metrics(run.events, run.samples, run.counters, facts, run.captures)
     is_ours = facts.get("mobilenet_version") == __version__
     path, warnings = directory / "verdict.json", warnings_by(scenario_of(directory))
     if not path.exists():
@@ -165,7 +167,6 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
         except RunError as error:
             notes.append(str(error))
     path = directory / "metrics.json"
-    fresh_metrics = metrics(run.events, run.samples, run.counters, facts, run.captures)
     stored: dict[str, Any] | None = None
     if path.exists():
         try:

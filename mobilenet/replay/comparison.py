@@ -82,11 +82,15 @@ def _packets(folder: Path) -> dict[str, Any]:
 
 
 def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
+    if more := set(record.column_names) - {*COLUMNS[name]}:
+        yield f"{name}: the record has the column {min(more)}, but the repeat does not"
     rows = min(len(record), len(repeat))
     differ = np.zeros(rows, bool)
     for column in COLUMNS[name]:
         one, other = (table[column][:rows].to_numpy() for table in (record, repeat))
         differ |= (one != other) & ((one == one) | (other == other))  # only NaN is not itself
+        if one.dtype == other.dtype == np.float64:
+            differ |= np.signbit(one) != np.signbit(other)  # of 0
     if differ.any():
         row = int(np.argmax(differ))
         one, other = ({c: table[c][row].as_py() for c in COLUMNS[name]} for table in (record, repeat))
@@ -109,8 +113,8 @@ def _where(row: dict[str, Any]) -> str:
 def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
     if isinstance(record, dict) and isinstance(repeat, dict):
         for key in (*repeat, *(key for key in record if key not in repeat)):
-            yield from _of_values(f"{path}: {key}", record.get(key), repeat.get(key))
-    elif record != repeat:
+            yield from _of_values(f"{path}: {key}", record.get(key, "nothing"), repeat.get(key, "nothing"))
+    elif record != repeat or isinstance(record, bool) != isinstance(repeat, bool):
         yield f"{path}: {_short(record)}, but the repeat has {_short(repeat)}"
 
 

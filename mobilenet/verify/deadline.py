@@ -2,7 +2,7 @@
 
 Model     a run goes on after its active part until it is at rest or drain_s is over. What happened in the last half of
           that time decides. Progress: a host delivered a message, joined, left, began or ended a handoff, or a buffer
-          holds less; sending is none. Without progress a node that waits has tried again at least every
+          holds less. Sending is not progress. Without progress a node that waits has tried again at least every
           `longest_wait_s`. Of a try all EXCHANGE frames have to arrive. Losses explain that no try did if that is not
           rarer than one time in a million, even where a host loses UNEQUAL times as much as all hosts on average
 Units     integer nanoseconds; seconds in sentences
@@ -11,6 +11,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -68,21 +69,17 @@ def _last_progress(run: Evidence, since_ns: int) -> str | None:
 def _last_change(run: Evidence, since_ns: int) -> str | None:
     """The last buffer that held less after that time than before."""
     samples = run.samples
-    is_late = samples.numbers("time_ns") > since_ns
-    for row in np.flatnonzero(is_late)[::-1].tolist():
-        node, quantity = samples["node"][row], samples["quantity"][row]
-        if (node, quantity) not in run.last_sizes:
-            continue
-        own = np.flatnonzero(
-            (samples.column("node").codes == samples.column("node").codes[row])
-            & (samples.column("quantity").codes == samples.column("quantity").codes[row])
-        )
-        values = samples.numbers("value")[own]
-        shrank = np.flatnonzero((np.diff(values) < 0) & is_late[own][1:])
-        if len(shrank):
-            at_s = samples["time_ns"][int(own[shrank[-1] + 1])] / SECOND
-            return f"the {quantity} of {node} shrank at {at_s:.6g} s"
-    return None
+    node, quantity = samples.column("node"), samples.column("quantity")
+    rows = quantity.rows(*{name for _, name in run.last_sizes})
+    rows = rows[np.lexsort((rows, quantity.codes[rows], node.codes[rows]))]
+    is_same = (np.diff(node.codes[rows]) == 0) & (np.diff(quantity.codes[rows]) == 0)
+    shrinks = is_same & (np.diff(samples.numbers("value")[rows]) < 0)
+    late = rows[1:][shrinks & (samples.numbers("time_ns")[rows[1:]] > since_ns)]
+    if not len(late):
+        return None
+    row = int(late.max())
+    at_s = samples["time_ns"][row] / SECOND
+    return f"the {samples['quantity'][row]} of {samples['node'][row]} shrank at {at_s:.6g} s"
 
 
 def _excuses(run: Evidence, since_ns: int) -> Iterator[str]:
@@ -105,17 +102,18 @@ def _excuses(run: Evidence, since_ns: int) -> Iterator[str]:
     totals = _totals(run.samples, since_ns)
     if (busy := totals.get("radio_airtime_ns", 0.0) / SECOND / half_s) > MOST_BUSY:
         yield f"the radio was busy for {100 * busy:.3g} % of that time, so nodes may have had to wait for it"
-    pairs = {name.removeprefix(prefix): 0.0 for prefix in PAIRS for name in totals if name.startswith(prefix)}
-    for prefix in PAIRS:
-        for outcome in pairs:
-            pairs[outcome] += totals.get(prefix + outcome, 0.0)
-    every, random = sum(pairs.values()), pairs.get("random", 0.0)
+    pairs = Counter[str]()
+    for name, count in totals.items():
+        for prefix in PAIRS:
+            if name.startswith(prefix):
+                pairs[name.removeprefix(prefix)] += round(count)
+    every, random = pairs.total(), pairs["random"]
     dropped = run.counters["radio"].get("queue_drops", 0)
-    others = every - pairs.get("received", 0.0) - random + dropped
-    share = min(1.0, (random + UNEQUAL * others) / max(1.0, every))
+    others = every - pairs["received"] - random + dropped
+    share = min(1.0, (random + UNEQUAL * others) / max(1, every))
     if (1 - (1 - share) ** EXCHANGE) ** tries > RARE:
-        lost = pluralize(int(random + others), "reception")
-        yield f"{lost} of {every:.0f} were lost in that time, which may explain it; a longer drain_s may settle this"
+        lost = pluralize(random + others, "reception")
+        yield f"{lost} of {every:,} were lost in that time, which may explain it; a longer drain_s may settle this"
 
 
 def _totals(samples: Table, since_ns: int) -> dict[str, float]:

@@ -6,7 +6,8 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -39,13 +40,16 @@ def read_run(directory: Path) -> Evidence:
 
 def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
     """Judge a run directory; `own`: what judges the promises of its plug-in."""
-    return verify_record(directory, read_run(directory), own)
-
-
-def verify_record(directory: Path, run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
-    """Judge what was read from a directory; RunError for a record that no run writes, such as an edited one."""
-    try:
+    run = read_run(directory)
+    with judging(directory):
         return verify(run, own)
+
+
+@contextmanager
+def judging(directory: Path) -> Iterator[None]:
+    """Raise RunError for a record that no run writes, such as an edited one."""
+    try:
+        yield
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         what = cut(f"{type(error).__name__}: {error}", 200)
         raise RunError(f"{directory}: its record is none that mobilenet writes ({what}); repeat the run") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -16,6 +17,7 @@ from mobilenet.cli.main import app
 from mobilenet.interactive.keeping import keep_unfinished
 from mobilenet.interactive.repetition import divergence
 from mobilenet.interactive.session import LiveSession
+from mobilenet.judgement import judge_anew
 from mobilenet.protocols.names import SELECTIVE
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import Scenario
@@ -23,7 +25,7 @@ from mobilenet.swarm.campaign import keep_run
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from tests.conftest import SCENARIOS
-from tests.tools import copy_run
+from tests.tools import copy_run, editing
 
 from .damage import SCENARIO, Copy
 
@@ -44,6 +46,12 @@ EDITS: dict[str, tuple[Callable[[Copy], object], str]] = {
         "messages: row ",
     ),
     "a frame with another fate": (lambda copy: copy.frames.change(3, fate="random"), "frames: row 3 ("),
+    "a zero of another sign": (lambda copy: copy.samples.change(0, value=-0.0), "samples: row 0 ("),
+    "a flag for a number": (
+        lambda copy: copy.counters["radio"].update(queue_drops=False),
+        "counters.json: radio: queue_drops: False, but the repeat has 0",
+    ),
+    "a counter of nothing": (lambda copy: copy.counters.update(more=None), "counters.json: more: None, but the repeat"),
     "a host elsewhere": (lambda copy: copy.positions.change(5, x_m=0.5), "positions: row 5 ("),
     "a delivery later": (lambda copy: copy.events.change(copy.last("deliver"), time_ns=19 * 10**9), "events: row "),
     "another cause of a handoff": (
@@ -136,3 +144,29 @@ def test_a_run_that_was_stopped_is_repeated_up_to_there(steps: int, tmp_path: Pa
     copy.samples.value[0] += 1
     copy.save()
     assert str(divergence(copy.path)).startswith("samples: row 0 (")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda copy: copy.events.change(copy.first("handoff_start"), detail="{"),
+        lambda copy: copy.events.change(copy.first("broadcast"), message=None),
+    ],
+)
+def test_a_record_that_no_run_writes_is_refused_in_one_line(
+    edit: Callable[[Copy], object], whole: Path, tmp_path: Path
+) -> None:
+    copy = Copy(whole, tmp_path / "copy")
+    edit(copy)
+    copy.save()
+    with pytest.raises(RunError, match="its record is none that mobilenet writes"):
+        judge_anew(copy.path)
+
+
+def test_an_added_column_is_found(whole: Path, tmp_path: Path) -> None:
+    path = copy_run(whole, tmp_path / "copy") / "positions.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("more", table["x_m"]), path)
+    with editing(path.with_name("manifest.json")):
+        pass
+    assert (divergence(path.parent) or "").startswith("positions: the record has the column more")
