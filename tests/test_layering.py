@@ -89,7 +89,7 @@ def inside(module: str, *packages: str) -> bool:
 
 
 def is_promises(module: str) -> bool:
-    """Whether this judges what one protocol promises: it stands next to the protocol, but is no part of it."""
+    """Whether this judges what one protocol promises: it stands next to the protocol, and judges without it."""
     return inside(module, "mobilenet.protocols") and module.endswith(".promises")
 
 

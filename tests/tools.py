@@ -39,6 +39,14 @@ def editing(path: Path) -> Iterator[Any]:
         path.write_text(json.dumps(value))
 
 
+def between_marks(page: str, begin: str, end: str, text: str) -> str:
+    """The page with this text between the two marks, each of which it has once; ValueError if it has not."""
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise ValueError(f"expected {begin} and {end} once")
+    before, _, rest = page.partition(begin)
+    return f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}"
+
+
 def copy_run(directory: Path, target: Path, *without: str) -> Path:
     return Path(shutil.copytree(directory, target, ignore=shutil.ignore_patterns(*without)))
 

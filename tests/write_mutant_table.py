@@ -29,6 +29,7 @@ from tests.protocols.vcube.mutants import MUTANTS as OF_VCUBE
 from tests.simulation import test_invariants
 from tests.simulation.backbone import test_causal_layer
 from tests.simulation.simulator_mutants import MUTANTS as OF_SIMULATOR
+from tests.tools import between_marks
 from tests.verify import test_gaps
 
 ROOT = Path(__file__).parents[1]
@@ -167,10 +168,7 @@ def table() -> str:
 
 def with_table(page: str) -> str:
     """The page with its table as it should be."""
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        raise ValueError(f"{PAGE}: expected {BEGIN} and {END} once")
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{rest.partition(END)[2]}"
+    return between_marks(page, BEGIN, END, table())
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ import textwrap
 from pathlib import Path
 
 from mobilenet.protocols import port
+from tests.tools import between_marks
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "port.md"
 SOURCE = Path(port.__file__).read_text(encoding="utf-8")
@@ -70,11 +71,7 @@ def classes_in(page: str) -> list[str]:
 def with_tables(page: str) -> str:
     """The page with its tables as they should be."""
     for name in classes_in(page):
-        begin, end = f"<!-- port: {name} -->", f"<!-- end of port: {name} -->"
-        if page.count(begin) != 1 or page.count(end) != 1:
-            raise ValueError(f"{PAGE}: expected {begin} and {end} once")
-        before, _, rest = page.partition(begin)
-        page = f"{before}{begin}\n\n{table(name)}\n\n{end}{rest.partition(end)[2]}"
+        page = between_marks(page, f"<!-- port: {name} -->", f"<!-- end of port: {name} -->", table(name))
     return page
 
 

@@ -24,6 +24,7 @@ from mobilenet.scenario.protocol_catalogue import CATALOGUE
 from mobilenet.verify import hosts, processes
 from mobilenet.verify.check import Check, always
 from mobilenet.verify.evidence import Evidence
+from tests.tools import between_marks
 
 PAGE = Path(__file__).parents[1] / "docs" / "verdicts-and-metrics.md"
 OF_PROTOCOLS = {one.name: import_module(one.checks).CHECKS for one in CATALOGUE if isinstance(one.checks, str)}
@@ -72,12 +73,7 @@ TABLES = {
 def with_tables(page: str) -> str:
     """The page with its tables as they should be."""
     for name, rows in TABLES.items():
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
-        if len(re.findall(pattern, page, re.DOTALL)) != 1:
-            raise ValueError(f"{PAGE}: expected {begin} and {end} once")
-        before, _, rest = page.partition(begin)
-        page = f"{before}{begin}\n\n{rows}\n\n{end}{rest.partition(end)[2]}"
+        page = between_marks(page, f"<!-- {name} -->", f"<!-- end of {name} -->", rows)
     return page
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+NEVER_S = 1e9  # the bound of what is not promised
+
 
 class HostPlan(NamedTuple):
     """One host."""

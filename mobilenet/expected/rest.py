@@ -12,15 +12,15 @@ from __future__ import annotations
 from math import ceil, log, log1p
 from typing import NamedTuple
 
+from mobilenet.expected.expectations import NEVER_S
 from mobilenet.expected.wired_time import most_delay_s, round_trip_s
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.world.interventions import Impair, Interval
 
 UNHEARD_IS_RARER_THAN = 1e-6
-NEVER_S = 1e9
 OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
-LOST_UNDER_LOAD = 0.5  # of the heartbeats of one host; verify/broadcasts holds it against what the run lost
+LOST_UNDER_LOAD = 0.5  # of the heartbeats of one host; verify/evidence.py uses the bound only if a run lost little
 MOST_LOSS = 0.2  # at random: with more, heartbeats are too rare for a bound that is of use
 
 

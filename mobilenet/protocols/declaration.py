@@ -38,7 +38,7 @@ class Declaration:
     promises: ClassVar[Promise | None] = "causal"
     delivers_to_all: ClassVar[bool | None] = None  # every member gets every message; None: only if causal. plug-ins
     loses_at_any_time: ClassVar[bool] = False  # hosts may have a gap at any time, not only after they expired
-    # promises of its own: functions (verify/own.py), or, of a built-in protocol, the module of its CHECKS. plug-ins
+    # promises of its own: functions (`promise`), or, of a built-in protocol, the module of its CHECKS. plug-ins
     checks: ClassVar[tuple[Callable[..., Any], ...] | str] = ()
 
     # --- what it needs

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expectations, ProcessPlan
+from mobilenet.expected.expectations import NEVER_S, Expectations, ProcessPlan
 from mobilenet.rundir.kinds import PROCESSES, run_kind
 from mobilenet.rundir.pcap import CapturedPacket, read_captures
 from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
@@ -29,7 +29,6 @@ from mobilenet.verify.broadcasts.reach import Reach
 from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.declared import require_scenario
 
-NEVER_HEARD_S = 1e9
 MOST_LOST = 0.1  # of the receptions of a run, not at random; then no host loses half of its heartbeats for long
 
 
@@ -119,7 +118,7 @@ class Evidence:
         lost = sum(count for why, count in addressed.get("lost", {}).items() if why != "random")
         dropped = self.counters.get("radio", {}).get("queue_drops", 0)
         if dropped or lost > MOST_LOST * addressed.get("pairs_in_range", 0):
-            return NEVER_HEARD_S
+            return NEVER_S
         return float(self.promises["heard_every_s"])
 
     @cached_property

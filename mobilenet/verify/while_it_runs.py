@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from mobilenet.expected.expectations import NEVER_S
 from mobilenet.rundir.table import Columns
 from mobilenet.verify.broadcasts.fifo import FifoJudge
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
-from mobilenet.verify.evidence import NEVER_HEARD_S
 from mobilenet.verify.hosts import delivers_to_all, properties_of
 
 
@@ -48,7 +48,7 @@ class SafetyJudge:
     def _begin(self) -> None:
         events, promises = self._columns(), self._promises
         asks_order = "causal_order" in self._checks
-        self._judge = BroadcastJudge(events, promises["gap_after_s"], NEVER_HEARD_S, asks_order, self._senders)
+        self._judge = BroadcastJudge(events, promises["gap_after_s"], NEVER_S, asks_order, self._senders)
         self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._checks else None
 
     def admit(self, senders: Sequence[str]) -> None:

@@ -29,7 +29,8 @@ def follow(place: Path, *words: str | Path) -> list[list[str]]:
     command = list(map(str, words))
     while True:
         done = mobilenet(*command, place=place)
-        assert done.returncode in (Exit.FINE, Exit.UNKNOWN), (command, done.stdout, done.stderr)
+        is_broken = "prompt_delivery violated: " in done.stdout  # scenarios/own_promise/ shows that
+        assert done.returncode in (Exit.FINE, Exit.UNKNOWN) or is_broken, (command, done.stdout, done.stderr)
         printed = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)
         if not printed:
             assert "Next: " in done.stdout, (command, done.stdout)

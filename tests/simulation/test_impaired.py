@@ -13,7 +13,8 @@ import pytest
 from mobilenet.api import Run, run, simulate
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
-from mobilenet.expected.rest import NEVER_S, rest, surely_heard_every_s
+from mobilenet.expected.expectations import NEVER_S
+from mobilenet.expected.rest import rest, surely_heard_every_s
 from mobilenet.interactive.effect import in_words
 from mobilenet.interactive.session import LiveSession
 from mobilenet.network.wired.link import Link

@@ -1,4 +1,4 @@
-"""A checked run notices a simulator that is wrong, lets a right one alone, and leaves the run as it is."""
+"""--check-simulator reports planted faults of the simulator, accepts sound runs, and changes no record."""
 
 from __future__ import annotations
 

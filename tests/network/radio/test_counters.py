@@ -212,7 +212,7 @@ def metrics_of(recount: Recount, begin_ns: int, end_ns: int) -> dict[str, float 
     return values
 
 
-SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(12, 200))]
+SEEDS = [*range(12), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(12, 100))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
