@@ -36,7 +36,7 @@ from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.batch import Progress, Standing, run_all
 from mobilenet.studies.capacity.feasibility import Row
 from mobilenet.studies.commands import require_programs
-from mobilenet.studies.common_deliveries import common_deliveries
+from mobilenet.studies.common_deliveries import USES_RUN, NotPaired, common_deliveries
 from mobilenet.studies.configurations import RUN, PlannedRun, highest_replications
 from mobilenet.studies.csv_tables import read_rows
 from mobilenet.studies.parts import metrics_by_configuration
@@ -107,11 +107,14 @@ class CommonDelays:
 
     def __init__(self, stores: Mapping[str, Store]) -> None:
         self._stores = stores
+        self._observing = {name: store.observing() for name, store in stores.items()}
         self._known: dict[tuple[Cell, Cell, int, OfDelays], tuple[float, float] | None] = {}
 
     def __call__(self, own: Cell, other: Cell, replication: int, metric: OfDelays) -> tuple[float, float] | None:
         """Raises NotPaired; StudyError for a run that cannot be read."""
         key = own, other, replication, metric
+        if any(cell.configuration in self._observing[cell.experiment] for cell in (own, other)):
+            raise NotPaired(USES_RUN)
         if key not in self._known:
             run, run_of_other = (
                 self._stores[cell.experiment].runs / PlannedRun(cell.configuration, replication, 0).id

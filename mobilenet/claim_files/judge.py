@@ -27,7 +27,7 @@ from mobilenet.metrics.declaration import OfDelays
 from mobilenet.metrics.registry import NEVER, limits, of_delays
 from mobilenet.quoting import format_number
 from mobilenet.studies.capacity.feasibility import ENOUGH_VALUES, OF_BACKLOG, Row, may_run_away
-from mobilenet.studies.common_deliveries import NotPaired
+from mobilenet.studies.common_deliveries import UNPAIRED, NotPaired
 from mobilenet.studies.delivered import DELIVERED, OWED, mean_shares
 from mobilenet.studies.rare import OF_RARE, RARE, Error, Unseen, clip, is_rare, lower, unseen, upper
 from mobilenet.studies.statistics import Bounds, Values, grows, share_of_look
@@ -77,8 +77,8 @@ def judge(
     rows = {cell: runs[cell][:n] for cell in question.cells}
     try:
         of_tests = [_comparable(question, rows, test, common) for test in question.tests]
-    except NotPaired:
-        why = "the places delivered different shares, and their hosts planned different broadcasts"
+    except NotPaired as apart:
+        why = f"the places delivered different shares, and {UNPAIRED[str(apart)]}"
         deliveries = tuple(_delivery(question.metric, rows, rows, test) for test in question.tests)
         return Judgement(Answer.UNDECIDED, n, why=why, deliveries=deliveries)
     pairs = list(zip(question.tests, of_tests, strict=True))

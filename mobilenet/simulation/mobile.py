@@ -209,6 +209,7 @@ class Simulation:
         self.hosts.append(self._new_host_node(number))
         self.movement.grow(self.hosts[number].transceiver)
         self.lifecycle.add(number, x_m, y_m)
+        self._own_processes.add(self.hosts[number])
 
     def _new_host(self, node: HostNode) -> Any:
         """The host's protocol, built on what survived."""

@@ -106,9 +106,11 @@ class OwnProcesses:
         self._movement = movement
         self._appear_ns = {f"h{number}": trajectory.appears_ns for number, trajectory in enumerate(trajectories)}
         self._processes = own_processes(scenario, allow_code)
-        self._nodes = nodes
-        observes = any("run" in one.takes for one in self._processes)
-        self._deliveries = Deliveries([node for node in nodes if isinstance(node, HostNode)] if observes else ())
+        self._nodes = {node.name: node for node in nodes}
+        self._deliveries = Deliveries()
+        self._observes = any("run" in one.takes for one in self._processes)
+        for node in nodes:
+            self._observe(node)
         self._limit = WallLimit(scenario.limits.process_s)
         self._steps = Steps(min(MOST_AT_ONCE, scenario.limits.max_events // 2))
 
@@ -121,8 +123,21 @@ class OwnProcesses:
             for host in self._appear_ns if listed == "all" else [None] if listed == "none" else listed:
                 self._kernel.start(self._wait_and_begin(one, host))
 
+    def add(self, node: HostNode) -> None:
+        """A host that is added by hand has the processes that all hosts have."""
+        self._appear_ns[node.name] = self._kernel.now
+        self._nodes[node.name] = node
+        self._observe(node)
+        for one in self._processes:
+            if one.declared.hosts == "all":
+                self._kernel.start(self._wait_and_begin(one, node.name))
+
     def end(self) -> None:
         self._limit.stop()
+
+    def _observe(self, node: Node) -> None:
+        if self._observes and isinstance(node, HostNode):
+            self._deliveries.observe(node)
 
     def _wait_and_begin(self, one: Own, host: str | None) -> Process:
         yield self._kernel.until(0 if host is None else self._appear_ns[host])

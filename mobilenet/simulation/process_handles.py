@@ -9,7 +9,7 @@ Source    ours: docs/guide/simpy.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil, hypot, isfinite
 from typing import Any
@@ -99,7 +99,7 @@ class Host:
 
 
 class World:
-    """All hosts that exist from the start."""
+    """The hosts that exist when the process begins."""
 
     def __init__(self, hosts: Sequence[Host]) -> None:
         self.hosts = tuple(hosts)
@@ -108,11 +108,13 @@ class World:
 class Deliveries:
     """What hosts have delivered so far, and the events that wait for the next."""
 
-    def __init__(self, hosts: Sequence[HostNode]) -> None:
-        self.messages: dict[str, list[str]] = {host.name: [] for host in hosts}
-        self.waiting: dict[str, list[Any]] = {host.name: [] for host in hosts}
-        for host in hosts:
-            host.on_delivery = partial(self._note, host.name)
+    def __init__(self) -> None:
+        self.messages: dict[str, list[str]] = {}
+        self.waiting: dict[str, list[Any]] = {}
+
+    def observe(self, host: HostNode) -> None:
+        self.messages[host.name], self.waiting[host.name] = [], []
+        host.on_delivery = partial(self._note, host.name)
 
     def _note(self, host: str, message: str) -> None:
         self.messages[host].append(message)
@@ -124,9 +126,9 @@ class Deliveries:
 class Run:
     """What a process may see of the run. A host or station is given by its handle or its name."""
 
-    def __init__(self, env: Seconds, nodes: Sequence[Node], movement: Movement, deliveries: Deliveries) -> None:
+    def __init__(self, env: Seconds, nodes: Mapping[str, Node], movement: Movement, deliveries: Deliveries) -> None:
         self._env = env
-        self._nodes = {node.name: node for node in nodes}
+        self._nodes = nodes
         self._movement = movement
         self._deliveries = deliveries
 

@@ -28,6 +28,11 @@ from mobilenet.rundir.kinds import run_kind
 from mobilenet.rundir.reader import read_coded, read_json
 
 KEPT_RUNS = 64  # the baseline of a pair is often that of the next
+OTHER_BROADCASTS, USES_RUN = "not paired", "processes use the run"  # why two settings are not paired, as verdicts
+UNPAIRED = {
+    OTHER_BROADCASTS: "their hosts planned different broadcasts",
+    USES_RUN: "custom processes depend on the run (uses_run), so runs are not paired",
+}  # in words
 
 
 class PlannedDeliveries(NamedTuple):
@@ -60,7 +65,7 @@ class CommonDeliveries(NamedTuple):
 
 
 class NotPaired(Exception):
-    """The hosts of two runs planned different broadcasts."""
+    """Two runs are not of one world. Its text is a key of UNPAIRED."""
 
 
 def common_deliveries(run: Path, other: Path, from_s: float = 0.0) -> CommonDeliveries:
@@ -72,7 +77,7 @@ def common_deliveries(run: Path, other: Path, from_s: float = 0.0) -> CommonDeli
     )
     shared = ((a.planned[host], b.planned[host]) for host in a.planned.keys() & b.planned.keys())
     if not all(np.array_equal(x[: len(y)], y[: len(x)]) for x, y in shared):
-        raise NotPaired
+        raise NotPaired(OTHER_BROADCASTS)
     codes = {name: code for code, name in enumerate(dict.fromkeys((*a.nodes, *b.nodes)))}
     times = np.unique(np.concatenate((a.sent_ns, b.sent_ns)))
     _, here, there = np.intersect1d(_keys(a, codes, times), _keys(b, codes, times), return_indices=True)

@@ -28,18 +28,10 @@ from typing import Any
 import numpy as np
 
 from mobilenet.metrics.registry import SIGNED, SURVIVAL, better, of_delays
+from mobilenet.studies.common_deliveries import UNPAIRED, USES_RUN
 from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.declaration import Compare
-from mobilenet.studies.delivered import (
-    NOT_PAIRED,
-    NOTHING,
-    USES_RUN,
-    Delivered,
-    Share,
-    judgement,
-    share_columns,
-    shares_for,
-)
+from mobilenet.studies.delivered import NOTHING, Delivered, Share, judgement, share_columns, shares_for
 from mobilenet.studies.level_names import format_level, table_level
 from mobilenet.studies.statistics import Comparison, compare_apart, compare_pairs, holm, replications_needed
 
@@ -71,8 +63,7 @@ class Finding:
     shares: tuple[Share, ...] = ()
     common: Comparison | None = None  # over the deliveries that both made, where the verdict is about these
     common_deliveries: int | None = None
-    is_paired: bool = True  # False: the hosts of the two levels planned other broadcasts
-    uses_run: bool = False  # custom processes of one of the two depend on the run, so no runs are paired
+    unpaired: str = ""  # why the runs of the two levels are not of one world: one of UNPAIRED
     direction: str = ""  # which one is better, lower or higher; empty: that depends on what is asked
     pairs: int = 0
     infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
@@ -107,17 +98,14 @@ class Finding:
         """Whether the level is better, in words; None: not different, or no direction is better."""
         if self.verdict != "different" or self.judged is None or not self.direction:
             return None
-        if self.uses_run:
-            return "not judged, because custom processes depend on the run"
-        if not self.is_paired:
-            return "not judged, because the hosts planned different broadcasts"
+        if self.unpaired:
+            return f"not judged, because {UNPAIRED[self.unpaired]}"
         names = "the level", "the baseline"
         return judgement(self.metric, self.judged.difference.mean, self.direction, self.shares, names)[0]
 
     def document(self) -> dict[str, Any]:
         """Return what comparison.json has of it: the row, and all shares."""
-        row = self.row() | {"shares": [share._asdict() for share in self.shares], "is_paired": self.is_paired}
-        return row | ({"uses_run": True} if self.uses_run else {})
+        return self.row() | {"shares": [share._asdict() for share in self.shares], "unpaired": self.unpaired}
 
 
 def _columns(r: Comparison) -> dict[str, Any]:
@@ -163,15 +151,14 @@ def findings(
                 continue
             shares = delivered.shares(other.number, base.number, confidence)
             over_common, lack = delivered.delays(other.number, base.number, delays) if is_judged else ({}, "")
-            uses_run = delivered.uses_run(other.number, base.number)
-            compare = compare_apart if uses_run else compare_pairs
-            is_owing = lack == NOT_PAIRED and not delivered.is_complete(other.number, base.number)
+            unpaired = lack if lack in UNPAIRED else USES_RUN if delivered.uses_run(other.number, base.number) else ""
+            compare = compare_apart if unpaired == USES_RUN else compare_pairs
+            is_owing = lack in UNPAIRED and not delivered.is_complete(other.number, base.number)
             for metric in comparison.metrics:
                 a, b = values.get((other.number, metric), {}), values.get((base.number, metric), {})
                 both = sorted(a.keys() & b.keys())
                 finding = Finding(others, other.levels[comparison.factor], comparison.baseline, metric, "no data")
-                finding.uses_run = uses_run
-                finding.shares, finding.is_paired = tuple(shares_for(metric, shares)), lack != NOT_PAIRED
+                finding.shares, finding.unpaired = tuple(shares_for(metric, shares)), unpaired
                 finding.direction = better(metric, of_processes) if metric not in SIGNED else ""
                 all_findings.append(finding)
                 if {other.number, base.number} & unstable:
@@ -188,7 +175,7 @@ def findings(
                 finding.result = compare(x, y, confidence, comparison.equivalence_margin)
                 common = over_common.get(metric)
                 if is_owing and metric in SURVIVAL:
-                    finding.verdict, finding.common_deliveries = USES_RUN if uses_run else NOT_PAIRED, 0
+                    finding.verdict, finding.common_deliveries = lack, 0
                     continue
                 if common is not None:
                     finding.verdict, finding.common_deliveries = common.lack or "no data", common.deliveries

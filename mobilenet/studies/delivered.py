@@ -27,7 +27,7 @@ import numpy as np
 from mobilenet.metrics.declaration import OfDelays, mean
 from mobilenet.quoting import format_number, percentage
 from mobilenet.rundir.reader import RunError
-from mobilenet.studies.common_deliveries import NotPaired, common_deliveries
+from mobilenet.studies.common_deliveries import USES_RUN, NotPaired, common_deliveries
 from mobilenet.studies.configurations import RUN, PlannedRun
 from mobilenet.studies.csv_tables import read_rows, table_rows, values_of_runs
 from mobilenet.studies.statistics import t_interval
@@ -39,8 +39,7 @@ DELIVERED, ACCEPTED, VALID = "delivery_ratio", "broadcast_ratio", "valid_ratio"
 OF_HANDOFFS = RETURNED, CONFIRMED = "handoff_return_ratio", "confirmed_ratio"
 OF_DELIVERY = (DELIVERED, "broadcasts_undelivered", RETURNED)
 OWED = "deliveries_owed"
-NOT_PAIRED, NOT_READABLE = "not paired", "runs not readable"  # verdicts on a delay
-USES_RUN = "processes use the run"  # the same, and why two levels are not paired at all
+NOT_READABLE = "runs not readable"  # a verdict on a delay
 OFFERED = "broadcast of what was offered"
 MOST_NAMED = 4  # settings in a sentence
 LOSS_MARGIN = 0.01  # of a share: what a setting may lose and still be called better
@@ -155,11 +154,12 @@ class Delivered:
 
     def delays(self, own: int, baseline: int, metrics: Mapping[str, OfDelays]) -> tuple[dict[str, CommonDelays], str]:
         """Compute metrics over the deliveries that both settings made; empty where no delivery has to be left out,
-        because both delivered all that they owed. Also return why there are none: NOT_PAIRED, NOT_READABLE, or empty.
+        because both delivered all that they owed. Also return why there are none: one of UNPAIRED, NOT_READABLE, or
+        empty.
         """
         if self.uses_run(own, baseline):
             is_complete = self.is_complete(own, baseline)
-            return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, USES_RUN)), NOT_PAIRED
+            return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, USES_RUN)), USES_RUN
         owed = [self._owed.get(number, {}) for number in (own, baseline)]
         pairs = sorted(owed[0].keys() & owed[1].keys())
         is_complete = self.is_complete(own, baseline)
@@ -173,7 +173,7 @@ class Delivered:
             try:
                 common = common_deliveries(run, other, max(cuts))
             except (RunError, NotPaired) as error:
-                lack = NOT_PAIRED if isinstance(error, NotPaired) else NOT_READABLE
+                lack = str(error) if isinstance(error, NotPaired) else NOT_READABLE
                 return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, lack)), lack
             for name, metric in metrics.items():
                 if (both := common.compare(metric)) is not None:

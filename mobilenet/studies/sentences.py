@@ -16,18 +16,9 @@ from typing import Any
 
 from mobilenet.metrics.registry import SIGNED, axis_name, better, unit_of
 from mobilenet.quoting import format_number, pluralize
+from mobilenet.studies.common_deliveries import UNPAIRED, USES_RUN
 from mobilenet.studies.compare import INFINITE, judged_row
-from mobilenet.studies.delivered import (
-    DELIVERED,
-    LOSS_MARGIN,
-    NOT_PAIRED,
-    NOT_READABLE,
-    USES_RUN,
-    Share,
-    as_shares,
-    judgement,
-    opening,
-)
+from mobilenet.studies.delivered import DELIVERED, LOSS_MARGIN, NOT_READABLE, Share, as_shares, judgement, opening
 from mobilenet.studies.effects import BEFORE_DELAYS, Effect, by_metric
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.statistics import Interval
@@ -35,10 +26,9 @@ from mobilenet.studies.statistics import Interval
 Row = Mapping[str, Any]  # of comparison.json: Finding.row()
 TIMES = 2.0  # from here on a ratio is a factor
 WHY_NOT = {
-    NOT_PAIRED: "because their hosts planned different broadcasts",
-    USES_RUN: "because custom processes depend on the run (uses_run), so runs are not paired",
-    NOT_READABLE: "because runs that would show the deliveries in common cannot be read",
-    "no data": "because fewer than two pairs of runs have deliveries in common",
+    **UNPAIRED,
+    NOT_READABLE: "runs that would show the deliveries in common cannot be read",
+    "no data": "fewer than two pairs of runs have deliveries in common",
 }
 
 
@@ -62,14 +52,16 @@ def sentence(
     common, unit = row.get("common_deliveries"), unit_of(metric, of_processes)
     if common is not None and row.get("common_mean") is None:
         own, other = _with_unit(row, unit)
-        return f"{begin}{own}, and {other} for {base}, each over its own messages; not judged, {WHY_NOT[verdict]}"
+        return (
+            f"{begin}{own}, and {other} for {base}, each over its own messages; not judged, because {WHY_NOT[verdict]}"
+        )
     if common is not None:
         begin += f"over the {pluralize(common, 'delivery')} that both made: "
         row = judged_row(row)
     own, other = _with_unit(row, unit)
     sure = f"{comparison['confidence'] * 100:g} % interval"
     if row["difference_low"] == row["difference_high"] == 0:
-        return f"{begin}{own}, the same as for {base} in every {'run' if row.get('uses_run') else 'pair'}"
+        return f"{begin}{own}, the same as for {base} in every {'run' if row.get('unpaired') == USES_RUN else 'pair'}"
     if row.get("ratio") is not None and (row["ratio"] - 1) * row["difference"] >= 0:
         interval = _interval(row["ratio_low"], row["ratio_high"])
         typical = _typical(row)
@@ -80,7 +72,7 @@ def sentence(
             f"{format_number(abs(row['difference']))} {side} than for {base} ({other}); {sure} {_of_difference(row)}"
         )
     runs = f"{pluralize(row['pairs'], 'run')} of each, not paired"
-    change += f", {runs if row.get('uses_run') else pluralize(row['pairs'], 'pair')}"
+    change += f", {runs if row.get('unpaired') == USES_RUN else pluralize(row['pairs'], 'pair')}"
     return f"{begin}{own}, {change}: {_verdict(row, comparison, better(metric, of_processes), shares, (level, base))}"
 
 
@@ -136,8 +128,8 @@ def _of_difference(row: Row) -> str:
 
 def _verdict(row: Row, comparison: Row, direction: str, shares: Sequence[Share], names: tuple[str, str]) -> str:
     verdict: str = row["verdict"]
-    if verdict == "different" and not row.get("is_paired", True):
-        verdict += f", but not judged, {WHY_NOT[USES_RUN if row.get('uses_run') else NOT_PAIRED]}"
+    if verdict == "different" and row.get("unpaired"):
+        verdict += f", but not judged, because {UNPAIRED[row['unpaired']]}"
     elif verdict == "different" and row["metric"] not in SIGNED and direction:
         verdict = judgement(row["metric"], row["difference"], direction, shares, names)[0]
     if verdict == "equivalent":

@@ -74,6 +74,12 @@ class Store:
         count = len(self.configurations)
         return {name for number in range(count) for _, name, _ in configured_scenario(self.path, number).code()}
 
+    def observing(self) -> frozenset[int]:
+        """Return the configurations with custom processes that depend on the run."""
+        scenarios = (configured_scenario(self.path, number) for number in range(len(self.configurations)))
+        processes = [getattr(scenario, "own_processes", ()) for scenario in scenarios]
+        return frozenset(number for number, own in enumerate(processes) if any(one.uses_run for one in own))
+
     def permission(self) -> str:
         """Return ` --allow-code` if a command that runs the study needs it, or nothing."""
         return " --allow-code" if self.code() else ""

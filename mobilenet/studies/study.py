@@ -166,7 +166,7 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     with_runs = [one for one in store.configurations if one.number in numbers]
     all_findings = findings(
         comparison, with_runs, values_of_runs(path, comparison.metrics), _unstable(summary),
-        store.study.confidence, Delivered.of_study(path, _observing(store.study, with_runs)), of_processes,
+        store.study.confidence, Delivered.of_study(path, store.observing()), of_processes,
     )  # fmt: skip
     if not all_findings and len(with_runs) < len(store.configurations):
         (path / "comparison.json").unlink(missing_ok=True)  # of runs that are no longer there
@@ -181,15 +181,6 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
         with in_place_of(path / "comparison.json") as partial:
             write_json(partial, in_document(document))
     return all_findings
-
-
-def _observing(study: Study, configurations: Iterable[Configuration]) -> frozenset[int]:
-    """Return the configurations with custom processes that depend on the run."""
-    if not getattr(study.base(), "own_processes", ()) and "own_processes" not in study.kept_factors():
-        return frozenset()
-    scenarios = {one.number: study.scenario_of(one.number, one.overrides) for one in configurations}
-    used = {number: getattr(scenario, "own_processes", ()) for number, scenario in scenarios.items()}
-    return frozenset(number for number, processes in used.items() if any(one.uses_run for one in processes))
 
 
 def _unstable(summary: Iterable[Mapping[str, str]]) -> set[int]:

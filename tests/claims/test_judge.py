@@ -17,7 +17,7 @@ from mobilenet.claim_files.looks import Looks
 from mobilenet.claim_files.questions import Cell, Inequality, Question
 from mobilenet.claim_files.words import sentence
 from mobilenet.engine.random_streams import generator
-from mobilenet.studies.common_deliveries import NotPaired
+from mobilenet.studies.common_deliveries import OTHER_BROADCASTS, NotPaired
 from mobilenet.studies.statistics import grows, look
 
 A, B, C = (Cell("e", number) for number in range(3))
@@ -220,7 +220,7 @@ def test_places_with_other_broadcasts_are_not_compared_by_what_is_still_waiting(
     metric = "delivery_delay_survival_p95_s"
 
     def refuse(own: Cell, other: Cell, replication: int, of: object) -> None:
-        raise NotPaired
+        raise NotPaired(OTHER_BROADCASTS)
 
     lossy = [row | {"delivery_ratio": 0.5} for row in rows(*[0.5] * 28, metric=metric)]
     judged = judge(question(below(A, B), metric=metric), {A: lossy, B: lossy}, 3, 0.05, common=refuse)

@@ -15,18 +15,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mobilenet
+from mobilenet.claim_files.answering import CommonDelays
+from mobilenet.claim_files.questions import Cell
 from mobilenet.engine.kernel import Kernel, Seconds
 from mobilenet.expected.hosts import derive
+from mobilenet.metrics.registry import of_delays
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
+from mobilenet.studies.common_deliveries import USES_RUN, NotPaired
 from mobilenet.studies.compare import findings
 from mobilenet.studies.configurations import Configuration
-from mobilenet.studies.declaration import Compare
+from mobilenet.studies.declaration import Compare, Study
 from mobilenet.studies.delivered import Delivered
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.sentences import sentence
 from mobilenet.studies.spark import local_master
+from mobilenet.studies.store import create
 from mobilenet.studies.study import run_study
 from mobilenet.verify.broadcasts.asked import asked_problem
 from tests.conftest import ROOT, SCENARIOS
@@ -280,6 +285,25 @@ def test_a_way_pauses_while_a_host_is_down_and_ends_where_it_should(tmp_path: Pa
     assert [event for _, _, event in events(play(path), "asked")] == ["asked"]
 
 
+def test_a_host_added_by_hand_has_the_processes_of_all_hosts(tmp_path: Path) -> None:
+    code = (
+        "def p(env, host, run):\n"
+        "    yield env.timeout(0.1)\n"
+        "    assert run.is_up(host) and run.cell(host) is not None\n"
+        "    while True:\n"
+        "        yield env.timeout(2)\n"
+        "        host.broadcast()\n"
+        "        yield run.next_delivery(host)\n"
+        "        host.leave()\n"
+    )
+    path = write(tmp_path, code, "uses_run: true")
+    changes = ["interventions=[{at_s: 6, do: add, to_m: [1, 1]}]", "workload={arrivals: none}"]
+    run = play(path, *changes)
+    assert (8.1, "h4") in {(at_s, name) for at_s, name, _ in events(run, "broadcast", "refused")}
+    assert "h4" in {name for _, name, _ in events(run, "asked")}
+    assert mobilenet.run(path, overrides=changes, out=tmp_path / "run", allow_code=True).verdict == "valid"
+
+
 def test_nothing_happens_after_the_active_part(tmp_path: Path) -> None:
     code = (
         "def p(env, host):\n"
@@ -447,3 +471,14 @@ def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
     words = {"factor": "x", "baseline": 1, "confidence": 0.95, "equivalence_margin": None}
     text = sentence(apart.document(), words, LevelNames({"x": [1, 2]}))
     assert "3 runs of each, not paired" in text
+
+
+def test_claims_compare_no_deliveries_of_runs_that_processes_depend_on(tmp_path: Path) -> None:
+    overload = FOLDER / "overload.yaml"
+    study = Study.of({"scenario": overload.name, "factors": {"wireless.loss": [0, 0.1]}}, overload.parent)
+    store = create(study, tmp_path / "out", allow_code=True)
+    assert store.observing() == {0, 1}
+    both, delays = (Cell("e", 0), Cell("e", 1)), of_delays("delivery_delay_mean_s", False)
+    assert delays is not None
+    with pytest.raises(NotPaired, match=USES_RUN):
+        CommonDelays({"e": store})(*both, 1, delays)

@@ -180,7 +180,7 @@ def test_levels_of_other_workloads_are_not_judged_by_any_metric(tmp_path: Path) 
     store = study_without_spark(tmp_path / "study", {"workload.interval_s": [5, 1]}, compare, **settings)
     for finding in compare_study(store.path) or []:
         line = sentence(finding.document(), COMPARISON | {"factor": "interval", "baseline": 5}, NAMES)
-        assert not line.endswith(("better", "worse")) and not finding.is_paired, line
+        assert not line.endswith(("better", "worse")) and finding.unpaired, line
         if finding.metric == P50:
             assert finding.verdict in ("not paired", "infinite") and "not judged" in line and "more repl" not in line
 

@@ -8,7 +8,7 @@ Model     the effect of a level against the baseline in a metric, paired by repl
               inconclusive    not significant on some, or without a mean there; `inconclusive_under` names them
               no claim        no significant effect on the first radio
           A significant effect in the better direction does not make a setting better if it is, or may be, behind in
-          what it delivered or broadcast (studies/delivered.py), or if the hosts planned different broadcasts:
+          what it delivered or broadcast (studies/delivered.py), or if their runs are not paired:
           `objections` has the reason for each such radio
 Units     those of the metrics; ratios have none
 Errors    none
@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 
 from mobilenet.metrics.registry import SIGNED, better
 from mobilenet.quoting import percentage
+from mobilenet.studies.common_deliveries import UNPAIRED
 from mobilenet.studies.compare import Finding, compared_row
 from mobilenet.studies.delivered import ACCEPTED, DELIVERED, OFFERED, Objection, Share, judgement, share_columns
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.statistics import Comparison, holm
-
-UNPAIRED = Objection("the hosts planned different broadcasts", False)
 
 
 @dataclass(slots=True)
@@ -40,7 +39,7 @@ class Effect:
     p_adjusted: float | None = None
     direction: int = 0
     shares: tuple[Share, ...] = ()
-    is_paired: bool = True
+    unpaired: str = ""
 
 
 @dataclass(slots=True)
@@ -71,7 +70,9 @@ class Claim:
         """
         way = better(self.metric) if self.metric not in SIGNED else ""
         reasons = {
-            e.radio: judgement(self.metric, e.direction, way, e.shares, names)[1] if e.is_paired else UNPAIRED
+            e.radio: Objection(UNPAIRED[e.unpaired], False)
+            if e.unpaired
+            else judgement(self.metric, e.direction, way, e.shares, names)[1]
             for e in self.effects
             if way and self.is_one and e.direction
         }
@@ -126,7 +127,7 @@ def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]
         effects = [
             Effect(
                 radio, finding.judged, finding.verdict if finding.judged is None else "", shares=finding.shares,
-                is_paired=finding.is_paired,
+                unpaired=finding.unpaired,
             )
             for radio, finding in zip(findings, own, strict=True)
         ]  # fmt: skip
