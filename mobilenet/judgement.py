@@ -92,9 +92,9 @@ def _answer(function: Any, run: Evidence) -> Verdict | str | None:
         if answer is None or isinstance(answer, Verdict) or (isinstance(answer, str) and answer):
             return answer
         raise ValueError(f"returned {cut(repr(answer), 80)}, expected a sentence or None")
-    except MemoryError:
+    except (MemoryError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit, GeneratorExit) as error:
+    except BaseException as error:
         return Verdict("unknown", place_of(error, Path(function.__code__.co_filename), function))
 
 

@@ -59,7 +59,7 @@ class Exit(IntEnum):
     UNKNOWN = 4
 
 
-class Stopped(BaseException):
+class Stopped(KeyboardInterrupt):
     """A signal asked us to stop."""
 
 
@@ -152,7 +152,7 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = F
         fail(str(error), Exit.BAD_INPUT if getattr(error, "is_input", True) else Exit.UNFINISHED)
     except RecordError as error:
         fail(str(error), Exit.BAD_INPUT if error.is_input else Exit.UNFINISHED)
-    except (Stopped, KeyboardInterrupt) as stop_asked:
+    except KeyboardInterrupt as stop_asked:
         fail(f"stopped by {stop_asked.args[0] if stop_asked.args else 'SIGINT'}; nothing was written", Exit.UNFINISHED)
     except MemoryError:
         fail(NO_MEMORY, Exit.UNFINISHED)
@@ -220,7 +220,7 @@ def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
 
 def was_stopped() -> bool:
     """Whether a signal asked us to stop, or does so now: one to the whole group may reach another process before us."""
-    with suppress(Stopped, KeyboardInterrupt):
+    with suppress(KeyboardInterrupt):
         time.sleep(0.0 if _stop_signals else GROUP_S)
     return bool(_stop_signals)
 

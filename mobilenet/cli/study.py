@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mobilenet.cli.console import Exit, Stopped, fail, print_table, reporting, say, was_stopped
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say, was_stopped
 from mobilenet.cli.options import AllowCode, Master, Overrides, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.quoting import pluralize, quote
@@ -217,7 +217,7 @@ def keeping_what_is_done() -> Iterator[None]:
 
     try:
         yield
-    except (Stopped, KeyboardInterrupt):
+    except KeyboardInterrupt:
         reason = "stopped"
     except JobLost as error:
         reason = "stopped" if was_stopped() else f"Spark lost the job: {error}"

@@ -134,9 +134,9 @@ def measure(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, Ba
     for metric in own:
         try:
             row[metric.name] = _value(metric.function(record))
-        except MemoryError:
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit, GeneratorExit) as error:
+        except BaseException as error:
             row[metric.name] = None
             failed[metric.name] = error
     return row, failed

@@ -43,6 +43,7 @@ class Declaration:
 
     # --- what it needs
     needs: ClassVar[tuple[Need, ...]] = ()  # connections: TCP over the radio and between stations. plug-ins
+    tries_again_within_s: ClassVar[float] = 10.0  # a node that waits for others; besides the waits of TCP. plug-ins
     listens: ClassVar[bool] = True  # False: no frame is handed up, which makes being heard free of cost. plug-ins
 
     # --- what is known of its trace

@@ -45,7 +45,10 @@ class RecordParameters(Parameters):
     """What is recorded besides events and samples."""
 
     frames: bool = Field(default=False, description="record one row for each frame and node within its reach")
-    messages: bool = Field(default=False, description="record one row for each protocol message and receiver")
+    messages: bool = Field(
+        default=False,
+        description="record one row for each protocol message and receiver; on with protocol.class",
+    )
     programs: bool = Field(default=False, description="record one row for each line to or from programs")
     causes: bool = Field(default=False, description="record the causes of delays, for `mobilenet why`")
     positions_interval_s: float | None = Field(

@@ -33,6 +33,7 @@ TCP = Field(
     description="TCP between hosts and stations, and between stations unless wired_tcp is given",
 )
 CLASS_OR_OFFER = r"[^:\\]+\.py:[A-Za-z_]\w*|[A-Za-z_][\w-]*"  # FILE.py:CLASS, or a package's name
+TRIES = "longest wait of a node before it tries again (docs/verdicts-and-metrics.md); "
 WIRED_TCP = Field(default=None, description="TCP between stations; null: as in tcp")
 
 
@@ -79,6 +80,7 @@ class OwnProtocol(Parameters):
     buffers: OwnBuffers | None = Field(
         default=None, description="names of the buffers of hosts and stations; null: as in BUFFERS of their classes"
     )
+    tries_again_within_s: float | None = Field(default=None, gt=0, le=3600, description=TRIES + "null: as in the class")
     tcp: TcpParameters | None = Field(
         default=None, description="TCP parameters, only for protocols that need connections; null: all defaults"
     )
@@ -114,6 +116,8 @@ class OwnProgram(Program):
         default=None, description="names of the buffers; null: as named in the answer to the first start event"
     )
 
+    tries_again_within_s: float | None = Field(default=None, gt=0, le=3600, description=TRIES + "null: not known")
+
     def named_files(self, folder: Path) -> Iterator[tuple[str, Path]]:
         for role in ("host", "station"):
             yield from files_of(getattr(self.command, role), f"protocol.command.{role}", folder)
@@ -124,11 +128,26 @@ class OwnDeclaration(Declaration):
 
     name: ClassVar[str] = "own"
 
+    @staticmethod
+    def longest_wait_s(p: Any, hosts: int, frame_s: float) -> float | None:
+        usual_s = Declaration.tries_again_within_s if isinstance(p, OwnProtocol) else None
+        return getattr(p, "tries_again_within_s", None) or usual_s
+
 
 class OwnOverConnections(OwnDeclaration):
     """Do the same for one that needs connections."""
 
     needs = ("connections",)
+
+    @staticmethod
+    def longest_wait_s(p: Any, hosts: int, frame_s: float) -> float:
+        own_s = p.tries_again_within_s or Declaration.tries_again_within_s
+        return float(max(own_s, p.tcp.rto_max_s, p.tcp.connect_timeout_s))
+
+    @staticmethod
+    def may_not_settle(p: Any, hosts: int, round_trip_s: float, attempts: int) -> str | None:
+        why: str | None = p.tcp.may_not_connect(attempts)
+        return why
 
 
 def declaration_of(protocol: Any) -> type[Declaration]:

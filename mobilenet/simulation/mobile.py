@@ -316,7 +316,9 @@ class Simulation:
         for node in self.nodes:
             try:
                 node.sample_at_end()
-            except (Exception, SystemExit, GeneratorExit):  # it failed there, or would fail again
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # it failed there, or would fail again
                 continue
         return self._outcome(is_cut_off=True)
 

@@ -133,11 +133,15 @@ def _explain(name: str) -> Iterator[None]:
     """What goes wrong while code is read."""
     try:
         yield
-    except (Exception, SystemExit, GeneratorExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if os.environ.get("MOBILENET_DEBUG"):
             raise
         place = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
-        raise ScenarioError(f"{name}:{place}: {type(error).__name__}: {error.args[0] if error.args else ''}") from error
+        raise ScenarioError(
+            f"{name}:{place}: {type(error).__name__}: {getattr(error, 'msg', None) or text_of(error)}"
+        ) from error
 
 
 class PluginError(ScenarioError):
@@ -172,11 +176,13 @@ def attributing_errors(
         if not str(error).startswith(("hosts.mobility.", "own_processes.")) or not (when := moment(error, paths)):
             raise
         raise PluginError(f"{error} ({when})") from error
-    except (Exception, SystemExit, GeneratorExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         files = [file for _, _, file in scenario.code() if file is not None]
         if not files or os.environ.get("MOBILENET_DEBUG"):
             raise
-        what = " ".join(str(error).split())[:200]
+        what = text_of(error)
         when = moment(error, [scenario.folder / file for file in files])
         when = f", {when}" if when else ""
         for file in files:
@@ -196,11 +202,19 @@ def attributing_errors(
         raise PluginError(f"{scenario.folder / files[0]}: {type(error).__name__}: {what} ({where})") from error
 
 
+def text_of(error: BaseException) -> str:
+    """Return what an error of a plug-in says, on one line; nothing where it cannot say it."""
+    try:
+        return " ".join(str(error).split())[:200]
+    except Exception:
+        return ""
+
+
 def place_of(error: BaseException, path: Path, function: Any = None) -> str:
     """File, line and what went wrong, of an error in a plug-in's file, or in what one of its functions gave."""
     position = _place_of_raise(error, path)
     line = position[0] if position else getattr(getattr(function, "__code__", None), "co_firstlineno", None)
-    what = " ".join(str(error).split())[:200]
+    what = text_of(error)
     return f"{path.name}{'' if line is None else f':{line}'}: {type(error).__name__}: {what}".rstrip(": ")
 
 

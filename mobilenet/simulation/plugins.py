@@ -188,9 +188,14 @@ def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenari
             f"protocol.buffers: the parties of {own.reference} have the buffers {inline(buffers.model_dump())};"
             " expected these buffers or null"
         )
+    waits_s = own.tries_again_within_s or declared.tries_again_within_s
     updates = {"promises": own.promises or declared.promises, "delivers_to_all": to_all, "tcp": tcp, "buffers": buffers}
-    protocol = own.model_copy(update=updates)
-    return scenario.model_copy(update={"protocol": protocol})
+    record = {} if "messages" in scenario.record.model_fields_set else {"messages": True}
+    changed = {
+        "protocol": own.model_copy(update=updates | {"tries_again_within_s": waits_s}),
+        "record": scenario.record.model_copy(update=record),
+    }
+    return scenario.model_copy(update=changed)
 
 
 def _buffers_of(party: Any) -> tuple[str, ...]:
@@ -223,6 +228,11 @@ def _require_sense(protocol: OwnProtocol, plugin: type[Declaration]) -> None:
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: delivers_to_all is {plugin.delivers_to_all!r}, expected True, False"
             " or None (None: True if promises is causal, otherwise False)"
+        )
+    waits_s = plugin.tries_again_within_s
+    if type(waits_s) not in (int, float) or not 0 < waits_s <= 3600:
+        raise ScenarioError(
+            f"protocol.class: {protocol.reference}: tries_again_within_s is {waits_s!r}, expected 0 < s <= 3600"
         )
     if not isinstance(plugin.needs, tuple) or any(need != "connections" for need in plugin.needs):
         raise ScenarioError(

@@ -1,9 +1,11 @@
 """Check that messages on the record can have brought each node what a user's own code delivers there.
 
 Checks    a node delivers a message of another node only after something has reached it, directly or through others,
-          that was sent since the broadcast of this message
+          that was sent since the broadcast of this message; and a host ends a handoff only after it received
+          something that was sent since the handoff began
           where nothing shows who received what: at least as many receptions as nodes that delivered others' messages;
-          between hosts one more, at a station. And no delivery within the air time of the shortest frame
+          between hosts one more, at a station. And none of this within the time of the shortest frame or hop
+          a gap, and the end of a handoff, is of a session that the host began
 Model     what a node knows grows with what it receives, and lasts through crashes: it may have stored it. Of several
           equal messages from one sender the last counts, which carries the most. Where only frames are recorded, wires
           bring all stations everything at once. Programs may talk to each other in ways that the emulator does not see.
@@ -42,6 +44,7 @@ class Knowledge:
 
     def __init__(self) -> None:
         self._of: dict[str, Known] = {}
+        self._sent_ns: dict[str, int] = {}  # of what a node received, the latest time of sending
         self._sent: dict[Any, Known] = {}
         self._place: dict[str, int] = {}  # message -> which broadcast of its node it is
 
@@ -52,6 +55,12 @@ class Knowledge:
 
     def send(self, node: str, what: Any) -> None:
         self._sent[what] = self._of.get(node, NOTHING)
+
+    def hear(self, node: str, sent_ns: int) -> None:
+        self._sent_ns[node] = max(sent_ns, self._sent_ns.get(node, -1))
+
+    def has_heard_since(self, node: str, at_ns: int) -> bool:
+        return self._sent_ns.get(node, -1) >= at_ns
 
     def receive(self, node: str, what: Any) -> None:
         brought, known = self._sent.get(what, NOTHING), self._of.get(node, NOTHING)
@@ -65,8 +74,10 @@ class Knowledge:
 
 
 def carriage(run: Evidence) -> Verdict | None:
-    """The first delivery that nothing on the record can have led to."""
+    """The first delivery, gap or handoff that nothing on the record can have led to."""
     protocol, is_real_time = run.manifest["protocol"], run.manifest.get("real_time") is not None
+    if (unbegun := _unbegun_session(run.events)) is not None:
+        return Verdict("violated", unbegun)
     if is_real_time:
         problem = _by_datagrams(run.events)
     elif "lines" in run.tables and protocol == PROGRAM:
@@ -74,7 +85,7 @@ def carriage(run: Evidence) -> Verdict | None:
     elif (hops := _hops(run.tables)) is not None:
         problem = _by_hops(run, hops)
     else:
-        problem = _by_counters(run) or _by_air_time(run)
+        problem = _by_counters(run) or _too_early(run)
     if problem is None:
         return None
     if protocol == PROGRAM or is_real_time:
@@ -122,49 +133,76 @@ def _hops(tables: Mapping[str, Table]) -> _Hops | None:
 
 def _by_hops(run: Evidence, hops: _Hops) -> str | None:
     """In one nanosecond nodes first receive, then broadcast, then send, and then deliver: whatever is possible."""
-    knowledge, events = Knowledge(), run.events
-    rows = events.column("event").rows("broadcast", "deliver")
+    knowledge, events, began_ns = Knowledge(), run.events, dict[str, int]()
+    rows = events.column("event").rows("broadcast", "handoff_start", "deliver", "handoff_end")
     at_ns, kinds, nodes, messages = (events.pick(name, rows) for name in ("time_ns", "event", "node", "message"))
     count = len(hops.senders)
     times = np.concatenate((hops.received_ns, hops.sent_ns, at_ns)).astype(np.int64)
     turns = np.concatenate(
-        (np.zeros(count), np.full(count, 2), [1 if kind == "broadcast" else 3 for kind in kinds])
+        (np.zeros(count), np.full(count, 2), [1 if kind in ("broadcast", "handoff_start") else 3 for kind in kinds])
     ).astype(np.int64)
+    carrier = "message" if "messages" in run.tables else "frame"
     for step in np.lexsort((turns, times)).tolist():
         if step < count:
             knowledge.receive(hops.receivers[step], step)
+            knowledge.hear(hops.receivers[step], int(hops.sent_ns[step]))
         elif step < 2 * count:
             knowledge.send(hops.senders[step - count], step - count)
         else:
             place = step - 2 * count
-            node, message = nodes[place], messages[place]
-            if kinds[place] == "broadcast":
+            kind, node, message, now_ns = kinds[place], nodes[place], messages[place], at_ns[place]
+            if kind == "broadcast":
                 knowledge.broadcast(node, message)
-            elif not knowledge.has_heard_of(node, message):
-                carrier = "message" if "messages" in run.tables else "frame"
-                return _sentence(at_ns[place], f"event {rows[place]}", node, message, carrier)
+            elif kind == "handoff_start":
+                began_ns[node] = now_ns
+            elif kind == "deliver" and not knowledge.has_heard_of(node, message):
+                return _sentence(now_ns, f"event {rows[place]}", node, message, carrier)
+            elif kind == "handoff_end" and not knowledge.has_heard_since(node, began_ns.get(node, now_ns)):
+                return (
+                    f"at {now_ns / SECOND:.6f} s (event {rows[place]}): {node} ends a handoff, but by then {node} had"
+                    f" received no {carrier} that was sent after the handoff began"
+                )
     return None
 
 
-def _by_air_time(run: Evidence) -> str | None:
-    """Without a record of what came when: no frame is shorter."""
-    if run.of_hosts is None or run.of_hosts.radio is None:
+def _too_early(run: Evidence) -> str | None:
+    """Without a record of what came when: no frame, and no hop between processes, is shorter."""
+    if run.plan is not None:
+        least_ns, carrier = run.plan.hop_ns, "hop"
+    elif run.of_hosts is not None and run.of_hosts.radio is not None:
+        least_ns, carrier = run.of_hosts.radio.least_airtime_ns, "frame"
+    else:
         return None
-    least_ns = run.of_hosts.radio.least_airtime_ns
     events = run.events
-    event, node, message = (events.column(name) for name in ("event", "node", "message"))
-    times, sent, rows = events.numbers("time_ns"), event.rows("broadcast"), event.rows("deliver")
-    sent_ns, sender = np.full(len(message.words), -1 << 62), np.full(len(message.words), -2)
-    sent_ns[message.codes[sent]], sender[message.codes[sent]] = times[sent], node.codes[sent]
-    took_ns = times[rows] - sent_ns[message.codes[rows]]
-    early = np.flatnonzero((took_ns >= 0) & (took_ns < least_ns) & (sender[message.codes[rows]] != node.codes[rows]))
-    if not len(early):
-        return None
-    row = int(rows[early[0]])
-    return (
-        f"at {times[row] / SECOND:.6f} s (event {row}): {events['node'][row]} delivers {events['message'][row]}"
-        f" {took_ns[early[0]]} ns after its broadcast; the shortest frame takes {least_ns} ns"
-    )
+    rows = events.column("event").rows("broadcast", "handoff_start", "deliver", "handoff_end")
+    columns = (events.pick(name, rows) for name in ("time_ns", "event", "node", "message"))
+    began_ns: dict[str, int] = {}  # of broadcasts by their messages, of handoffs by their hosts
+    for row, now_ns, kind, node, message in zip(rows.tolist(), *columns, strict=True):
+        what = node if message is None else message
+        if kind in ("broadcast", "handoff_start"):
+            began_ns[what] = now_ns
+        elif what.rpartition(":")[0] != node and 0 <= now_ns - began_ns.get(what, -least_ns) < least_ns:
+            done = "ends a handoff" if message is None else f"delivers {message}"
+            after = f"{now_ns - began_ns[what]} ns after {'it began' if message is None else 'its broadcast'}"
+            return (
+                f"at {now_ns / SECOND:.6f} s (event {row}): {node} {done} {after}; the shortest {carrier} takes"
+                f" {least_ns} ns"
+            )
+    return None
+
+
+def _unbegun_session(events: Table) -> str | None:
+    """The first gap, or end of a handoff, of a session that its host did not begin."""
+    begun: set[tuple[str, Any]] = set()
+    rows = events.column("event").rows("join", "handoff_start", "handoff_end", "gap")
+    columns = (events.pick(name, rows) for name in ("time_ns", "event", "node", "session"))
+    for row, at_ns, kind, node, session in zip(rows.tolist(), *columns, strict=True):
+        if kind in ("join", "handoff_start"):
+            begun.add((node, session))
+        elif (node, session) not in begun:
+            what = "ends a handoff" if kind == "handoff_end" else "reports a gap"
+            return f"at {at_ns / SECOND:.6f} s (event {row}): {node} {what} in session {session}, which it never began"
+    return None
 
 
 def _by_datagrams(events: Table) -> str | None:

@@ -33,9 +33,12 @@ WILD = 0.03  # of all scenarios have many keys away from their defaults; with ma
 FEW = 0.015  # of the keys of a group, in the others
 SHARES = (0.05, 0.1, 0.2)  # in these
 RADIO_SHARE = 0.02  # with more of its keys at an extreme, a radio is one that nobody hears
+LINK_BUDGET = ("tx_dbm", "station_tx_dbm", "preamble_rssi_dbm", "noise_figure_db")  # with one alone, sometimes too
 MOST_REPAIRS = 60
 ENOUGH = 40.0  # broadcasts
 LONG_ENOUGH_S = 20.0
+INTERVALS_S = (0.2, 0.5, 2.0, 2.8, 10.0)
+WILD_INTERVALS_S = (0.05, *INTERVALS_S)  # a cell of six hosts that broadcast every 50 ms is overloaded for minutes
 BROADCASTS = ("all_to_all", "best_effort", "causal", "causal_reliable", "disjoint_paths", "reliable")
 GROUPS = {
     "all_to_all": "AllToAll", "best_effort": "BestEffort", "causal": "Causal", "causal_reliable": "CausalReliable",
@@ -68,7 +71,7 @@ def _draw(
     values = Values(random, random.choice(SHARES) if is_wild else FEW)
     if random.random() < 0.2:
         return _repair(_processes(random, values, folder, is_wild), folder)
-    document = _mobile(random, values, folder)
+    document = _mobile(random, values, folder, is_wild)
     if document["protocol"].get("name") == "mobile_causal":
         _add_repairs(of_repairs, document)
     if of_hostility is not None:
@@ -132,7 +135,7 @@ def _take_out(document: Document, line: str) -> bool:
 ESSENTIAL = ("duration_s", "stations", "hosts", "protocol", "workload", "processes", "seed")
 
 
-def _mobile(random: Random, values: Values, folder: Path) -> Document:
+def _mobile(random: Random, values: Values, folder: Path, is_wild: bool) -> Document:
     apart_m = random.choice((30.0, 90.0, 150.0, 200.0, 260.0))
     count = random.choice((1, 1, 2, 3, 4, 5))
     layout: Document = {"shape": "points", "points_m": [[i % 3 * apart_m, i // 3 * apart_m] for i in range(count)]}
@@ -165,7 +168,7 @@ def _mobile(random: Random, values: Values, folder: Path) -> Document:
             **({"attachment": values.group("AttachmentParameters")} if random.random() < 0.4 else {}),
         },
         "protocol": protocol,
-        "workload": _workload(random, values),
+        "workload": _workload(random, values, is_wild),
         "record": {
             key: random.random() < 0.3 for key in ("frames", "messages", "programs")
         } | ({"positions_interval_s": random.choice((None, 0.01, 0.3, 5.0, 1e6))} if random.random() < 0.2 else {}),
@@ -273,14 +276,14 @@ def _make_hostile(random: Random, document: Document) -> None:
     document["wireless"]["loss"] = random.choice((0.0, 0.0, 0.1, 0.3))
 
 
-def _workload(random: Random, values: Values) -> Document:
+def _workload(random: Random, values: Values, is_wild: bool) -> Document:
     workload: Document = {
         "payload_bytes": values.number({"type": "integer", "minimum": 0, "maximum": 1400, "default": 100})
     }
     kind = random.choice(("exponential",) * 8 + ("periodic",) * 5 + ("none",))
     if kind == "none":
         return workload | {"arrivals": "none"}
-    return workload | {"arrivals": kind, "interval_s": random.choice((0.05, 0.5, 2.0, 2.8, 10.0))}
+    return workload | {"arrivals": kind, "interval_s": random.choice(WILD_INTERVALS_S if is_wild else INTERVALS_S)}
 
 
 def _cut(document: Document, scenario: AnyScenario, folder: Path, most_events: int) -> Scenario:
@@ -314,6 +317,8 @@ def _let_it_broadcast(document: Document, scenario: Scenario) -> None:
         document["wireless"]["loss"] = 0.9
     for key in ("first_join_spread_s", "cookie_lifetime_s"):  # no host joins in time, or at all
         document["protocol"].pop(key, None)
+    for key in LINK_BUDGET:
+        document["wireless"].pop(key, None)
     document["hosts"]["mobility"].pop("area", None)
     if "side_m" in document["hosts"]["mobility"].get("settings", {}):
         document["hosts"]["mobility"]["settings"]["side_m"] = 40

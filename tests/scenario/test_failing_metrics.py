@@ -32,6 +32,7 @@ def scenario_with(folder: Path, body: str) -> Path:
     [
         ("return 1 / 0", "own.py:6: ZeroDivisionError: division by zero"),
         ("raise SystemExit(0)", "own.py:6: SystemExit: 0"),
+        ("raise BaseException('odd')", "own.py:6: BaseException: odd"),
         ("return 'no'", "own.py:4: ValueError: returned 'no', expected a finite number or None"),
         ("return float('nan')", "own.py:4: ValueError: returned nan, expected"),
         ("return True", "own.py:4: ValueError: returned True, expected"),

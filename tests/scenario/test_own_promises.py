@@ -51,6 +51,7 @@ def test_its_code_judges_a_record_only_where_it_may_run(tmp_path: Path) -> None:
     [
         ("return 1 / 0", "prompt.py:34: ZeroDivisionError: division by zero"),
         ("raise SystemExit(0)", "prompt.py:34: SystemExit: 0"),
+        ("raise BaseException('odd')", "prompt.py:34: BaseException: odd"),
         ("return 3", "prompt.py:32: ValueError: returned 3, expected a sentence or None"),
         ("return ''", "prompt.py:32: ValueError: returned '', expected"),
         ("from mobilenet.verify import Verdict; return Verdict('unknown', 'too short')", "too short"),

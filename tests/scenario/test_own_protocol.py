@@ -17,6 +17,8 @@ from tests.conftest import SCENARIOS
 FOLDER = SCENARIOS / "own_protocol"
 SMALL = ["duration_s=10", "hosts.count=8"]
 
+SILENT = "type('Silent', (Exception,), {'__str__': lambda error: 1 / 0})"
+
 
 @pytest.fixture
 def gossip(tmp_path: Path) -> Path:
@@ -126,6 +128,12 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
         ),
         ("self.port.send(self.cell, rumour)", "raise SystemExit(0)", r"gossip.py:\d+: SystemExit: 0 \(in tell"),
         ("class Gossip:", "raise SystemExit(0)\nclass Gossip:", r"gossip.py:\d+: SystemExit"),
+        (
+            "self.port.send(self.cell, rumour)",
+            "raise BaseException('odd')",
+            r"gossip.py:\d+: BaseException: odd \(in tell",
+        ),
+        ("self.port.send(self.cell, rumour)", f"raise {SILENT}", r"gossip.py:\d+: Silent: ? \(in tell"),
         ("self.port.send(self.cell, rumour)", "raise GeneratorExit", r"gossip.py:\d+: GeneratorExit"),
         (
             "self.port.deliver(rumour.id, ",

@@ -1,4 +1,4 @@
-"""A plug-in whose hosts share more than messages is caught, whatever the run records."""
+"""A plug-in whose nodes share more than messages, or invent handoffs, is caught, whatever the run records."""
 
 from __future__ import annotations
 
@@ -15,21 +15,70 @@ HONEST = "        self.on_receive(self.port.me, rumour)\n"
 CHEATS = f"""{HONEST}        for other in HOSTS:
             other.later(1.0, lambda host=other: host.on_receive(0, rumour))
 """
+RECORDS = ("", "record.frames=true", "record.messages=true", "record.messages=false")
 GLOBAL = "HOSTS = []\n\n\nclass Host(BaseHost):\n    def __init__(self, *parts):\n        super().__init__(*parts)\n"
 GLOBAL += "        HOSTS.append(self)\n\n"
 
 
+def play(folder: Path, name: str, source: str, *changes: str) -> mobilenet.Run:
+    """Run a shipped scenario with another source of its plug-in."""
+    (folder / f"{name}.py").write_text(source, encoding="utf-8")
+    (folder / f"{name}.yaml").write_text((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    return mobilenet.run(folder / f"{name}.yaml", out=folder / "run", overrides=changes, allow_code=True)
+
+
+def edited(name: str, old: str, new: str) -> str:
+    source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    assert old in source
+    return source.replace(old, new)
+
+
 @pytest.mark.parametrize("cheats", [False, True])
-@pytest.mark.parametrize("record", ["", "record.frames=true", "record.messages=true"])
+@pytest.mark.parametrize("record", RECORDS)
 def test_a_host_delivers_only_what_has_reached_it(record: str, cheats: bool, tmp_path: Path) -> None:
-    source = (FOLDER / "gossip.py").read_text(encoding="utf-8")
-    assert HONEST in source
+    source = edited("gossip", HONEST, CHEATS if cheats else HONEST)
     if cheats:
-        source = source.replace(HONEST, CHEATS).replace("class Host(BaseHost):\n", GLOBAL)
-    (tmp_path / "gossip.py").write_text(source, encoding="utf-8")
-    (tmp_path / "gossip.yaml").write_text((FOLDER / "gossip.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+        source = source.replace("class Host(BaseHost):\n", GLOBAL)
     changes = ["duration_s=6", f"wireless.loss={1.0 if cheats else 0.3}", *([record] if record else [])]
-    run = mobilenet.run(tmp_path / "gossip.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
+    run = play(tmp_path, "gossip", source, *changes)
     verdict = run.verdicts["creation"]
     assert (verdict.answer == "violated") == cheats, verdict
     assert not cheats or "received" in verdict.explanation
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_a_handoff_that_no_message_brought_is_violated(record: str, tmp_path: Path) -> None:
+    handoff = """class Host(BaseHost):
+    def on_cell(self, cell):
+        super().on_cell(cell)
+        if cell is not None and self.stable.member:
+            self.stable.session += 1
+            self.port.session_opened(self.stable.session, cell, "cell")
+            self.port.session_confirmed(self.stable.session, cell, {"recovered": 5})
+
+"""
+    source = edited("gossip", "class Host(BaseHost):\n", handoff)
+    changes = ["hosts.mobility.speed_mps=15", "duration_s=10", *([record] if record else [])]
+    verdict = play(tmp_path, "gossip", source, *changes).verdicts["creation"]
+    assert verdict.answer == "violated" and "ends a handoff" in verdict.explanation
+
+
+def test_a_gap_of_a_session_that_never_began_is_violated(tmp_path: Path) -> None:
+    source = edited("gossip", HONEST, f"{HONEST}        self.port.gap(5, 0)\n")
+    verdict = play(tmp_path, "gossip", source, "duration_s=6").verdicts["creation"]
+    assert verdict.answer == "violated" and "in session 5, which it never began" in verdict.explanation
+
+
+def test_a_process_cannot_deliver_sooner_than_a_hop_takes(tmp_path: Path) -> None:
+    """The source lets all others deliver at once; what travels is ignored."""
+    told = """        self.port.send(self.next, Hop(message))
+        for other in RINGS if message.source == self.port.me else ():
+            if other is not self:
+                other.hand_on(message)
+"""
+    source = edited("ring", "        self.port.send(self.next, Hop(message))\n", told)
+    source = source.replace("        self.port = port\n", "        self.port = port\n        RINGS.append(self)\n")
+    source = source.replace("if hop.id.source != self.port.me:", "if False:")
+    source = source.replace("class Ring:\n", "RINGS: list = []\n\n\nclass Ring:\n")
+    verdict = play(tmp_path, "ring", source).verdicts["creation"]
+    assert verdict.answer == "violated" and "the shortest hop takes 1100000000 ns" in verdict.explanation

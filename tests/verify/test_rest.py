@@ -151,3 +151,26 @@ def test_a_protocol_that_has_stopped_is_violated(
     monkeypatch.setattr(party, method, lambda *words: None)
     run = api.run(SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=[f"wireless.loss={loss}", "drain_s=600"])
     assert run.verdicts["drained"].answer == "violated", run.verdicts["drained"].explanation
+
+
+STUCK = {
+    "unsettled": "    def settled(self):\n        return False\n\n",
+    "full": "    BUFFERS = ('waiting',)\n\n    def buffer_sizes(self):\n        return (1,)\n\n",
+}
+
+
+@pytest.mark.parametrize(("declared_s", "answer"), [("", "violated"), ("60", "unknown"), ("0.5", "violated")])
+@pytest.mark.parametrize("defect", STUCK)
+def test_a_plug_in_that_never_rests_is_violated_if_its_waits_are_over(
+    defect: str, declared_s: str, answer: str, tmp_path: Path
+) -> None:
+    folder = SCENARIOS / "own_protocol"
+    source = (folder / "gossip.py").read_text(encoding="utf-8")
+    source = source.replace("class Host(BaseHost):\n", f"class Host(BaseHost):\n{STUCK[defect]}")
+    if declared_s:
+        source += f"    tries_again_within_s = {declared_s}\n"
+    (tmp_path / "gossip.py").write_text(source, encoding="utf-8")
+    (tmp_path / "gossip.yaml").write_text((folder / "gossip.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    changes = ["duration_s=6", "drain_s=100"]
+    run = api.run(tmp_path / "gossip.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
+    assert run.verdicts["drained"].answer == answer, run.verdicts["drained"].explanation

@@ -24,6 +24,9 @@ from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
 
+FEWEST_ATTEMPTS = 4  # of the MAC: backoffs differ, and timeouts do not
+FEWEST_RETRANSMISSIONS = 4
+
 
 class TcpParameters(Parameters):
     """A TCP connection: segments, windows, timers."""
@@ -113,3 +116,21 @@ class TcpParameters(Parameters):
                 " settings"
             )
         return self
+
+    def may_not_connect(self, attempts: int) -> str | None:
+        """Return why connections over the radio may fail although both ends try on; None: they may not.
+        `attempts`: of the MAC at each frame.
+        """
+        if attempts < FEWEST_ATTEMPTS:
+            return (
+                f"the MAC tries each frame {attempts} times at most, so two nodes that do not hear each other may"
+                " collide at each timeout of TCP"
+            )
+        if self.max_retransmissions < FEWEST_RETRANSMISSIONS:
+            return f"tcp.max_retransmissions is {self.max_retransmissions}, so connections may be closed unnecessarily"
+        if self.connect_timeout_s < self.rto_initial_s:
+            return (
+                f"tcp.connect_timeout_s is {self.connect_timeout_s:g} s, less than tcp.rto_initial_s,"
+                f" {self.rto_initial_s:g} s, so a connection whose first segment is lost is not set up"
+            )
+        return None

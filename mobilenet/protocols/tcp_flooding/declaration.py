@@ -14,8 +14,6 @@ from .parameters import TcpFloodingParameters
 from .stable import Stable
 from .station import Station
 
-FEWEST_ATTEMPTS = 4  # of the MAC: backoffs differ, and timeouts do not
-FEWEST_RETRANSMISSIONS = 4
 HANDOFF_ROUND_TRIPS = 3  # Close of leave; Ping and Return; Close and Closed; Close when it has moved
 LEAST_SILENCE = 0.7  # of silence_s, from one probe of a host to the next
 MOST_PROBED = 3.0  # hosts that wait for an answer: at one moment in twenty none of them does, and the run is at rest
@@ -46,18 +44,9 @@ class TcpFlooding(Declaration):
         tcp = p.tcp
         if HANDOFF_ROUND_TRIPS * round_trip_s > p.handoff_wait_s:
             return f"a handoff over these wires may take longer than handoff_wait_s, {p.handoff_wait_s:g} s"
-        if attempts < FEWEST_ATTEMPTS:
-            return (
-                f"the MAC tries each frame {attempts} times at most, so two nodes that do not hear each other may"
-                " collide at each timeout of TCP"
-            )
-        if tcp.max_retransmissions < FEWEST_RETRANSMISSIONS:
-            return f"tcp.max_retransmissions is {tcp.max_retransmissions}, so connections may be closed unnecessarily"
-        if tcp.connect_timeout_s < tcp.rto_initial_s:
-            return (
-                f"tcp.connect_timeout_s is {tcp.connect_timeout_s:g} s, less than tcp.rto_initial_s,"
-                f" {tcp.rto_initial_s:g} s, so a connection whose first segment is lost is not set up"
-            )
+        why: str | None = tcp.may_not_connect(attempts)
+        if why is not None:
+            return why
         probed = hosts * tcp.delayed_ack_s / (LEAST_SILENCE * p.silence_s)
         if probed > MOST_PROBED:
             return (
