@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from functools import partial
+from numbers import Real
 from operator import index
 from typing import Any
 
@@ -91,6 +92,9 @@ def _go_on(first: Event, generator: Process) -> Process:
     yield from generator
 
 
+LONGEST_S = 1e12  # of a delay; no run lasts as long
+
+
 class Seconds(simpy.Environment):
     """The clock and the queue of a kernel for processes that count seconds. What would come at `end_ns` or later never
     comes.
@@ -113,6 +117,12 @@ class Seconds(simpy.Environment):
             action = partial(self._handle, _Handling(self, event))
             calendar.put(at_ns, priority, calendar.sequence_number(), action)
 
+    def timeout(self, delay: float = 0, value: Any = None) -> simpy.Timeout:
+        """Return the event that comes `delay` seconds later."""
+        if not isinstance(delay, Real) or not 0 <= delay <= LONGEST_S:
+            raise ValueError(f"timeout: the delay is {delay!r}, expected seconds, 0 to {LONGEST_S:,.0f}")
+        return simpy.Timeout(self, float(delay), value)
+
     @property
     def is_over(self) -> bool:
         """Whether nothing comes any more."""
@@ -122,21 +132,18 @@ class Seconds(simpy.Environment):
         """Whether a process of this environment can wait for it."""
         return isinstance(event, Event) and event.env is self
 
-    def explain(self, error: Exception) -> Exception:
-        """Return what is raised instead of an error that no process has caught."""
-        return error
-
     def run(self, until: Any = None) -> Any:
         raise RuntimeError("the network runs this environment; expected `yield` instead of env.run()")
 
-    def _handle(self, handling: _Handling) -> None:
-        try:
-            handling()
-        except Exception as error:
-            explained = self.explain(error)
-            if explained is error:
-                raise
-            raise explained from error
+    def step(self) -> None:
+        self.run()
+
+    def peek(self) -> float:
+        return float(self.run())
+
+    def _handle(self, handling: Action) -> None:
+        """Do what comes now."""
+        handling()
 
 
 class _Handling:

@@ -67,9 +67,9 @@ class HostNode(Node):
         if self.on_delivery is not None:
             self.on_delivery(text)
 
-    def note_asked(self, process: str, wish: str) -> None:
-        """A custom process asks it to join or to leave."""
-        self._record("asked", process=process, wish=wish)
+    def note_asked(self, wish: str) -> None:
+        """It is asked to join or to leave. Recorded where no plan has all such wishes."""
+        self._record("asked", wish=wish)
 
     def joined(self, session: Any, station: Any) -> None:
         self._record("join", session, station)

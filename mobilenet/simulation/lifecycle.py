@@ -121,7 +121,7 @@ class Lifecycle:
             yield self._kernel.timeout(ASKED_AGAIN_NS)
         del self.pending[host]
 
-    # --- by hand
+    # --- by hand, or by processes of users
 
     def happen(self, what: str, host: int) -> None:
         """crash, recover, join, leave or broadcast, where that is possible now."""
@@ -134,19 +134,9 @@ class Lifecycle:
         else:
             self._ask(host, what)
 
-    # --- by processes of users
-
     def broadcast(self, host: int, payload_bytes: int) -> None:
         if self._movement.present[host]:
             self._hosts[host].offer(payload_bytes)
-
-    def ask(self, process: str, host: int, wish: str) -> None:
-        """Note that it is asked, since no plan has it, and ask it. One that is not there, or leaves for good, is not
-        asked.
-        """
-        if self._movement.present[host] and self.pending.get(host) != "vanish":
-            self._hosts[host].note_asked(process, wish)
-            self._ask(host, wish)
 
     def add(self, host: int, x_m: float, y_m: float) -> None:
         """A further host, whose node is there, appears and joins."""
@@ -186,6 +176,8 @@ class Lifecycle:
         """To join, to leave, or to leave for good. The last wish counts."""
         if host in self._gone or self.pending.get(host) == "vanish":
             return
+        if self._scenario.own_processes:
+            self._hosts[host].note_asked("leave" if wish == "vanish" else wish)
         is_asked = host in self.pending
         self.pending[host] = wish
         if not is_asked:

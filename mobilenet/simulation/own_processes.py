@@ -11,54 +11,30 @@ Source    ours: docs/guide/simpy.md
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mobilenet.clock import ns
-from mobilenet.engine.kernel import Kernel, Process, Seconds
+from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.random_streams import Stream
-from mobilenet.engine.wall_limit import TooLong, WallLimit
+from mobilenet.engine.wall_limit import WallLimit
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import cut
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Node
-from mobilenet.simulation.plugin_code import load_named, place_of
+from mobilenet.simulation.plugin_code import load_named
+from mobilenet.simulation.process_environment import Environment, Origin, Steps
 from mobilenet.simulation.process_handles import Deliveries, Host, Run, World
 from mobilenet.world.mobility import Trajectory
 from mobilenet.world.own_process import OwnProcess, names
 
+BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 TAKES = ("env", "host", "world", "draws", "settings", "run")
 MOST_AT_ONCE = 1_000_000  # steps in one nanosecond
-
-
-class Origin(NamedTuple):
-    """Where a process comes from, for messages."""
-
-    key: str  # of the scenario
-    path: Path
-    owner: str  # `bus of h0`
-
-    def problem(self, text: str) -> ScenarioError:
-        return ScenarioError(f"{self.key}: {text}, in process {self.owner}")
-
-
-class Steps:
-    """Counts the steps of all processes in one nanosecond."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._now_ns, self._count = -1, 0
-
-    def are_too_many(self, now_ns: int) -> bool:
-        """Count one more; whether there are more than `most`."""
-        self._count = self._count + 1 if now_ns == self._now_ns else 1
-        self._now_ns = now_ns
-        return self._count > self.most
 
 
 class Own(NamedTuple):
@@ -82,8 +58,10 @@ def own_processes(scenario: Scenario, allow_code: bool) -> list[Own]:
         where = f"{key}: {one.file}:{code.co_firstlineno if code else 1}: {one.function}"
         if not inspect.isgeneratorfunction(function):
             raise ScenarioError(f"{where} is not a generator function, expected a function with at least one yield")
-        takes = tuple(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters
+        takes = tuple(parameters)
         refused = {"world"} if one.hosts != "none" else {"host"}
+        refused |= {name for name, parameter in parameters.items() if parameter.kind not in BY_NAME}
         if others := [parameter for parameter in takes if parameter not in TAKES or parameter in refused]:
             expected = ", ".join(parameter for parameter in TAKES if parameter not in refused)
             raise ScenarioError(f"{where} takes {others[0]!r}, expected only {expected}")
@@ -107,6 +85,7 @@ class OwnProcesses:
         self._appear_ns = {f"h{number}": trajectory.appears_ns for number, trajectory in enumerate(trajectories)}
         self._processes = own_processes(scenario, allow_code)
         self._nodes = {node.name: node for node in nodes}
+        self._environments: list[Environment] = []
         self._deliveries = Deliveries()
         self._observes = any("run" in one.takes for one in self._processes)
         for node in nodes:
@@ -134,6 +113,8 @@ class OwnProcesses:
 
     def end(self) -> None:
         self._limit.stop()
+        for environment in self._environments:
+            environment.close()
 
     def _observe(self, node: Node) -> None:
         if self._observes and isinstance(node, HostNode):
@@ -144,6 +125,7 @@ class OwnProcesses:
         owner = one.name if host is None else f"{one.name} of {host}"
         end_ns, origin = ns(self._scenario.duration_s), Origin(one.key, one.path, owner)
         env = Environment(self._kernel, end_ns, origin, self._limit, self._steps)
+        self._environments.append(env)
         env.process(one.function(**{name: self._argument(name, one, env, host) for name in one.takes}))
 
     def _argument(self, name: str, one: Own, env: Environment, host: str | None) -> Any:
@@ -159,66 +141,4 @@ class OwnProcesses:
 
     def _handle(self, one: Own, env: Environment, host: str) -> Host:
         limit_mps, payload_bytes = one.declared.speed_limit_mps, self._scenario.workload.payload_bytes
-        return Host(host, env, one.name, self._lifecycle, self._movement, limit_mps, payload_bytes)
-
-
-class Environment(Seconds):
-    """The environment of one process and of those that it begins. It looks at each step of theirs."""
-
-    def __init__(self, kernel: Kernel, end_ns: int, origin: Origin, limit: WallLimit, steps: Steps) -> None:
-        super().__init__(kernel, end_ns)
-        self._origin = origin
-        self._limit = limit
-        self._steps = steps
-        self._alive: dict[Any, None] = {}  # none is closed, and does what it does then, before the run is over
-
-    def process(self, generator: Any) -> Any:
-        """Begin a process, as simpy does."""
-        if not inspect.isgenerator(generator):
-            raise TypeError(f"env.process({cut(repr(generator), 80)}): expected a generator such as f(env)")
-        guarded: Any = self._guard(generator)
-        guarded.__name__ = generator.__name__
-        process: Any = super().process(guarded)
-        self._alive[process] = None
-        process.callbacks.append(self._alive.pop)
-        return process
-
-    @property
-    def is_over(self) -> bool:
-        return super().is_over or self._limit.is_stopped
-
-    def explain(self, error: Exception) -> Exception:
-        """State where a process raised it. What is explained already, or came up in a protocol, stays as it is."""
-        if isinstance(error, ScenarioError):
-            return error
-        return self._origin.problem(place_of(error, self._origin.path))
-
-    def _guard(self, generator: Any) -> Generator[Any, Any, Any]:
-        step, value = generator.send, None
-        while True:
-            if self._steps.are_too_many(self._kernel.now):
-                what = f"{self._steps.most:,} steps at {self.now:g} s, and time does not pass (limits.max_events)"
-                raise self._origin.problem(f"{_place(generator)}: {what}")
-            try:
-                with self._limit:
-                    event = step(value)
-            except StopIteration as end:
-                return end.value
-            except TooLong as error:
-                what = f"no yield within {self._limit.limit_s:g} s of wall time (limits.process_s)"
-                place = place_of(error, self._origin.path).removesuffix(f": {TooLong.__name__}")
-                raise self._origin.problem(f"{place}: {what}") from None
-            if not self.is_own(event):
-                what = f"yields {cut(repr(event), 80)}, expected an event of env, such as env.timeout(1.5)"
-                raise self._origin.problem(f"{_place(generator)}: {what}")
-            try:
-                step, value = generator.send, (yield event)
-            except Exception as error:  # the event failed, or the process is interrupted
-                step, value = generator.throw, error
-
-
-def _place(generator: Any) -> str:
-    """File and line of the innermost `yield` at which it waits."""
-    while inspect.isgenerator(inner := generator.gi_yieldfrom):
-        generator = inner
-    return f"{Path(generator.gi_code.co_filename).name}:{generator.gi_frame.f_lineno}"
+        return Host(host, env, self._lifecycle, self._movement, limit_mps, payload_bytes)

@@ -221,7 +221,9 @@ def place_of(error: BaseException, path: Path, function: Any = None) -> str:
 def _place_of_raise(error: BaseException, path: Path) -> tuple[int, str] | None:
     """Line and function of a file where an error came up last."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return (own[-1].lineno or 0, own[-1].name) if own else None
+    if own:
+        return own[-1].lineno or 0, own[-1].name
+    return None if error.__cause__ is None else _place_of_raise(error.__cause__, path)
 
 
 def _not_callable_so(error: BaseException, module: str) -> tuple[int, str] | None:

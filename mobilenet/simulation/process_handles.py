@@ -15,26 +15,27 @@ from math import ceil, hypot, isfinite
 from typing import Any
 
 from mobilenet.clock import SECOND
-from mobilenet.engine.kernel import Seconds
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import NEARLY_M, Movement
 from mobilenet.simulation.nodes import Node
+from mobilenet.simulation.process_environment import Environment
 from mobilenet.world.mobility import FARTHEST_M, HARDLY_FASTER
 from mobilenet.world.trajectory import Leg, between, standing_leg
+
+SLOWEST_MPS = 0.001
 
 
 class Host:
     """A host, for one process. What it is asked while it is down or out is treated as by any other cause."""
 
     def __init__(
-        self, name: str, env: Seconds, process: str, lifecycle: Lifecycle, movement: Movement,
+        self, name: str, env: Environment, lifecycle: Lifecycle, movement: Movement,
         speed_limit_mps: float | None, payload_bytes: int,
     ) -> None:  # fmt: skip
         self.name = name
         self._number = int(name[1:])
         self._env = env
-        self._process = process
         self._lifecycle = lifecycle
         self._movement = movement
         self._speed_limit_mps = speed_limit_mps
@@ -46,13 +47,15 @@ class Host:
         """
         if self._speed_limit_mps is None:
             raise ValueError("go_to needs the key speed_limit_mps in the process's entry of the scenario")
-        if not 0 < speed_mps <= self._speed_limit_mps * HARDLY_FASTER:
-            raise ValueError(f"go_to: speed_mps is {speed_mps!r}, expected > 0 and <= {self._speed_limit_mps:g}")
+        most_mps = self._speed_limit_mps * HARDLY_FASTER
+        if not isinstance(speed_mps, int | float) or not SLOWEST_MPS <= speed_mps <= most_mps:
+            expected = f"{SLOWEST_MPS:g} to {self._speed_limit_mps:g}"
+            raise ValueError(f"go_to: speed_mps is {speed_mps!r}, expected {expected}")
         if not all(isfinite(at_m) and abs(at_m) <= FARTHEST_M for at_m in (x_m, y_m)):
             raise ValueError(f"go_to: the place is {(x_m, y_m)!r}, expected at most {FARTHEST_M:,} m from (0, 0)")
         arrival = self._env.event()
-        if not self._env.is_over:
-            self._movement.follow(self._number, self._way(float(x_m), float(y_m), speed_mps, arrival))
+        way = self._way(float(x_m), float(y_m), speed_mps, arrival)
+        self._env.act(self._movement.follow, self._number, way)
         return arrival
 
     def _way(self, x_m: float, y_m: float, speed_mps: float, arrival: Any) -> Iterator[Leg]:
@@ -60,7 +63,8 @@ class Host:
         far_m = hypot(x_m - here_m[0], y_m - here_m[1])
         if far_m >= NEARLY_M:
             yield between(here_m[0], here_m[1], x_m, y_m, ceil(far_m / speed_mps * SECOND))
-        arrival.succeed()
+        if not arrival.triggered:
+            arrival.succeed()
         yield standing_leg(x_m, y_m)
 
     def broadcast(self, payload_bytes: int | None = None) -> None:
@@ -70,8 +74,7 @@ class Host:
         if type(payload_bytes) is not int or not 0 <= payload_bytes <= self._payload_bytes:
             most = f"0 to {self._payload_bytes} (workload.payload_bytes, from which deadlines are computed)"
             raise ValueError(f"broadcast: payload_bytes is {payload_bytes!r}, expected {most}")
-        if not self._env.is_over:
-            self._lifecycle.broadcast(self._number, payload_bytes)
+        self._env.act(self._lifecycle.broadcast, self._number, payload_bytes)
 
     def crash(self) -> None:
         """Crash, if it is up."""
@@ -83,19 +86,14 @@ class Host:
 
     def join(self) -> None:
         """Ask it to join; the last wish counts."""
-        self._ask("join")
+        self._happen("join")
 
     def leave(self) -> None:
         """Ask it to leave; the last wish counts."""
-        self._ask("leave")
+        self._happen("leave")
 
     def _happen(self, what: str) -> None:
-        if not self._env.is_over:
-            self._lifecycle.happen(what, self._number)
-
-    def _ask(self, wish: str) -> None:
-        if not self._env.is_over:
-            self._lifecycle.ask(self._process, self._number, wish)
+        self._env.act(self._lifecycle.happen, what, self._number)
 
 
 class World:
@@ -120,13 +118,14 @@ class Deliveries:
         self.messages[host].append(message)
         events, self.waiting[host] = self.waiting[host], []
         for event in events:
-            event.succeed(message)
+            if not event.triggered:
+                event.succeed(message)
 
 
 class Run:
     """What a process may see of the run. A host or station is given by its handle or its name."""
 
-    def __init__(self, env: Seconds, nodes: Mapping[str, Node], movement: Movement, deliveries: Deliveries) -> None:
+    def __init__(self, env: Environment, nodes: Mapping[str, Node], movement: Movement, deliveries: Deliveries) -> None:
         self._env = env
         self._nodes = nodes
         self._movement = movement

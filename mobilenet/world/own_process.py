@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from mobilenet.parameters import CODE_PATTERN, HostName, Parameters
 
@@ -37,6 +37,13 @@ class OwnProcess(Parameters):
         default=False,
         description="whether the process observes the run; such runs have no paired worlds",
     )
+
+    @field_validator("hosts")
+    @classmethod
+    def _are_different(cls, value: Any) -> Any:
+        if isinstance(value, tuple) and (not value or len({*value}) < len(value)):
+            raise ValueError(f"expected all, none, or a list of different hosts, got [{', '.join(value)}]")
+        return value
 
     @property
     def file(self) -> str:

@@ -195,11 +195,23 @@ def test_what_a_process_asks_is_in_the_record_and_judged_there(tmp_path: Path) -
     path = write(tmp_path, code, "hosts: [h1]")
     run = mobilenet.run(path, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "valid", run.verdicts
-    asked = run.events[run.events["event"] == "asked"]
-    assert [(t, json.loads(d)["wish"]) for t, d in zip(asked["time_ns"], asked["detail"], strict=True)] == [
-        (8_000_000_000, "leave"), (12_000_000_000, "join"), (16_000_000_000, "leave")
-    ]  # fmt: skip
-    assert set(asked["node"]) == {"h1"}
+    asked = run.events[(run.events["event"] == "asked") & (run.events["node"] == "h1")]
+    wishes = [(t, json.loads(d)["wish"]) for t, d in zip(asked["time_ns"], asked["detail"], strict=True)]
+    assert wishes[0][1] == "join"
+    assert wishes[1:] == [(8_000_000_000, "leave"), (12_000_000_000, "join"), (16_000_000_000, "leave")]
+
+
+@pytest.mark.parametrize("protocol", ["gossip.py:Gossip", "mobile_causal"])
+@pytest.mark.parametrize("at_s", [0, 5, 10])
+def test_requests_of_one_moment_are_judged_in_their_order(protocol: str, at_s: float, tmp_path: Path) -> None:
+    code = f"def p(env, host):\n    yield env.timeout({at_s})\n    host.leave(); host.join(); host.leave()\n"
+    code += "    yield env.timeout(3)\n    host.join()\n    host.leave()\n    host.join()\n"
+    code = code.replace("    yield env.timeout(0)\n", "")
+    more = "interventions: [{at_s: 5, do: leave, host: h0}, {at_s: 10, do: join, host: h0}]\n"
+    (tmp_path / "gossip.py").write_bytes((SCENARIOS / "own_protocol" / "gossip.py").read_bytes())
+    changes = ["protocol={class: 'gossip.py:Gossip', promises: best_effort}"] if protocol != "mobile_causal" else []
+    run = mobilenet.run(write(tmp_path, code, "", more), overrides=changes, out=tmp_path / "run", allow_code=True)
+    assert run.verdicts["membership"].answer == "valid", run.verdicts["membership"].explanation
 
 
 def test_a_request_in_the_record_counts_only_where_processes_are(tmp_path: Path) -> None:
@@ -282,7 +294,7 @@ def test_a_way_pauses_while_a_host_is_down_and_ends_where_it_should(tmp_path: Pa
         tmp_path, code, "hosts: [h2], speed_limit_mps: 60, uses_run: true", "record: {positions_interval_s: 5}\n"
     )
     path.write_text(path.read_text().replace("duration_s: 20", "duration_s: 60"), encoding="utf-8")
-    assert [event for _, _, event in events(play(path), "asked")] == ["asked"]
+    assert [event for _, node, event in events(play(path), "asked") if node == "h2"] == ["asked", "asked"]
 
 
 def test_a_host_added_by_hand_has_the_processes_of_all_hosts(tmp_path: Path) -> None:
@@ -391,7 +403,37 @@ MALFORMED = {
     "no yield any more": (
         GENERATOR + "    while True:\n        pass\n", "", r"p\.py:[34]: no yield within 0\.5 s of wall time",
     ),
-    "a negative delay": ("def p(env):\n    yield env.timeout(-1)\n", "", r"p\.py:2: ValueError: Negative delay -1"),
+    "a negative delay": (
+        "def p(env):\n    yield env.timeout(-1)\n", "", r"p\.py:2: ValueError: timeout: the delay is -1, expected",
+    ),
+    "no number": (
+        "def p(env):\n    yield env.timeout(float('nan'))\n", "", r"p\.py:2: ValueError: timeout: the delay is nan",
+    ),
+    "a callback that never ends": (
+        "def p(env):\n    t = env.timeout(1)\n    t.callbacks.append(endless)\n    yield t\n"
+        "def endless(event):\n    while True:\n        pass\n", "", r"p\.py:[67]: no yield within 0\.5 s",
+    ),
+    "one begun by simpy": (
+        "import simpy\ndef q(env):\n    yield env.timeout(1)\n    while True:\n        pass\n"
+        "def p(env):\n    yield simpy.Process(env, q(env))\n", "", r"p\.py:[45]: no yield within 0\.5 s",
+    ),
+    "callbacks without delay": (
+        "def p(env):\n    yield env.timeout(again(env))\ndef again(env):\n    t = env.timeout(0)\n"
+        "    t.callbacks.append(lambda event: again(env))\n    return 1\n", "", r"p\.py: 50,000 steps at 0 s",
+    ),
+    "no exception": (GENERATOR + "    raise BaseException('odd')\n", "", r"p\.py:3: BaseException: odd"),
+    "its end in one that it waits for": (
+        "def q(env):\n    yield env.timeout(1)\n    exit(3)\ndef p(env):\n    yield env.process(q(env))\n", "",
+        r"p\.py:3: SystemExit: 3",
+    ),
+    "the end of an iterator": (GENERATOR + "    next(iter(()))\n", "", r"p\.py:3: RuntimeError: generator raised"),
+    "an error of ours": (
+        GENERATOR + "    from mobilenet import ScenarioError\n    raise ScenarioError('boo')\n", "",
+        r"p\.py:4: ScenarioError: boo",
+    ),
+    "too slow": (
+        GENERATOR + "    host.go_to(1, 2, 1e-300)\n", "speed_limit_mps: 2", r"p\.py:3: ValueError: go_to: speed",
+    ),
     "no speed limit": (GENERATOR + "    host.go_to(1, 2, 3)\n", "", r"p\.py:3: ValueError: go_to needs the key"),
     "too fast": (
         GENERATOR + "    host.go_to(1, 2, 3)\n", "speed_limit_mps: 2", r"p\.py:3: ValueError: go_to: speed_mps is 3",
@@ -439,10 +481,36 @@ def test_what_is_no_process_is_refused_before_the_run(code: str, entry: str, exp
     assert not (tmp_path / "run").exists()
 
 
+def test_an_error_of_the_protocol_is_none_that_a_process_can_catch(tmp_path: Path) -> None:
+    """Otherwise a process without `run` would see the run."""
+    source = (SCENARIOS / "own_protocol" / "gossip.py").read_text(encoding="utf-8")
+    source = source.replace("        rumour = Rumour(message, body)\n", "        raise RuntimeError('busy')\n", 1)
+    (tmp_path / "gossip.py").write_text(source, encoding="utf-8")
+    code = (
+        "def p(env, host):\n    yield env.timeout(1)\n    try:\n        host.broadcast()\n    except:\n        pass\n"
+    )
+    changes = ["protocol={class: 'gossip.py:Gossip', promises: best_effort}", "workload={arrivals: none}"]
+    with pytest.raises(ScenarioError, match=r"gossip\.py:\d+: RuntimeError: busy \(in spread"):
+        mobilenet.run(write(tmp_path, code), overrides=changes, out=tmp_path / "run", allow_code=True)
+
+
+def test_what_a_process_does_at_its_end_is_quiet(tmp_path: Path) -> None:
+    code = "def p(env):\n    try:\n        yield env.timeout(99)\n    finally:\n        yield env.timeout(1)\n"
+    path = write(tmp_path, code)
+    words = f"from tests.simulation.test_own_processes import *; play(Path({str(path)!r}))"
+    done = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
         ("hosts: [h9]", r"own_processes\.0\.hosts: h9 does not exist; there are 4 hosts"),
+        (
+            "hosts: [h1, h1]",
+            r"own_processes\.0\.hosts: expected all, none, or a list of different hosts, got \[h1, h1\]",
+        ),
+        ("hosts: []", r"own_processes\.0\.hosts: expected all, none, or a list"),
         ("hosts: some", r"own_processes\.0\.hosts"),
         ("speed: 1", r"own_processes\.0\.speed: unknown key"),
     ],

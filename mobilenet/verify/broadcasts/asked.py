@@ -4,11 +4,11 @@ Checks    no host joins or leaves without being asked to, and once for each time
           no member that was not asked to leave refuses a broadcast because it is not a member
           no host broadcasts any more that was asked to leave, knows it, and is not gone yet
           when a run has come to rest, each host is what it was asked to be last: a member, or not
-Model     what processes of users ask is in the record (`asked`), all else in the plan. A wish is passed to a host again
-          and again until it is fulfilled, and the last wish counts; what a host was once asked to do it may still do
-          when the next wish comes: a leaving host waits until its own messages are through. A host that joins has
-          not been asked to leave before. For a while after stations forgot it a host is a member and yet not (see
-          given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
+Model     what hosts are asked follows from the scenario, or is in the record (`asked`) where processes of users ask.
+          A wish is passed to a host again and again until it is fulfilled, and the last wish counts; what a host was
+          once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
+          through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
+          a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
           they may refuse what they like, and need not join: a plug-in's host that is in no cell when it is asked to
           join is not asked again
 Units     integer nanoseconds
@@ -18,12 +18,19 @@ Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
+from typing import NamedTuple
 
 from mobilenet.expected.expectations import Expectations, HostPlan
 from mobilenet.rundir.table import Columns, Table
 from mobilenet.verify.broadcasts.given_up import forgotten_rows
 
 KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end"))
+
+
+class Request(NamedTuple):
+    at_ns: int
+    wish: str  # join or leave
+    row: int = -1  # of the event, where it is recorded
 
 
 class _Host:
@@ -41,7 +48,7 @@ class _Host:
         "wish",
     )
 
-    def __init__(self, requests: list[tuple[int, str]], again_ns: int) -> None:
+    def __init__(self, requests: list[Request], again_ns: int) -> None:
         """`again_ns`: a wish is repeated that often."""
         self._again_ns = again_ns
         self._requests = requests
@@ -52,11 +59,11 @@ class _Host:
         self.last_row: int | None = None  # of its last join or leave
         self.leave_known_ns = 0  # a wish to leave has surely reached it
 
-    def hear(self, now_ns: int) -> None:
+    def hear(self, now_ns: int, row: int) -> None:
         """What has been asked of it so far."""
         wishes = self._requests
-        while self._next < len(wishes) and wishes[self._next][0] <= now_ns:
-            at_ns, self.wish = wishes[self._next]
+        while self._next < len(wishes) and wishes[self._next].at_ns <= now_ns and wishes[self._next].row < row:
+            at_ns, self.wish, _ = wishes[self._next]
             self._next += 1
             if self.wish == "join":
                 self.may_join = True
@@ -68,14 +75,14 @@ class _Host:
         """Pass on the wish: only now it can be."""
         self.leave_known_ns = now_ns + self._again_ns
 
-    def last_wish(self, end_ns: int) -> tuple[int, str] | None:
+    def last_wish(self, end_ns: int) -> Request | None:
         """The wish that counts when the run has come to rest; None: there is none, or which one is last is open."""
         wishes = self._requests
-        together = [wish for wish in wishes if wish[0] == wishes[-1][0]]
-        return wishes[-1] if len(together) == 1 and wishes[-1][0] < end_ns else None
+        together = [wish for wish in wishes if wish[0::2] == (wishes[-1].at_ns, wishes[-1].row)]
+        return wishes[-1] if len(together) == 1 and wishes[-1].at_ns < end_ns else None
 
     def next_asked(self, kind: str) -> str:
-        later = [at_ns for at_ns, wish in self._requests[self._next :] if wish == kind]
+        later = [request.at_ns for request in self._requests[self._next :] if request.wish == kind]
         return f"it is not asked until {later[0] / 1e9:.6f} s" if later else "it is not asked later either"
 
 
@@ -94,7 +101,7 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
         if node not in hosts:
             continue
         host = hosts[node]
-        host.hear(now_ns)
+        host.hear(now_ns, row)
         problem = _joins_or_leaves(host, event, now_ns)
         if event in ("join", "leave"):
             host.last_row = row
@@ -114,28 +121,31 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
     return next(filter(None, (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())), None)
 
 
-def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[tuple[int, str]]]:
-    """What each host is asked by the plan and, as these events have it, by processes."""
-    requests = {f"h{number}": list(plan.requests) for number, plan in enumerate(plans)}
+def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Request]]:
+    """What each host is asked by the plan or, where there are events, as they have it."""
     if events is None:
-        return requests
+        return {f"h{number}": [Request(*one) for one in plan.requests] for number, plan in enumerate(plans)}
+    requests: dict[str, list[Request]] = {f"h{number}": [] for number in range(len(plans))}
     rows = events.column("event").rows("asked")
-    for node, at_ns, detail in zip(*(events.pick(name, rows) for name in ("node", "time_ns", "detail")), strict=True):
+    columns = (events.pick(name, rows) for name in ("node", "time_ns", "detail"))
+    for row, node, at_ns, detail in zip(rows.tolist(), *columns, strict=True):
         if node in requests:
-            requests[node].append((at_ns, json.loads(detail or "{}").get("wish")))
-    return {node: sorted(wishes, key=lambda wish: wish[0]) for node, wishes in requests.items()}
+            requests[node].append(Request(at_ns, json.loads(detail or "{}").get("wish"), row))
+    return requests
 
 
 def _unfulfilled_wish(node: str, host: _Host, end_ns: int) -> str | None:
     """What the host was asked last and is not, though no wish is pending any more."""
     wish = host.last_wish(end_ns)
-    if wish is None or host.is_member == (wish[1] == "join"):
+    if wish is None or host.is_member == (wish.wish == "join"):
         return None
     where = "" if host.last_row is None else f" (event {host.last_row})"
     if host.is_member:
-        return f"{node} joins{where} and does not leave again, although it is asked at {wish[0] / 1e9:.6f} s to leave"
+        return (
+            f"{node} joins{where} and does not leave again, although it is asked at {wish.at_ns / 1e9:.6f} s to leave"
+        )
     behaviour = f"leaves{where} and does not join again" if host.last_row is not None else "never joins"
-    return f"{node} {behaviour}, although it is asked at {wish[0] / 1e9:.6f} s to join"
+    return f"{node} {behaviour}, although it is asked at {wish.at_ns / 1e9:.6f} s to join"
 
 
 def _joins_or_leaves(host: _Host, event: str, now_ns: int) -> str | None:
