@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mobilenet.cli.console import Exit, conclude, fail, print_table, reporting, say
+from mobilenet.cli.console import DAMAGED, DIFFERS, Exit, conclude, fail, print_table, reporting, say
 from mobilenet.cli.options import (
     AllowCode,
     AsJson,
@@ -31,7 +31,6 @@ from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
 from mobilenet.scratch import scratch_folder
 
 MOST_PARTITIONS = 10  # in a summary
-DIFFERS, DAMAGED = "not the same when repeated", "damaged"
 EXITS = {
     "valid": Exit.FINE,
     "violated": Exit.VIOLATED,

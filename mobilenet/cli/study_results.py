@@ -9,9 +9,8 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.cli.console import conclude, print_table, reporting, say
+from mobilenet.cli.console import DAMAGED, DIFFERS, conclude, print_table, reporting, say
 from mobilenet.cli.options import AsJson, Metrics, Quiet, StudyDirectory
-from mobilenet.cli.run import DAMAGED, DIFFERS
 from mobilenet.quoting import percentage, pluralize, quote
 
 if TYPE_CHECKING:

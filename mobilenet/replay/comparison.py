@@ -19,7 +19,7 @@ from mobilenet import __version__
 from mobilenet.programs.children import LAST_WORDS
 from mobilenet.quoting import cut, spell_out
 from mobilenet.rundir.pcap import read_captures
-from mobilenet.rundir.reader import RunError, read_derived, read_json, read_manifest, read_table
+from mobilenet.rundir.reader import RunError, read_json, read_manifest, read_table
 from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES
 
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
@@ -71,7 +71,7 @@ def _differences(directory: Path, repeat: Path) -> Iterator[str]:
 def _derived_differences(directory: Path, repeat: Path) -> Iterator[str]:
     for name in DERIVED_FILES:
         if (directory / name).exists() and (repeat / name).exists():
-            yield from _of_values(name, *(_derived(folder, name) for folder in (directory, repeat)))
+            yield from _of_values(name, *(_read_comparable(folder, name) for folder in (directory, repeat)))
 
 
 def _facts(folder: Path) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _is_same_error(directory: Path, error: object, repeated: object) -> bool:
     return words == again or words.endswith(f"/{again}")
 
 
-def _derived(folder: Path, name: str) -> dict[str, Any]:
+def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
     """Read verdict.json or metrics.json. Whole numbers become floats, which they are in a file that `verify` restored.
     The words of an error that ended the run are left out: they name the file that failed, which is another one.
     """

@@ -20,7 +20,6 @@ from mobilenet.cli.main import app
 from mobilenet.studies import study as studies
 from mobilenet.studies.spark import local_master, spark_context
 from mobilenet.studies.study import run_study
-
 from tests.tools import editing
 
 from .command import FIRST

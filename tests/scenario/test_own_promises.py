@@ -53,7 +53,7 @@ def test_its_code_judges_a_record_only_where_it_may_run(tmp_path: Path) -> None:
         ("raise SystemExit(0)", "prompt.py:34: SystemExit: 0"),
         ("return 3", "prompt.py:32: ValueError: returned 3, expected a sentence or None"),
         ("return ''", "prompt.py:32: ValueError: explanation: got '', expected a sentence"),
-        ("from mobilenet.verify import Verdict; return Verdict('unknown', '')", "prompt.py:34: ValueError: explanation:"),
+        ("from mobilenet.verify import Verdict; return Verdict('unknown', '')", "prompt.py:34: ValueError: explanat"),
         ("from mobilenet.verify import Verdict; return Verdict('violated', None)", "prompt.py:34: ValueError: explana"),
         ("from mobilenet.verify import Verdict; return Verdict('unknown', 'too short')", "too short"),
         ("run.manifest.clear(); return None", ""),
@@ -69,9 +69,7 @@ def test_an_answer_that_is_none_is_unknown(body: str, complaint: str, tmp_path: 
 
 
 def test_a_long_sentence_is_shortened_once(tmp_path: Path) -> None:
-    run = mobilenet.run(
-        edit(tmp_path, PROMPT, BODY, "    return 'x' * 3000\n"), out=tmp_path / "run", allow_code=True
-    )
+    run = mobilenet.run(edit(tmp_path, PROMPT, BODY, "    return 'x' * 3000\n"), out=tmp_path / "run", allow_code=True)
     assert len(run.verdicts["prompt_delivery"].explanation) <= 1000
     assert judge_anew(run.path)[1:] == judge_anew(run.path, True)[1:] == ([], [])
 

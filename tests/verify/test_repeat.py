@@ -101,7 +101,8 @@ def test_every_edit_is_found(name: str, whole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new"), [("metrics.json", '"deliveries": ', '"deliveries": 1'), ("verdict.json", "valid", "unknown")]
+    ("name", "old", "new"),
+    [("metrics.json", '"deliveries": ', '"deliveries": 1'), ("verdict.json", "valid", "unknown")],
 )
 def test_a_difference_only_in_what_follows_from_the_record_is_damage(
     name: str, old: str, new: str, whole: Path, tmp_path: Path
