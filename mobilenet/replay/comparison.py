@@ -19,7 +19,7 @@ from mobilenet import __version__
 from mobilenet.programs.children import LAST_WORDS
 from mobilenet.quoting import cut, spell_out
 from mobilenet.rundir.pcap import read_captures
-from mobilenet.rundir.reader import RunError, read_json, read_manifest, read_table
+from mobilenet.rundir.reader import RunError, read_derived, read_json, read_manifest, read_table
 from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES
 
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
@@ -86,10 +86,12 @@ def _is_same_error(directory: Path, error: object, repeated: object) -> bool:
 
 
 def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
-    """Read verdict.json or metrics.json. Whole numbers become floats, which they are in a file that `verify` restored.
-    The words of an error that ended the run are left out: they name the file that failed, which is another one.
+    """Read verdict.json or metrics.json. Floats of whole numbers become whole: a file that `verify` restored has floats
+    where the run wrote whole numbers. The words of an error that ended the run are left out: they name the file that
+    failed, which is another one.
     """
-    document = {key: float(one) if type(one) is int else one for key, one in read_derived(folder, name).items()}
+    values = read_derived(folder, name).items()
+    document = {key: int(one) if isinstance(one, float) and one.is_integer() else one for key, one in values}
     checks = document.get("checks")
     record = checks.get("record") if isinstance(checks, dict) else None
     if isinstance(record, dict) and "because of an error" in str(record.get("explanation")):
