@@ -201,7 +201,7 @@ def verify(
         answer = DAMAGED if wrong and overall(verdicts) != "violated" else overall(verdicts)
         words = answer if wrong else answer_in_words(verdicts, _delivery_ratio(run))
         conclude(f"{run}: {words}")
-        say(f"{run}: {words}. Next: mobilenet report {quote(run)}")
+        say(f"{run}: {words}" if wrong else f"{run}: {words}. Next: mobilenet report {quote(run)}")
         raise typer.Exit(EXITS[answer])
 
 
