@@ -86,10 +86,12 @@ def _is_promise(function: Any) -> bool:
     return isfunction(function) and isinstance(getattr(function, "words", None), str)
 
 
-def _answer(function: Any, run: Evidence) -> Verdict | str | None:
+def _answer(function: Any, run: Evidence) -> Verdict | None:
     try:
         answer = function(Record(run.events, run.samples, run.counters, as_measured(run.manifest)))
-        if answer is None or isinstance(answer, Verdict) or (isinstance(answer, str) and answer):
+        if isinstance(answer, str):
+            return Verdict("violated", answer)
+        if answer is None or isinstance(answer, Verdict):
             return answer
         raise ValueError(f"returned {cut(repr(answer), 80)}, expected a sentence or None")
     except (MemoryError, KeyboardInterrupt):
@@ -139,14 +141,16 @@ def judge(
     return failed
 
 
-def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Verdict], list[str]]:
-    """Return what follows from the record, and notes on verdict.json and metrics.json.
+def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Verdict], list[str], list[str]]:
+    """Return what follows from the record, notes, and what is wrong with verdict.json and metrics.json.
 
-    They follow from the record. Missing ones are made again. Others are left as they are, with a note if they hold
+    They follow from the record. Missing ones are made again. Others are left as they are, and are wrong if they hold
     something else. `allow_code`: the code of a plug-in may judge its own promises.
     """
     run = read_run(directory)
-    facts, notes = run.manifest, []
+    facts = run.manifest
+    notes: list[str] = []
+    wrong: list[str] = []
     with judging(directory):
         verdicts = verify(run, own_checks_of(directory, allow_code))
         fresh_metrics = metrics(run.events, run.samples, run.counters, facts, run.captures)
@@ -159,20 +163,20 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
             stored_verdicts = verdicts_of(directory)
             judged = {name: stored_verdicts.get(name, v) if v == NEEDS_CODE else v for name, v in verdicts.items()}
             if overall(stored_verdicts) != overall(judged):
-                notes.append(
+                wrong.append(
                     f"{path} has the verdict {overall(stored_verdicts)}, which contradicts the record; {AGAIN}"
                 )
-            elif is_ours and path.read_text(encoding="utf-8") != as_text(verdict_document(judged, warnings)):
-                notes.append(f"{path}: changed since the run wrote it; {AGAIN}")
+            elif is_ours and path.read_bytes() != as_text(verdict_document(judged, warnings)).encode():
+                wrong.append(f"{path}: changed since the run wrote it; {AGAIN}")
         except RunError as error:
-            notes.append(str(error))
+            wrong.append(str(error))
     path = directory / "metrics.json"
     stored: dict[str, Any] | None = None
     if path.exists():
         try:
             stored = read_derived(directory, "metrics.json")
         except RunError as error:
-            return verdicts, [*notes, str(error)]
+            return verdicts, notes, [*wrong, str(error)]
     if own := facts.get("own_metrics"):
         notes.append(f"{', '.join(own)}: metrics of plug-ins are not computed again, since that would run their code")
         fresh_metrics |= {name: (stored or {}).get(name) for name in own}
@@ -181,8 +185,10 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
     elif differing := [
         name for name in stored.keys() | fresh_metrics.keys() if _differs(stored, fresh_metrics, name, is_ours)
     ]:
-        notes.append(f"{path}: {min(differing)} contradicts the record; {AGAIN}")
-    return verdicts, notes
+        wrong.append(f"{path}: {min(differing)} contradicts the record; {AGAIN}")
+    elif is_ours and path.read_bytes() != as_text(stored).encode():
+        wrong.append(f"{path}: changed since the run wrote it; {AGAIN}")
+    return verdicts, notes, wrong
 
 
 def verdicts_of(directory: Path) -> dict[str, Verdict]:
@@ -190,7 +196,7 @@ def verdicts_of(directory: Path) -> dict[str, Verdict]:
     checks = read_derived(directory, "verdict.json", "checks")["checks"]
     try:
         return {name: Verdict(check["answer"], check["explanation"]) for name, check in checks.items()}
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise RunError(f"{directory / 'verdict.json'}: garbled; {AGAIN}") from None
 
 

@@ -66,14 +66,16 @@ def first_line(error: BaseException) -> str:
 
 
 def cut(words: str, longest: int) -> str:
-    """Lines of a length that people read; what is quoted from a file may be of any. The beginning has the place,
-    the end what is wrong.
+    """Shorten each line to at most `longest` characters; what is quoted from a file may be of any length. The beginning
+    has the place, the end what is wrong. Text that was cut before stays as it is.
     """
-    half = longest // 2
-    return "\n".join(
-        line if len(line) <= longest else f"{line[:half]}... ({len(line)} characters) ...{line[-half:]}"
-        for line in words.splitlines()
-    )
+    return "\n".join(line if len(line) <= longest else _cut_line(line, longest) for line in words.splitlines())
+
+
+def _cut_line(line: str, longest: int) -> str:
+    mark = f"... ({len(line)} characters) ..."
+    half = max(1, (longest - len(mark)) // 2)
+    return f"{line[:half]}{mark}{line[-half:]}"
 
 
 def quote(path: Path) -> str:

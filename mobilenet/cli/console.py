@@ -48,6 +48,7 @@ WORDINGS = {  # of typer's messages
     r"(['\"])(.*?)\1 is not one of ": r"unknown value \2; expected one of ",
     r"\. Choose from: ": "; expected one of ",
 }
+DIFFERS, DAMAGED = "not the same when repeated", "damaged"  # answers on a record, besides those on the protocol
 REPEATED = "The run did not record its messages (record.messages), so it was repeated; the fingerprint is the same."
 
 

@@ -6,13 +6,14 @@ import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mobilenet.cli.console import Exit, conclude, fail, print_table, reporting, say
+from mobilenet.cli.console import DAMAGED, DIFFERS, Exit, conclude, fail, print_table, reporting, say
 from mobilenet.cli.options import (
     AllowCode,
     AsJson,
@@ -30,7 +31,13 @@ from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
 from mobilenet.scratch import scratch_folder
 
 MOST_PARTITIONS = 10  # in a summary
-EXITS = {"valid": Exit.FINE, "violated": Exit.VIOLATED, "unknown": Exit.UNKNOWN}
+EXITS = {
+    "valid": Exit.FINE,
+    "violated": Exit.VIOLATED,
+    DIFFERS: Exit.VIOLATED,
+    DAMAGED: Exit.BAD_INPUT,
+    "unknown": Exit.UNKNOWN,
+}
 
 
 def run(
@@ -181,18 +188,20 @@ def verify(
         from mobilenet.verify.declared import scenario_of, warnings_by
         from mobilenet.verify.judge import overall
 
-        verdicts, notes = judge_anew(run, allow_code)
+        if repeat and not _is_repeated(run, allow_code, quiet):
+            conclude(f"{run}: {DIFFERS}")
+            say(f"{run}: {DIFFERS}. Next: mobilenet verify {quote(run)}")
+            raise typer.Exit(EXITS[DIFFERS])
+        verdicts, notes, wrong = judge_anew(run, allow_code)
         _print_verdicts(verdicts)
         _print_violations(verdicts)
         _print_warnings(warnings_by(scenario_of(run)))
-        for note in notes:
+        for note in (*notes, *wrong):
             say(note, always=True)
-        answer = overall(verdicts)
-        if repeat and not _is_repeated(run, allow_code, quiet):
-            answer = "violated"
-        words = answer if answer != overall(verdicts) else answer_in_words(verdicts, _delivery_ratio(run))
+        answer = DAMAGED if wrong and overall(verdicts) != "violated" else overall(verdicts)
+        words = answer if wrong else answer_in_words(verdicts, _delivery_ratio(run))
         conclude(f"{run}: {words}")
-        say(f"{run}: {words}. Next: mobilenet report {quote(run)}")
+        say(f"{run}: {words}" if wrong else f"{run}: {words}. Next: mobilenet report {quote(run)}")
         raise typer.Exit(EXITS[answer])
 
 
@@ -286,7 +295,7 @@ def stopped_in_words(facts: dict[str, Any]) -> str | None:
 
 def _print_json(opened: Any) -> None:
     """Print the numbers of a run and how it was judged, for programs."""
-    verdicts = {name: verdict._asdict() for name, verdict in opened.verdicts.items()}
+    verdicts = {name: asdict(verdict) for name, verdict in opened.verdicts.items()}
     say(json.dumps({"verdict": opened.verdict, "properties": verdicts, "metrics": opened.metrics}, indent=1))
 
 

@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.cli.console import conclude, print_table, reporting, say
+from mobilenet.cli.console import DAMAGED, DIFFERS, conclude, print_table, reporting, say
 from mobilenet.cli.options import AsJson, Metrics, Quiet, StudyDirectory
 from mobilenet.quoting import percentage, pluralize, quote
 
@@ -216,7 +216,7 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
 def verify_study(
     directory: Path, is_repeated: Callable[[Path], bool] | None = None, share: float = 1.0, allow_code: bool = False
 ) -> str:
-    """Judge each run of a study again from its record, and return the worst verdict. `is_repeated`: whether a run,
+    """Judge each run of a study again from its record, and return the worst answer. `is_repeated`: whether a run,
     repeated, gives the same record; asked of a share of the runs, evenly spaced.
     """
     from mobilenet.api import judge_anew
@@ -233,17 +233,21 @@ def verify_study(
     asked = {runs[place * len(runs) // count] for place in range(count)}
     for run in runs:
         try:
-            answer = overall(judge_anew(run, allow_code)[0])
             if is_repeated is not None and run in asked and not is_repeated(run):
-                answer = "violated"
+                answer = DIFFERS
+            else:
+                verdicts, _, wrong = judge_anew(run, allow_code)
+                answer = overall(verdicts)
+                if wrong and answer != "violated":
+                    raise RunError(wrong[0])
         except RunError as error:
-            answer = "violated"
-            say(f"violated: {error}", always=True)
+            answer = DAMAGED
+            say(f"{answer}: {error}", always=True)
         else:
             if answer != "valid":
-                say(f"{answer}: {quote(run)}", always=answer == "violated")
+                say(f"{answer}: {quote(run)}", always=answer != "unknown")
         counts[answer] += 1
-    worst = next(answer for answer in ("violated", "unknown", "valid") if counts[answer])
+    worst = next(answer for answer in ("violated", DIFFERS, DAMAGED, "unknown", "valid") if counts[answer])
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
     repeated = f"; {pluralize(len(asked), 'run')} repeated" if asked else ""
     conclude(f"{quote(directory)}: {pluralize(len(runs), 'run')} checked again: {judged}{repeated}")

@@ -40,6 +40,7 @@ def divergence(directory: Path, progress: Progress | None = None, allow_code: bo
 
 def can_be_repeated(directory: Path) -> bool:
     """Whether the scenario decides all that happens in the run."""
+    read_manifest(directory)
     scenario = read_source(directory / "scenario.yaml")
     return isinstance(scenario, AdversarySchedule) or scenario.protocol.name not in REAL_TIME
 

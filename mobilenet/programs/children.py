@@ -36,6 +36,7 @@ ANSWERS_S = 10.0  # from then on; the supervisor never takes longer
 ENDS_S = 20.0  # the supervisor, with all that it has to end
 LONGEST_LAST_LINE = 1000  # bytes of a line that a program writes when the run is over
 LONGEST_TAIL = 300  # characters of standard error in a message
+LAST_WORDS = "; the end of its standard error: "
 
 
 class ProgramError(ScenarioError):
@@ -125,7 +126,7 @@ class Children:
         how = "closed its standard output" if code is None else f"ended with exit code {code}"
         if code is not None and code < 0:
             how = f"was killed by signal {-code}"
-        suffix = f"; the end of its standard error: {spell_out(tail[-LONGEST_TAIL:])}" if tail else ""
+        suffix = f"{LAST_WORDS}{spell_out(tail[-LONGEST_TAIL:])}" if tail else ""
         return how + suffix
 
     def kill(self, child: Child) -> None:

@@ -115,6 +115,8 @@ class Applications:
         self._written: dict[str, int] = {}  # node -> bytes of its standard output
         self.undeliverable = 0
         self._stopped: dict[str, str] = {}  # node -> the last signal that its program got
+        self.will_stop = False  # whether programs that still run are to be stopped
+        self._to_stop: list[str] = []  # nodes whose programs are
 
     # --- lives
 
@@ -165,10 +167,12 @@ class Applications:
         for name in self._running:
             if self._exchange.signal(name, number):
                 self._stopped[name] = number.name
+                self._stirred_ns = self._now()  # it may have last words
 
     def is_quiet(self) -> bool:
-        """Whether nothing was sent or written for a while."""
-        return self._now() - self._stirred_ns >= QUIET_NS
+        """Whether nothing was sent or written for a while, and no program is still to be stopped."""
+        self._to_stop = [name for name in self._running if self.will_stop and self._exchange.signal(name, 0)]
+        return not self.not_at_rest()
 
     def _log_name(self, path: Path | None) -> str:
         return str(path) if path is None or not self._settings.is_new else str(path.relative_to(self._settings.folder))
@@ -187,9 +191,10 @@ class Applications:
 
     def not_at_rest(self) -> list[str]:
         """For people."""
-        if self.is_quiet():
-            return []
-        return [f"programs sent or reported something within the last {QUIET_NS / 1e9:g} s"]
+        running = [f"the program of {name} still runs" for name in self._to_stop]
+        if self._now() - self._stirred_ns >= QUIET_NS:
+            return running
+        return [f"programs sent or reported something within the last {QUIET_NS / 1e9:g} s", *running]
 
     # --- what comes in
 

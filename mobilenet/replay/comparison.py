@@ -16,18 +16,25 @@ import numpy as np
 import pyarrow as pa
 
 from mobilenet import __version__
+from mobilenet.programs.children import LAST_WORDS
 from mobilenet.quoting import cut, spell_out
 from mobilenet.rundir.pcap import read_captures
-from mobilenet.rundir.reader import read_json, read_manifest, read_table
+from mobilenet.rundir.reader import RunError, read_derived, read_json, read_manifest, read_table
 from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES
 
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
 
 
 def difference(directory: Path, repeat: Path) -> str | None:
-    """The first difference between the record and the directory of its repeat; None: they are the same."""
+    """The first difference between the record and the directory of its repeat; None: they are the same. Raises RunError
+    where only verdict.json or metrics.json differs, which follow from the record.
+    """
     what = next(_differences(directory, repeat), None)
-    return None if what is None else f"{what}{_versions(read_manifest(directory), read_manifest(repeat))}"
+    derived = next(_derived_differences(directory, repeat), None) if what is None else None
+    versions = _versions(read_manifest(directory), read_manifest(repeat))
+    if derived is not None:
+        raise RunError(f"{directory}/{derived}{versions}")
+    return None if what is None else f"{what}{versions}"
 
 
 def _versions(recorded: dict[str, Any], repeated: dict[str, Any]) -> str:
@@ -53,25 +60,41 @@ def _differences(directory: Path, repeat: Path) -> Iterator[str]:
         elif all(files):
             yield from _of_tables(name, read_table(directory, name), read_table(repeat, name))
     yield from _of_values("counters.json", *(read_json(folder, "counters.json") for folder in (directory, repeat)))
-    yield from _of_values("manifest.json", *(_facts(folder) for folder in (directory, repeat)))
+    facts, repeated = _facts(directory), _facts(repeat)
+    error = "ended_by_error"
+    if error in facts.keys() & repeated.keys() and _is_same_error(directory, facts[error], repeated[error]):
+        facts[error] = repeated[error]
+    yield from _of_values("manifest.json", facts, repeated)
     yield from _of_values("packets", *(_packets(folder) for folder in (directory, repeat)))
+
+
+def _derived_differences(directory: Path, repeat: Path) -> Iterator[str]:
     for name in DERIVED_FILES:
         if (directory / name).exists() and (repeat / name).exists():
-            yield from _of_values(name, *(_without_error(read_json(folder, name)) for folder in (directory, repeat)))
+            yield from _of_values(name, *(_read_comparable(folder, name) for folder in (directory, repeat)))
 
 
 def _facts(folder: Path) -> dict[str, Any]:
-    facts = {key: value for key, value in read_manifest(folder).items() if key not in OF_THE_MOMENT}
-    for name in ("ended_by_error", "own_metrics_failed"):
-        if name in facts:
-            facts[name] = True  # its words name the file that failed, which is another one
-    return facts
+    return {key: value for key, value in read_manifest(folder).items() if key not in OF_THE_MOMENT}
 
 
-def _without_error(document: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the words of an error that ended the run: they name the file that failed, which is another one."""
-    record = document.get("checks", {}).get("record", {})
-    if "because of an error" in str(record.get("explanation")):
+def _is_same_error(directory: Path, error: object, repeated: object) -> bool:
+    """Whether two errors differ at most in the folder of the file that failed and in a program's standard error."""
+    words, again = (str(one).partition(LAST_WORDS)[0] for one in (error, repeated))
+    again = again.removeprefix(f"{directory}/")  # the repeat read the files of the run
+    return words == again or words.endswith(f"/{again}")
+
+
+def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
+    """Read verdict.json or metrics.json. Floats of whole numbers become whole: a file that `verify` restored has floats
+    where the run wrote whole numbers. The words of an error that ended the run are left out: they name the file that
+    failed, which is another one.
+    """
+    values = read_derived(folder, name).items()
+    document = {key: int(one) if isinstance(one, float) and one.is_integer() else one for key, one in values}
+    checks = document.get("checks")
+    record = checks.get("record") if isinstance(checks, dict) else None
+    if isinstance(record, dict) and "because of an error" in str(record.get("explanation")):
         record["explanation"] = ""
     return document
 
@@ -114,7 +137,7 @@ def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
     if isinstance(record, dict) and isinstance(repeat, dict):
         for key in (*repeat, *(key for key in record if key not in repeat)):
             yield from _of_values(f"{path}: {key}", record.get(key, "nothing"), repeat.get(key, "nothing"))
-    elif record != repeat or isinstance(record, bool) != isinstance(repeat, bool):
+    elif repr(record) != repr(repeat):  # 1 equals 1.0 and True
         yield f"{path}: {_short(record)}, but the repeat has {_short(repeat)}"
 
 

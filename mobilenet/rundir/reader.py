@@ -233,8 +233,8 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 def _require_own_digest(path: Path) -> None:
     """Refuse a manifest that is not, to the last byte, what the run wrote."""
-    head, mark, tail = path.read_text(encoding="utf-8").rpartition(f",\n{OF_MANIFEST}")
-    if not mark or tail != f'{sha256(head.encode("utf-8")).hexdigest()}"\n}}\n':
+    head, mark, tail = path.read_bytes().rpartition(f",\n{OF_MANIFEST}".encode())
+    if not mark or tail != f'{sha256(head).hexdigest()}"\n}}\n'.encode():
         raise RunError(f"{path}: changed since the run wrote it; its last line but one holds the SHA-256 of the others")
 
 

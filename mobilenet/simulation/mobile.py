@@ -245,7 +245,7 @@ class Simulation:
         self.infrastructure.repair()
         self.lifecycle.bring_everybody_back(self.coverage)
         if self._applications is not None:
-            self.kernel.process(stop_programs(self.kernel, self._applications, self.scenario.protocol))
+            self.kernel.start(stop_programs(self.kernel, self._applications, self.scenario.protocol))
         end_ns = self.duration_ns + ns(self.scenario.longest_drain_s)
         while not self._has_come_to_rest() and self.kernel.now < end_ns:
             yield self._stage(min(self.kernel.now + LOOK_NS, end_ns))

@@ -82,6 +82,7 @@ def stop_programs(kernel: Kernel, applications: Applications, protocol: Any) -> 
     """After the active part, end the programs that still run: those that promise something only if asked to."""
     after_s = 0.0 if protocol.stop.after_s is None and protocol.promises is None else protocol.stop.after_s
     if after_s is not None:
+        applications.will_stop = True
         yield kernel.timeout(ns(after_s))
         applications.stop_programs(signal.SIGTERM)
         yield kernel.timeout(ns(protocol.stop.grace_s))

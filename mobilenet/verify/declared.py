@@ -20,9 +20,9 @@ from mobilenet.scenario.run_source import read_source
 
 
 def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expectations | ProcessPlan:
-    """What is expected of the record. The manifest is given the promises that follow from the scenario."""
+    """What is expected of the record. The manifest is given what follows from the scenario."""
     scenario = scenario_of(directory)
-    manifest["promises"] = declared_manifest(scenario)["promises"]
+    manifest |= declared_manifest(scenario)
     return expected_by(scenario)
 
 

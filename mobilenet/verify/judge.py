@@ -35,7 +35,8 @@ NEEDS_CODE = Verdict("unknown", "this promise is judged by code of the plug-in, 
 def read_run(directory: Path) -> Evidence:
     """Take from a run directory what its checks read."""
     run = Evidence.of_directory(directory)
-    return run.read_tables(directory, {table for check in checks_of(run) for table in check.tables})
+    with judging(directory):
+        return run.read_tables(directory, {table for check in checks_of(run) for table in check.tables})
 
 
 def verify_run(directory: Path, own: Iterable[Check] = ()) -> dict[str, Verdict]:
@@ -50,7 +51,7 @@ def judging(directory: Path) -> Iterator[None]:
     """Raise RunError for a record that no run writes, such as an edited one."""
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = cut(f"{type(error).__name__}: {error}", 200)
         raise RunError(f"{directory}: its record is none that mobilenet writes ({what}); repeat the run") from error
 

@@ -24,8 +24,10 @@ class Verdict:
     def __post_init__(self) -> None:
         if self.answer not in get_args(Answer):
             raise ValueError(f"answer: got {cut(repr(self.answer), 80)}, expected valid, violated or unknown")
-        lines = cut(self.explanation, LONGEST).split("\n")
-        object.__setattr__(self, "explanation", "\n".join(lines[:MOST_LINES]))
+        explanation = "\n".join(cut(str(self.explanation), LONGEST).split("\n")[:MOST_LINES])
+        if not isinstance(self.explanation, str) or not (explanation or self.answer == "valid"):
+            raise ValueError(f"explanation: got {cut(repr(self.explanation), 80)}, expected a sentence")
+        object.__setattr__(self, "explanation", explanation)
 
 
 VALID = Verdict("valid")

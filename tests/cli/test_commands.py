@@ -105,6 +105,8 @@ def test_verify_and_show(place: Path) -> None:
     done = mobilenet("show", "runs/first-s1", place=place)
     assert done.returncode == 0 and "delivery_delay_mean_s" in done.stdout
     assert done.stdout.splitlines()[-1] == "runs/first-s1: valid. Next: mobilenet map runs/first-s1"
+    properties = json.loads(mobilenet("show", "runs/first-s1", "--json", place=place).stdout)["properties"]
+    assert properties["record"] == {"answer": "valid", "explanation": ""}
 
 
 def test_a_violation_is_explained_and_exits_with_1(violated: Path) -> None:

@@ -20,6 +20,7 @@ from mobilenet.cli.main import app
 from mobilenet.studies import study as studies
 from mobilenet.studies.spark import local_master, spark_context
 from mobilenet.studies.study import run_study
+from tests.tools import editing
 
 from .command import FIRST
 from .study_damages import study_damages
@@ -105,6 +106,21 @@ def test_a_study_goes_on_from_every_damage(
         if problem := first_refusal(whole, spoil, lambda study: ["study", file, "--out", study, "--quiet"], capsys):
             problems.append(f"after {name}: {problem}")
     assert problems == []
+
+
+def test_verify_names_runs_that_differ_or_are_damaged(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "study"
+    shutil.copytree(whole, study)
+    damaged, edited, *_ = sorted((study / "runs").iterdir())
+    (damaged / "verdict.json").write_bytes(b"")
+    assert app(["verify", str(study), "--quiet"], standalone_mode=False) == 2
+    assert f"damaged: {damaged}/verdict.json" in capsys.readouterr().out
+    with editing(edited / "manifest.json") as facts:
+        facts["skipped_tracks"] = 3
+    assert app(["verify", str(study), "--repeat", "--quiet"], standalone_mode=False) == 1
+    assert f"not the same when repeated: {edited}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", REFUSING)

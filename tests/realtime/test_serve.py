@@ -323,7 +323,7 @@ def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pyte
     asked: list[object] = []  # how a program ended, for which one may wait
     monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
     code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
-    done = talk(tmp_path, code, duration_s=3)
+    done = talk(tmp_path, code, duration_s=3, protocol={"stop": {"after_s": 60}})
     assert done.verdicts["record"].answer == "valid"
     assert len(list(tmp_path.glob("closed-*"))) == 2 and asked == []
 
@@ -591,6 +591,15 @@ def test_programs_that_promise_nothing_end_with_the_active_part(tmp_path: Path) 
     assert done.manifest["simulated_s"] < 4  # at rest a second after the last datagram
     code, output = command("show", done.path)
     assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in output
+
+
+def test_quiet_programs_are_stopped_too(tmp_path: Path) -> None:
+    """One ends at SIGTERM with a last line, the other one only at SIGKILL."""
+    quiet = "import signal\ndef end(*_): say('broadcast 0'); sys.exit()\n"
+    quiet += "signal.signal(signal.SIGTERM, signal.SIG_IGN if me == 1 else end)\nwhile True: time.sleep(0.05)\n"
+    done = talk(tmp_path, quiet, duration_s=2.0, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
+    assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
+    assert list(done.events[done.events.event == "broadcast"].message) == ["h0:0"] and done.manifest["quiescent"]
 
 
 def test_programs_with_promises_run_on_unless_asked_to_stop(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from mobilenet.studies.declaration import Study
 from mobilenet.studies.store import create
 from mobilenet.studies.task import Batch, Job, perform
 from tests.cli.command import mobilenet as command
+from tests.tools import editing
 
 from .examples import edit
 
@@ -61,7 +63,7 @@ def test_the_error_says_when_where_and_at_what(example: str, old: str, new: str,
 def test_processes_and_walkers_too(tmp_path: Path) -> None:
     ring = edit(tmp_path, RING, "if hop.id.source", f"if hop.id.ts: raise KeyError(hop)\n        {'if hop.id.source'}")
     assert re.search(r"at \d+\.\d{6} s at p\d+, handling Hop from p\d+", str(run_to_error(ring, ())))
-    verdicts, _ = judge_anew(tmp_path / "run")
+    verdicts, *_ = judge_anew(tmp_path / "run")
     assert verdicts["record"].answer == "unknown" and {v.answer for v in verdicts.values()} == {"unknown"}
     (tmp_path / "walk").mkdir()
     walk = edit(tmp_path / "walk", "own_mobility/patrol", "while True:", "for _ in range(1):")
@@ -82,6 +84,10 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     assert run.manifest["ended_by_error"].startswith(f"{tmp_path}/gossip.py:") and 3 < run.manifest["simulated_s"] < 4
     assert run.verdict == "unknown" and run.metrics["window_s"] == run.manifest["simulated_s"]
     assert divergence(run.path, allow_code=True) is None  # it ends in the same way
+    shutil.copytree(run.path, tmp_path / "edited")
+    with editing(tmp_path / "edited" / "manifest.json") as facts:
+        facts["ended_by_error"] += " and more"
+    assert "manifest.json: ended_by_error: " in (divergence(tmp_path / "edited", allow_code=True) or "")
     assert (run.events["event"] == "broadcast").sum() == run.metrics["broadcasts"] > 0
     assert command("show", "run", place=tmp_path).returncode == 0
     judged = command("verify", "run", place=tmp_path)

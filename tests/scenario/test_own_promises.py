@@ -35,8 +35,8 @@ def test_the_guide_shows_the_example_and_what_it_prints(tmp_path: Path) -> None:
 def test_its_code_judges_a_record_only_where_it_may_run(tmp_path: Path) -> None:
     run = mobilenet.run(FOLDER / f"{PROMPT}.yaml", out=tmp_path / "run", allow_code=True)
     assert run.verdicts["prompt_delivery"].answer == "violated"
-    verdicts, notes = judge_anew(run.path)
-    assert verdicts == {**run.verdicts, "prompt_delivery": NEEDS_CODE} and notes == []
+    verdicts, notes, wrong = judge_anew(run.path)
+    assert verdicts == {**run.verdicts, "prompt_delivery": NEEDS_CODE} and notes == wrong == []
     judged = command("verify", "run", place=tmp_path)
     assert judged.returncode == 4 and f"prompt_delivery unknown: {NEEDS_CODE.explanation}" in judged.stdout
     judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)
@@ -53,7 +53,9 @@ def test_its_code_judges_a_record_only_where_it_may_run(tmp_path: Path) -> None:
         ("raise SystemExit(0)", "prompt.py:34: SystemExit: 0"),
         ("raise BaseException('odd')", "prompt.py:34: BaseException: odd"),
         ("return 3", "prompt.py:32: ValueError: returned 3, expected a sentence or None"),
-        ("return ''", "prompt.py:32: ValueError: returned '', expected"),
+        ("return ''", "prompt.py:32: ValueError: explanation: got '', expected a sentence"),
+        ("from mobilenet.verify import Verdict; return Verdict('unknown', '')", "prompt.py:34: ValueError: explanat"),
+        ("from mobilenet.verify import Verdict; return Verdict('violated', None)", "prompt.py:34: ValueError: explana"),
         ("from mobilenet.verify import Verdict; return Verdict('unknown', 'too short')", "too short"),
         ("run.manifest.clear(); return None", ""),
     ],
@@ -65,6 +67,12 @@ def test_an_answer_that_is_none_is_unknown(body: str, complaint: str, tmp_path: 
     assert verdict.answer == ("unknown" if complaint else "valid") and verdict.explanation.startswith(complaint)
     judged = command("verify", "run", "--allow-code", place=tmp_path)
     assert complaint in judged.stdout and "Traceback" not in judged.stdout + judged.stderr
+
+
+def test_a_long_sentence_is_shortened_once(tmp_path: Path) -> None:
+    run = mobilenet.run(edit(tmp_path, PROMPT, BODY, "    return 'x' * 3000\n"), out=tmp_path / "run", allow_code=True)
+    assert len(run.verdicts["prompt_delivery"].explanation) <= 1000
+    assert judge_anew(run.path)[1:] == judge_anew(run.path, True)[1:] == ([], [])
 
 
 @pytest.mark.parametrize(

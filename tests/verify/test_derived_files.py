@@ -61,10 +61,10 @@ def test_verify_makes_them_anew_as_they_were(names: tuple[str, ...], run: Path) 
 
 
 def test_verify_leaves_alone_what_is_there_and_says_where_it_is_wrong(run: Path) -> None:
-    text = (run / "verdict.json").read_text().replace('"valid"', '"violated"')
+    text = (run / "verdict.json").read_text().replace('"valid"', '"violated"').replace('""', '"late"')
     (run / "verdict.json").write_text(text)
     code, output = command("verify", run)
-    assert code == 0 and f"{run / 'verdict.json'} has the verdict violated, which contradicts the record" in output
+    assert code == 2 and f"{run / 'verdict.json'} has the verdict violated, which contradicts the record" in output
     assert (run / "verdict.json").read_text() == text
 
 
@@ -73,8 +73,8 @@ def test_verify_leaves_alone_what_is_there_and_says_where_it_is_wrong(run: Path)
 )
 def test_a_garbled_verdict(text: str, run: Path) -> None:
     (run / "verdict.json").write_text(text)
-    verdicts, notes = judge_anew(run)
-    assert verdicts["record"].answer == "valid" and len(notes) == 1 and "verdict.json" in notes[0]
+    verdicts, notes, wrong = judge_anew(run)
+    assert verdicts["record"].answer == "valid" and notes == [] and len(wrong) == 1 and "verdict.json" in wrong[0]
     with pytest.raises(RunError):
         print(mobilenet.Run(run).verdict)
     code, output = command("show", run)
@@ -87,7 +87,7 @@ def test_where_nothing_can_be_written(run: Path, monkeypatch: pytest.MonkeyPatch
 
     (run / "metrics.json").unlink()
     monkeypatch.setattr("mobilenet.judgement.write_json", full)
-    verdicts, notes = judge_anew(run)
+    verdicts, notes, _ = judge_anew(run)
     assert verdicts["record"].answer == "valid"
     assert notes == [f"{run / 'metrics.json'} was missing, and cannot be written: No space left on device"]
 
@@ -96,13 +96,13 @@ def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
     """Even where the record stays possible: a scenario, samples or counters that the run did not write."""
     for name, old, new in (
         ("scenario.yaml", "max_events: 1", "max_events: 2"), ("counters.json", '"queue_drops": 0',
-        '"queue_drops": 55'),
+        '"queue_drops": 55'), ("manifest.json", "\n", "\r"),
     ):  # fmt: skip
         path = tmp_path / name.partition(".")[0]
         shutil.copytree(whole, path)
         text = (path / name).read_text()
         assert old in text
-        (path / name).write_text(text.replace(old, new))
+        (path / name).write_text(text.replace(old, new, 1), newline="")
         with pytest.raises(RunError, match=f"{name}: changed since the run wrote it"):
             verify_run(path)
     path = tmp_path / "more"
@@ -116,8 +116,8 @@ def test_edited_metrics_are_told(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, path)
     metrics = json.loads((path / "metrics.json").read_text())
     (path / "metrics.json").write_text(json.dumps(metrics | {"delivery_delay_mean_s": 1e-9}))
-    _, notes = judge_anew(path)
-    assert len(notes) == 1 and "delivery_delay_mean_s contradicts the record" in notes[0]
+    _, _, wrong = judge_anew(path)
+    assert len(wrong) == 1 and "delivery_delay_mean_s contradicts the record" in wrong[0]
 
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b"\xff", b"[" * 100_000, b"{}", b'{"deliveries": []}'])
@@ -126,7 +126,7 @@ def test_verify_goes_on_without_a_garbled_file_and_says_what_to_do(name: str, te
     (run / name).write_bytes(text)
     code, output = command("verify", run)
     lines = [line for line in output.splitlines() if name in line]
-    assert code == 0 and len(lines) == 1 and "remove the file, and `mobilenet verify` recreates it" in lines[0]
+    assert code == 2 and len(lines) == 1 and "remove the file, and `mobilenet verify` recreates it" in lines[0]
     code, output = command("show", run)
     assert code == 2 and len(output.splitlines()) == 1 and "remove the file, and" in output
     (run / name).unlink()
@@ -150,3 +150,13 @@ def test_show_sees_damaged_tables(table: str, small_bytes: int, run: Path, monke
         )
     path.unlink()
     assert command("show", run)[0] == 2
+
+
+@pytest.mark.parametrize("name", DERIVED_FILES)
+def test_a_damaged_file_ends_with_the_code_of_damage(name: str, run: Path) -> None:
+    whole = (run / name).read_bytes()
+    for damaged in (whole.replace(b"\n", b"\r", 1), whole.replace(b"valid", b"vamid").replace(b": ", b":", 1), b""):
+        (run / name).write_bytes(damaged)
+        code, output = command("verify", run, "--quiet")
+        assert code == 2 and output.endswith(f"{run}: damaged\n") and str(run / name) in output
+    assert command("verify", run, "--repeat", "--quiet")[0] == 2

@@ -18,7 +18,7 @@ import pytest
 
 import mobilenet
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.reader import read_json
+from mobilenet.rundir.reader import RunError, read_json
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from tests.conftest import SCENARIOS
@@ -78,6 +78,18 @@ def test_as_they_were_recorded_none_has_an_edited_record(runs: Runs) -> None:
     assert [check for check, verdict in verify_run(runs["bug"]).items() if verdict.answer == "violated"] == [
         "fifo_order"
     ]
+
+
+def test_a_number_of_nodes_that_no_run_has_does_not_count(runs: Runs, tmp_path: Path) -> None:
+    def more(copy: Copy) -> None:
+        copy.manifest.update(hosts=10**30, stations=10**30)
+
+    assert verdicts_after(runs["flood"], tmp_path / "edited", more)["record"].answer == "valid"
+
+
+def test_an_end_that_no_run_has_is_refused(runs: Runs, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="its record is none that mobilenet writes"):
+        verdicts_after(runs["flood"], tmp_path / "edited", lambda copy: copy.manifest.update(simulated_s=1e308))
 
 
 edit = Edits()

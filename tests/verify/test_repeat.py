@@ -72,10 +72,13 @@ EDITS: dict[str, tuple[Callable[[Copy], object], str]] = {
     "a scenario that repeats something else": (
         lambda copy: _rewrite(copy.path / "scenario.yaml", "loss: 0.05", "loss: 0.06"), "",
     ),
-    "a metric": (
-        lambda copy: _rewrite(copy.path / "metrics.json", '"deliveries": ', '"deliveries": 1'), "metrics.json",
+    "a number of another type": (
+        lambda copy: copy.counters["radio"].update(frames=float(copy.counters["radio"]["frames"])),
+        "counters.json: radio: frames: ",
     ),
-    "a verdict": (lambda copy: _rewrite(copy.path / "verdict.json", "valid", "unknown"), "verdict.json: verdict"),
+    "what is no counter": (lambda copy: copy.counters.update(radio=5), "counters.json: radio: 5, but the repeat"),
+    "what is no detail": (lambda copy: copy.events.change(copy.first("handoff_start"), detail="["), "events: row "),
+    "what is no time": (lambda copy: copy.manifest.update(simulated_s="x"), "manifest.json: simulated_s: 'x', but"),
 }  # fmt: skip
 
 
@@ -93,6 +96,21 @@ def test_every_edit_is_found(name: str, whole: Path, tmp_path: Path) -> None:
     copy.save()
     where = divergence(copy.path)
     assert where is not None and where.startswith(words)
+    result = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat", "--quiet"])
+    assert result.exit_code == 1 and result.output.endswith(f"{copy.path}: not the same when repeated\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [("metrics.json", '"deliveries": ', '"deliveries": 1'), ("verdict.json", "valid", "unknown")],
+)
+def test_a_difference_only_in_what_follows_from_the_record_is_damage(
+    name: str, old: str, new: str, whole: Path, tmp_path: Path
+) -> None:
+    path = copy_run(whole, tmp_path / "copy")
+    _rewrite(path / name, old, new)
+    with pytest.raises(RunError, match=f"{name}: .* but the repeat has"):
+        divergence(path)
 
 
 @pytest.mark.parametrize("name", ["events.parquet", "counters.json", "manifest.json", "scenario.yaml"])
@@ -107,7 +125,7 @@ def test_verify_itself_names_a_file_with_another_byte(name: str, whole: Path, tm
     assert overall(verify_run(path.parent)) == "valid"
 
 
-def test_the_command_calls_it_violated(whole: Path, tmp_path: Path) -> None:
+def test_the_command_says_where_the_records_differ(whole: Path, tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["verify", str(whole), "--repeat"]).exit_code == 0
     copy = Copy(whole, tmp_path / "copy")
     EDITS["a message later"][0](copy)

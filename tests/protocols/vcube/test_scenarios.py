@@ -40,8 +40,8 @@ def test_a_scenario_does_what_it_did(name: str) -> None:
 def test_a_run_is_recorded_judged_and_repeatable(name: str, tmp_path: Path) -> None:
     done = api.run(ROOT / "scenarios" / "vcube" / f"{name}.yaml", out=tmp_path / "once")
     assert done.verdict == "valid" and done.manifest["quiescent"]
-    verdicts, notes = api.judge_anew(tmp_path / "once")
-    assert verdicts == done.verdicts and not notes
+    verdicts, notes, wrong = api.judge_anew(tmp_path / "once")
+    assert verdicts == done.verdicts and notes == wrong == []
     again = api.run(tmp_path / "once" / "scenario.yaml", out=tmp_path / "again")
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"] and again.metrics == done.metrics
 
