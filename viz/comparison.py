@@ -28,7 +28,7 @@ from mobilenet.rundir.stamp import normal_command
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.compare import INFINITE, judged_row
-from mobilenet.studies.sentences import WHY_NOT
+from mobilenet.studies.sentences import WHY_NOT, pairing
 
 from .study_tables import RATIOS, StudyTables, infinite, study_tables
 from .style import (
@@ -101,11 +101,12 @@ def method(tables: StudyTables) -> str:
         else ""
     )
     baseline = tables.levels.name(comparison["factor"], comparison["baseline"])
+    paired = pairing(finding.get("unpaired", "") for finding in comparison["findings"])
     is_common = any(finding.get("common_deliveries") is not None for finding in comparison["findings"])
     common = "; of a delay, over the deliveries that both levels made" if is_common else ""
     return (
         f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to"
-        f" {baseline}, paired over the same worlds, with the {sure} t interval of its"
+        f" {baseline}, {paired}, with the {sure} t interval of its"
         f" logarithm{common}.{band}{tables.infinite_note(compared)}{tables.unstable_note()}"
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from mobilenet.studies.level_names import LevelNames
 from mobilenet.studies.robust.verdicts import Claim, effect_in_figures, pair_of, ratios_of, shares_of_levels
+from mobilenet.studies.sentences import pairing
 
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
 from .words import meaning
@@ -46,7 +47,8 @@ def draw(factor: str, names: LevelNames, confidence: float, claims: list[Claim],
         of_levels = "".join(f" {line[0].upper()}{line[1:]}." for line in shares)
         caption(
             figure,
-            f"Effects relative to {baseline} with {confidence * 100:g} % t intervals, paired over the same worlds"
+            f"Effects relative to {baseline} with {confidence * 100:g} % t intervals,"
+            f" {pairing(e.unpaired for claim in claims for e in claim.effects)}"
             f" ({many} pairs). Filled: significant after Holm's correction over all marks of this picture;"
             " hollow: not. On the right:"
             f" whether the finding with {claims[0].effects[0].radio} survives. Where two levels delivered different"

@@ -31,7 +31,7 @@ KEPT_RUNS = 64  # the baseline of a pair is often that of the next
 OTHER_BROADCASTS, USES_RUN = "not paired", "processes use the run"  # why two settings are not paired, as verdicts
 UNPAIRED = {
     OTHER_BROADCASTS: "their hosts planned different broadcasts",
-    USES_RUN: "custom processes depend on the run (uses_run), so runs are not paired",
+    USES_RUN: "custom processes depend on the run (uses_run)",
 }  # in words
 
 

@@ -11,7 +11,7 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mobilenet.metrics.registry import SIGNED, axis_name, better, unit_of
@@ -71,9 +71,20 @@ def sentence(
         change = (
             f"{format_number(abs(row['difference']))} {side} than for {base} ({other}); {sure} {_of_difference(row)}"
         )
-    runs = f"{pluralize(row['pairs'], 'run')} of each, not paired"
+    runs = f"{pluralize(row['pairs'], 'run')} of each, not paired (Welch's test)"
     change += f", {runs if row.get('unpaired') == USES_RUN else pluralize(row['pairs'], 'pair')}"
     return f"{begin}{own}, {change}: {_verdict(row, comparison, better(metric, of_processes), shares, (level, base))}"
+
+
+def pairing(unpaired: Iterable[str]) -> str:
+    """State in a caption how runs of two levels are compared. `unpaired`: of all findings, why their runs are not of
+    one world, or nothing.
+    """
+    apart = {why == USES_RUN for why in unpaired}
+    if apart == {True}:
+        return "of samples that are not paired (Welch's test)"
+    some = ", except where processes depend on the run (Welch's test)" if True in apart else ""
+    return f"paired over the same worlds{some}"
 
 
 def _infinite(row: Row, unit: str) -> tuple[str, str]:
@@ -89,7 +100,8 @@ def _infinite(row: Row, unit: str) -> tuple[str, str]:
 def _typical(row: Row) -> str:
     """State how the ratio is averaged, where the means give another one in words."""
     is_other = row["baseline_mean"] and _change(row["mean"] / row["baseline_mean"]) != _change(row["ratio"])
-    return " by the geometric mean of the ratios" if is_other else ""
+    by = "geometric means" if row.get("unpaired") == USES_RUN else "the geometric mean of the ratios"
+    return f" by {by}" if is_other else ""
 
 
 def _with_unit(row: Row, unit: str) -> tuple[str, str]:

@@ -29,7 +29,7 @@ from mobilenet.studies.configurations import Configuration
 from mobilenet.studies.declaration import Compare, Study
 from mobilenet.studies.delivered import Delivered
 from mobilenet.studies.level_names import LevelNames
-from mobilenet.studies.sentences import sentence
+from mobilenet.studies.sentences import pairing, sentence
 from mobilenet.studies.spark import local_master
 from mobilenet.studies.store import create
 from mobilenet.studies.study import run_study
@@ -539,6 +539,7 @@ def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
     words = {"factor": "x", "baseline": 1, "confidence": 0.95, "equivalence_margin": None}
     text = sentence(apart.document(), words, LevelNames({"x": [1, 2]}))
     assert "3 runs of each, not paired" in text
+    assert pairing(["", USES_RUN]) != pairing([USES_RUN]) != pairing([""]) == "paired over the same worlds"
 
 
 def test_claims_compare_no_deliveries_of_runs_that_processes_depend_on(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from mobilenet.studies.sentences import (
     conclusions,
     effect_in_numbers,
     effect_name,
+    pairing,
     sentence,
 )
 
@@ -304,8 +305,8 @@ def _findings(tables: StudyTables) -> str:
         )
     margin = comparison["equivalence_margin"]
     explanation = (
-        f"Differences and their {comparison['confidence'] * 100:g} % t intervals are paired over the same worlds; p"
-        " values are adjusted by Holm's method."
+        f"Differences and their {comparison['confidence'] * 100:g} % t intervals are"
+        f" {pairing(f.get('unpaired', '') for f in comparison['findings'])}; p values are adjusted by Holm's method."
     )
     if any(f.get("common_deliveries") is not None for f in comparison["findings"]):
         explanation += (
