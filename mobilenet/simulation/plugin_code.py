@@ -203,7 +203,7 @@ def attributing_errors(
 
 
 def text_of(error: BaseException) -> str:
-    """Return what an error of a plug-in says, on one line; nothing where it cannot say it."""
+    """Return the message of an error of a plug-in on one line; nothing where it cannot be written."""
     try:
         return " ".join(str(error).split())[:200]
     except Exception:

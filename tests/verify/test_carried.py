@@ -27,7 +27,7 @@ def play(folder: Path, name: str, source: str, *changes: str) -> mobilenet.Run:
     return mobilenet.run(folder / f"{name}.yaml", out=folder / "run", overrides=changes, allow_code=True)
 
 
-def edited(name: str, old: str, new: str) -> str:
+def with_change(name: str, old: str, new: str) -> str:
     source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     assert old in source
     return source.replace(old, new)
@@ -36,7 +36,7 @@ def edited(name: str, old: str, new: str) -> str:
 @pytest.mark.parametrize("cheats", [False, True])
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_host_delivers_only_what_has_reached_it(record: str, cheats: bool, tmp_path: Path) -> None:
-    source = edited("gossip", HONEST, CHEATS if cheats else HONEST)
+    source = with_change("gossip", HONEST, CHEATS if cheats else HONEST)
     if cheats:
         source = source.replace("class Host(BaseHost):\n", GLOBAL)
     changes = ["duration_s=6", f"wireless.loss={1.0 if cheats else 0.3}", *([record] if record else [])]
@@ -57,26 +57,26 @@ def test_a_handoff_that_no_message_brought_is_violated(record: str, tmp_path: Pa
             self.port.session_confirmed(self.stable.session, cell, {"recovered": 5})
 
 """
-    source = edited("gossip", "class Host(BaseHost):\n", handoff)
+    source = with_change("gossip", "class Host(BaseHost):\n", handoff)
     changes = ["hosts.mobility.speed_mps=15", "duration_s=10", *([record] if record else [])]
     verdict = play(tmp_path, "gossip", source, *changes).verdicts["creation"]
     assert verdict.answer == "violated" and "ends a handoff" in verdict.explanation
 
 
 def test_a_gap_of_a_session_that_never_began_is_violated(tmp_path: Path) -> None:
-    source = edited("gossip", HONEST, f"{HONEST}        self.port.gap(5, 0)\n")
+    source = with_change("gossip", HONEST, f"{HONEST}        self.port.gap(5, 0)\n")
     verdict = play(tmp_path, "gossip", source, "duration_s=6").verdicts["creation"]
     assert verdict.answer == "violated" and "in session 5, which it never began" in verdict.explanation
 
 
 def test_a_process_cannot_deliver_sooner_than_a_hop_takes(tmp_path: Path) -> None:
     """The source lets all others deliver at once; what travels is ignored."""
-    told = """        self.port.send(self.next, Hop(message))
+    ends = """        self.port.send(self.next, Hop(message))
         for other in RINGS if message.source == self.port.me else ():
             if other is not self:
                 other.hand_on(message)
 """
-    source = edited("ring", "        self.port.send(self.next, Hop(message))\n", told)
+    source = with_change("ring", "        self.port.send(self.next, Hop(message))\n", ends)
     source = source.replace("        self.port = port\n", "        self.port = port\n        RINGS.append(self)\n")
     source = source.replace("if hop.id.source != self.port.me:", "if False:")
     source = source.replace("class Ring:\n", "RINGS: list = []\n\n\nclass Ring:\n")
