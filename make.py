@@ -313,6 +313,7 @@ def demo(arguments):
 
 REST = "long or spark or browser"
 SPREAD = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+WAITING = ["-n%d" % min(4, 1 + (os.cpu_count() or 1))]  # one more: these tests wait for Java, browsers and programs
 
 
 def test(arguments):
@@ -322,7 +323,7 @@ def test(arguments):
 
 def test_rest(arguments):
     """all other tests: those with Spark or a browser, and long ones"""
-    pytest(REST, arguments)
+    pytest(REST, arguments or WAITING)
 
 
 def test_all(arguments):

@@ -20,6 +20,7 @@ if sys.platform == "win32":
     raise SystemExit(2)
 
 from mobilenet.engine import native
+from mobilenet.engine.no_collections import no_collections
 
 __version__ = "0.1.0"
 __all__ = [
@@ -51,7 +52,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'mobilenet' has no attribute {name!r}")
     module, attribute = _HOMES[name]
-    return getattr(import_module(module), attribute)
+    with no_collections():
+        return getattr(import_module(module), attribute)
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.clock import Progress
+from mobilenet.engine.no_collections import no_collections
 from mobilenet.judgement import answer_in_words, judge, judge_anew, own_checks, own_metrics, read_warnings, verdicts_of
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
@@ -283,6 +284,7 @@ def _run(
     return Run(directory)
 
 
+@no_collections()
 def keep(
     partial: Path,
     scenario: AnyScenario,

@@ -27,6 +27,7 @@ from mobilenet.cli.options import (
     Seed,
 )
 from mobilenet.cli.progress import progress
+from mobilenet.engine.no_collections import no_collections, set_modules_aside
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
 from mobilenet.scratch import scratch_folder
 
@@ -58,9 +59,9 @@ def run(
     The command writes the events, metrics and verdicts to a run directory.
     """
     with reporting(quiet):
-        from mobilenet import api
-        from mobilenet.scenario.given import as_options
-        from mobilenet.simulation.no_collections import set_modules_aside
+        with no_collections():
+            from mobilenet import api
+            from mobilenet.scenario.given import as_options
 
         set_modules_aside()
         changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
+from mobilenet.engine.no_collections import no_collections
 from mobilenet.expected.by_kind import declared_manifest
 from mobilenet.interactive.branch import (
     Branch,
@@ -49,7 +50,6 @@ from mobilenet.scenario.interventions_check import strangers
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.simulation.ended_early import moment
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.simulation.no_collections import no_collections
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import attributing_errors
 from mobilenet.simulation.plugins import with_declared

@@ -18,6 +18,7 @@ from typing import Any
 from mobilenet.clock import MILLISECOND, SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import Kernel, Process
+from mobilenet.engine.no_collections import no_collections
 from mobilenet.engine.random_streams import Stream
 from mobilenet.expected.hosts import facts
 from mobilenet.network.radio.acking import Acking
@@ -42,7 +43,6 @@ from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.interventions import Interventions
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
-from mobilenet.simulation.no_collections import no_collections
 from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
 from mobilenet.simulation.outcome import Outcome

@@ -14,10 +14,10 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mobilenet.engine.no_collections import set_modules_aside
 from mobilenet.quoting import pluralize
 from mobilenet.rundir.reader import read_json
 from mobilenet.safe_path import not_for_programs
-from mobilenet.simulation.no_collections import set_modules_aside
 from mobilenet.studies import parts
 from mobilenet.studies.measure import measure
 from mobilenet.studies.store import is_done, record_failure

@@ -121,7 +121,8 @@ class ScreenedBroadcast(BroadcastJudge):
             return False
         if self._known is None:
             return True
-        has: np.ndarray | None = None  # all that it has delivered, and what precedes that
+        has = np.zeros(len(self._senders), np.int32)  # what precedes the messages before `heard`
+        heard = 0
         steps = self._entitlements.get(name, [])
         edges = [*np.searchsorted(rows, [row for row, _ in steps]).tolist(), len(rows)]
         if edges[0] > 0:
@@ -131,12 +132,12 @@ class ScreenedBroadcast(BroadcastJudge):
             for first in range(begin, end, BLOCK):
                 block = messages[first : min(first + BLOCK, end)]
                 is_old = self._position[block] < entitled[self._sender[block]]
-                if has is None and is_old.any():
-                    has = self._known[messages[:first]].max(axis=0, initial=0)
                 if not self._follow(block, is_old, due, self._known[block]):
                     return False
-                if has is not None and not self._old_ones_fit(block, is_old, has):
-                    return False
+                if is_old.any():
+                    if not self._old_ones_fit(messages[heard:first], block, is_old, has):
+                        return False
+                    heard = first + len(block)
         return True
 
     def _follow(self, block: np.ndarray, is_old: np.ndarray, due: np.ndarray, known: np.ndarray) -> bool:
@@ -154,13 +155,16 @@ class ScreenedBroadcast(BroadcastJudge):
             return False
         return bool((known <= before[1:]).all())
 
-    def _old_ones_fit(self, block: np.ndarray, is_old: np.ndarray, has: np.ndarray) -> bool:
-        """Whether none of the older messages precedes what was delivered before; `has` is brought up to date."""
+    def _old_ones_fit(self, before: np.ndarray, block: np.ndarray, is_old: np.ndarray, has: np.ndarray) -> bool:
+        """Whether none of the older messages precedes what was delivered before them. `before`: deliveries between
+        those that `has` includes and the block; `has` is brought up to date.
+        """
         assert self._known is not None
-        pasts = np.concatenate((has[np.newaxis], self._known[block]))
-        np.maximum.accumulate(pasts, axis=0, out=pasts)
-        has[:] = pasts[-1]
         old = np.flatnonzero(is_old)
+        np.maximum(has, self._known[before].max(axis=0, initial=0), out=has)
+        pasts = np.concatenate((has[np.newaxis], self._known[block[: old[-1]]]))
+        np.maximum.accumulate(pasts, axis=0, out=pasts)
+        np.maximum(has, self._known[block].max(axis=0), out=has)
         return bool((pasts[old, self._sender[block[old]]] <= self._position[block[old]]).all())
 
     def missing_deliveries(self) -> Iterator[str]:
