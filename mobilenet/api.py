@@ -326,21 +326,28 @@ def simulate(
     what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
     `real_time`: for programs that use UDP, and only for them. `check_simulator`: as in `run`.
     """
-    from mobilenet.simulation.ended_early import moment
-    from mobilenet.simulation.mobile import Simulation
     from mobilenet.simulation.plugin_code import PluginError, attributing_errors
-    from mobilenet.simulation.processes.experiment import Experiment
 
     parts: Simulation | Experiment
+
+    def moment_of(error: BaseException, files: list[Path]) -> str:
+        from mobilenet.simulation.ended_early import moment
+
+        return moment(error, parts.kernel.now, parts.nodes, files)
+
     checks = _new_checks(scenario) if check_simulator else None
     with attributing_errors(scenario):
         if isinstance(scenario, ProcessScenario):
+            from mobilenet.simulation.processes.experiment import Experiment
+
             hooks = (None, None) if checks is None else checks.hooks
             parts = Experiment(scenario, *hooks, allow_code=allow_code, errors_into=errors_into)
         else:
+            from mobilenet.simulation.mobile import Simulation
+
             parts = Simulation(scenario, allow_code, errors_into, real_time)
     try:
-        with attributing_errors(scenario, lambda error, files: moment(error, parts.kernel.now, parts.nodes, files)):
+        with attributing_errors(scenario, moment_of):
             return parts.run(progress) if checks is None else checks.run(parts, progress)
     except PluginError as error:
         error.outcome = parts.so_far()

@@ -34,7 +34,7 @@ from mobilenet.simulation.plugin_code import load_named, place_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
 from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
-from mobilenet.verify.judge import NEEDS_CODE, PROPERTIES, judging, overall, read_run
+from mobilenet.verify.judge import NEEDS_CODE, judging, known_properties, overall, read_run
 
 
 def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetric]:
@@ -72,7 +72,7 @@ def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Ch
         )
     names = [function.__name__ for function in functions]
     for i, name in enumerate(names):
-        if name in PROPERTIES or name in names[:i]:
+        if name in known_properties() or name in names[:i]:
             raise ScenarioError(
                 f"protocol.class: {reference}: there is already a property {name}; expected another name in checks"
             )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,12 +22,11 @@ from mobilenet.rundir.pcap import CapturedPacket, read_captures
 from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.rundir.schema import BUFFERS, buffers_of
 from mobilenet.rundir.table import Columns, Table
-from mobilenet.verify.among_processes.properties import ProcessJudge
-from mobilenet.verify.among_processes.screened import judge_events as judge_processes
-from mobilenet.verify.broadcasts.judge import BroadcastJudge
-from mobilenet.verify.broadcasts.reach import Reach
-from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.declared import require_scenario
+
+if TYPE_CHECKING:
+    from mobilenet.verify.among_processes.properties import ProcessJudge
+    from mobilenet.verify.broadcasts.judge import BroadcastJudge
 
 MOST_LOST = 0.1  # of the receptions of a run, not at random; then no host loses half of its heartbeats for long
 
@@ -105,6 +104,9 @@ class Evidence:
     @cached_property
     def broadcasts(self) -> BroadcastJudge:
         """The judge of the broadcasts of hosts, done."""
+        from mobilenet.verify.broadcasts.reach import Reach
+        from mobilenet.verify.broadcasts.screened import judge_events
+
         expected, reach = self.of_hosts, None
         if expected is not None and expected.hosts is not None and self.ended_by_error is None:
             reach = Reach(self.tables["positions"], expected)
@@ -124,7 +126,9 @@ class Evidence:
     @cached_property
     def among_processes(self) -> ProcessJudge:
         """The judge of the broadcasts of processes, done."""
-        return judge_processes(self.events, self.manifest)
+        from mobilenet.verify.among_processes.screened import judge_events
+
+        return judge_events(self.events, self.manifest)
 
     @cached_property
     def last_sizes(self) -> dict[tuple[str, str], float]:

@@ -14,7 +14,6 @@ from typing import Any
 
 from mobilenet.quoting import cut
 from mobilenet.rundir.reader import RunError
-from mobilenet.verify import hosts, processes
 from mobilenet.verify.check import Check, judge
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import Answer, Verdict
@@ -28,7 +27,6 @@ def overall(verdicts: dict[str, Verdict]) -> Answer:
     return "violated" if "violated" in answers else "unknown" if "unknown" in answers else "valid"
 
 
-PROPERTIES = frozenset(check.property for check in (*hosts.CHECKS, *processes.CHECKS))
 NEEDS_CODE = Verdict("unknown", "this promise is judged by code of the plug-in, which runs only with --allow-code")
 
 
@@ -67,6 +65,13 @@ def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
     return verdicts | {name: verdict for name, verdict in theirs.items() if name not in verdicts}
 
 
+def known_properties() -> frozenset[str]:
+    """Return the properties of runs of all kinds."""
+    from mobilenet.verify import hosts, processes
+
+    return frozenset(check.property for check in (*hosts.CHECKS, *processes.CHECKS))
+
+
 def checks_of(run: Evidence) -> tuple[Check, ...]:
     """What every run of this kind is asked, and what only its protocol promises."""
     known = None if run.of_hosts is None else run.of_hosts.protocol
@@ -75,4 +80,5 @@ def checks_of(run: Evidence) -> tuple[Check, ...]:
 
 
 def _kind(run: Evidence) -> Any:
-    return processes if run.is_of_processes else hosts
+    """The module of what is asked of this kind of runs; a run needs only one of them."""
+    return import_module(f"mobilenet.verify.{'processes' if run.is_of_processes else 'hosts'}")

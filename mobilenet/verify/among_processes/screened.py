@@ -74,7 +74,7 @@ class ScreenedProcesses(ProcessJudge):
         if (messages < 0).any() or (self._source[messages] != self._process[rows]).any():
             return False
         self._broadcast_row[messages] = rows
-        return len(np.unique(messages)) == len(messages)
+        return int(np.bincount(messages).max(initial=0)) <= 1
 
     def _deliveries_are_in_order(self) -> bool:
         processes, messages = self._process[self._rows], self._message.codes[self._rows]
@@ -102,7 +102,7 @@ class ScreenedProcesses(ProcessJudge):
         if (
             (messages < 0).any()
             or (self._broadcast_row[messages] >= rows).any()
-            or len(np.unique(messages)) != len(messages)
+            or np.bincount(messages).max(initial=0) > 1
         ):
             return False
         if (self._source[messages] != self._process[rows]).any():
