@@ -1,10 +1,10 @@
 """Check that messages on the record can have brought each node what a user's own code delivers there.
 
 Checks    a node delivers a message of another node only after something has reached it, directly or through others,
-          that was sent since the broadcast of this message; and a host ends a handoff only after it received
-          something that was sent since the handoff began
+          that was sent since the broadcast of this message; and a host ends a handoff only if it received
+          something since the handoff began
           where nothing shows who received what: at least as many receptions as nodes that delivered others' messages;
-          between hosts one more, at a station. And none of this within the time of the shortest frame or hop
+          between hosts one more, at a station. And no delivery within the time of the shortest frame or hop
           a gap, and the end of a handoff, is of a session that the host began
 Model     what a node knows grows with what it receives, and lasts through crashes: it may have stored it. Of several
           equal messages from one sender the last counts, which carries the most. Where only frames are recorded, wires
@@ -44,7 +44,7 @@ class Knowledge:
 
     def __init__(self) -> None:
         self._of: dict[str, Known] = {}
-        self._sent_ns: dict[str, int] = {}  # of what a node received, the latest time of sending
+        self._heard_ns: dict[str, int] = {}  # when a node received something last
         self._sent: dict[Any, Known] = {}
         self._place: dict[str, int] = {}  # message -> which broadcast of its node it is
 
@@ -56,13 +56,11 @@ class Knowledge:
     def send(self, node: str, what: Any) -> None:
         self._sent[what] = self._of.get(node, NOTHING)
 
-    def hear(self, node: str, sent_ns: int) -> None:
-        self._sent_ns[node] = max(sent_ns, self._sent_ns.get(node, -1))
-
     def has_heard_since(self, node: str, at_ns: int) -> bool:
-        return self._sent_ns.get(node, -1) >= at_ns
+        return self._heard_ns.get(node, -1) >= at_ns
 
-    def receive(self, node: str, what: Any) -> None:
+    def receive(self, node: str, what: Any, now_ns: int = 0) -> None:
+        self._heard_ns[node] = now_ns
         brought, known = self._sent.get(what, NOTHING), self._of.get(node, NOTHING)
         if brought is not known and (news := {k: n for k, n in brought.items() if known.get(k, 0) < n}):
             self._of[node] = {**known, **news}
@@ -144,8 +142,7 @@ def _by_hops(run: Evidence, hops: _Hops) -> str | None:
     carrier = "message" if "messages" in run.tables else "frame"
     for step in np.lexsort((turns, times)).tolist():
         if step < count:
-            knowledge.receive(hops.receivers[step], step)
-            knowledge.hear(hops.receivers[step], int(hops.sent_ns[step]))
+            knowledge.receive(hops.receivers[step], step, int(hops.received_ns[step]))
         elif step < 2 * count:
             knowledge.send(hops.senders[step - count], step - count)
         else:
@@ -160,7 +157,7 @@ def _by_hops(run: Evidence, hops: _Hops) -> str | None:
             elif kind == "handoff_end" and not knowledge.has_heard_since(node, began_ns.get(node, now_ns)):
                 return (
                     f"at {now_ns / SECOND:.6f} s (event {rows[place]}): {node} ends a handoff, but by then {node} had"
-                    f" received no {carrier} that was sent after the handoff began"
+                    f" received no {carrier} since the handoff began"
                 )
     return None
 
@@ -174,21 +171,19 @@ def _too_early(run: Evidence) -> str | None:
     else:
         return None
     events = run.events
-    rows = events.column("event").rows("broadcast", "handoff_start", "deliver", "handoff_end")
-    columns = (events.pick(name, rows) for name in ("time_ns", "event", "node", "message"))
-    began_ns: dict[str, int] = {}  # of broadcasts by their messages, of handoffs by their hosts
-    for row, now_ns, kind, node, message in zip(rows.tolist(), *columns, strict=True):
-        what = node if message is None else message
-        if kind in ("broadcast", "handoff_start"):
-            began_ns[what] = now_ns
-        elif what.rpartition(":")[0] != node and 0 <= now_ns - began_ns.get(what, -least_ns) < least_ns:
-            done = "ends a handoff" if message is None else f"delivers {message}"
-            after = f"{now_ns - began_ns[what]} ns after {'it began' if message is None else 'its broadcast'}"
-            return (
-                f"at {now_ns / SECOND:.6f} s (event {row}): {node} {done} {after}; the shortest {carrier} takes"
-                f" {least_ns} ns"
-            )
-    return None
+    event, node, message = (events.column(name) for name in ("event", "node", "message"))
+    times, sent, rows = events.numbers("time_ns"), event.rows("broadcast"), event.rows("deliver")
+    sent_ns, sender = np.full(len(message.words), -1 << 62), np.full(len(message.words), -2)
+    sent_ns[message.codes[sent]], sender[message.codes[sent]] = times[sent], node.codes[sent]
+    took_ns = times[rows] - sent_ns[message.codes[rows]]
+    early = np.flatnonzero((took_ns >= 0) & (took_ns < least_ns) & (sender[message.codes[rows]] != node.codes[rows]))
+    if not len(early):
+        return None
+    row = int(rows[early[0]])
+    return (
+        f"at {times[row] / SECOND:.6f} s (event {row}): {events['node'][row]} delivers {events['message'][row]}"
+        f" {took_ns[early[0]]} ns after its broadcast; the shortest {carrier} takes {least_ns} ns"
+    )
 
 
 def _unbegun_session(events: Table) -> str | None:

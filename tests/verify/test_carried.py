@@ -46,7 +46,7 @@ def test_a_host_delivers_only_what_has_reached_it(record: str, cheats: bool, tmp
     assert not cheats or "received" in verdict.explanation
 
 
-@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("record", RECORDS[:3])
 def test_a_handoff_that_no_message_brought_is_violated(record: str, tmp_path: Path) -> None:
     handoff = """class Host(BaseHost):
     def on_cell(self, cell):
