@@ -256,8 +256,7 @@ def start(order: Order, command: list[str], terminal: int | None, keeps_input: b
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execvpe(command[0], command, {**os.environ, "HOME": "/tmp", "TMPDIR": "/tmp"})
     except BaseException as error:  # ValueError: a limit is above the hard one. Nothing may unwind the parent's stack
-        reason = getattr(error, "strerror", None) or error
-        os.write(2, f"{command[0]}: cannot be started: {reason}\n".encode())
+        os.write(2, f"{command[0]}: cannot be started: {getattr(error, 'strerror', error)}\n".encode())
     os._exit(127)
 
 
