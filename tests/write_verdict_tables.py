@@ -22,10 +22,13 @@ from mobilenet.metrics.declaration import Declared
 from mobilenet.metrics.registry import MOBILE, PROCESSES
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
 from mobilenet.verify import hosts, processes
+from mobilenet.verify.among_processes.properties import ProcessJudge
+from mobilenet.verify.broadcasts.judge import BroadcastJudge
 from mobilenet.verify.check import Check, always
 from mobilenet.verify.evidence import Evidence
 from tests.tools import between_marks
 
+JUDGES = (BroadcastJudge, ProcessJudge)  # which evidence.py imports only for their types
 PAGE = Path(__file__).parents[1] / "docs" / "verdicts-and-metrics.md"
 OF_PROTOCOLS = {one.name: import_module(one.checks).CHECKS for one in CATALOGUE if isinstance(one.checks, str)}
 
@@ -47,11 +50,15 @@ def checks(declared: Iterable[Check]) -> Iterator[tuple[str, ...]]:
         yield f"`{check.property}`", check.asks, only_if, ", ".join(tables), ", ".join(modules)
 
 
+def _result(judge: cached_property[Any]) -> Any:
+    return get_type_hints(judge.func, localns={one.__name__: one for one in JUDGES})["return"]
+
+
 def decided_in(answer: Any) -> list[str]:
     """The modules of what an answer calls, and its own."""
     names = (name for name in answer.__code__.co_names if name not in ("events", "promises"))
     things = [answer.__globals__.get(name, getattr(Evidence, name, None)) for name in names]
-    things = [get_type_hints(one.func)["return"] if isinstance(one, cached_property) else one for one in things]
+    things = [_result(one) if isinstance(one, cached_property) else one for one in things]
     modules = {getattr(one, "__module__", None) for one in things if callable(one)}
     judging = {name for name in modules if name and re.match(r"mobilenet\.(verify|protocols)\.", name)}
     own = set() if "<" in answer.__qualname__ else {answer.__module__}  # a lambda only calls others
