@@ -313,7 +313,7 @@ def demo(arguments):
 
 REST = "long or spark or browser"
 SPREAD = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
-WAITING = ["-n%d" % min(4, 1 + (os.cpu_count() or 1))]  # one more: these tests wait for Java, browsers and programs
+WAITING = ["-n%d" % min(4, 2 + (os.cpu_count() or 1))]  # two more: these tests wait for Java, browsers and programs
 
 
 def test(arguments):

@@ -334,7 +334,7 @@ def make_inputs(place: Path) -> None:
     runs = {
         "run": f"run {FIRST} --set duration_s=6",
         "other": f"run {FIRST} --set duration_s=6 --set wireless.loss=0.3",
-        "gossip": f"run {GOSSIP} --set duration_s=3 --allow-code",
+        "gossip": f"run {GOSSIP} --set duration_s=3 --set record.messages=false --allow-code",
         "wrong": f"run {GOSSIP} --set duration_s=6 --set protocol.promises=causal --allow-code",
         "program": f"run {FLOOD} --set duration_s=3 --allow-code",
         "lonlat": f"run {SCENARIOS / 'town.yaml'} --set duration_s=15",

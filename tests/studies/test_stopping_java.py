@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,9 @@ def test_a_signal_to_the_whole_group(number: signal.Signals, times: int, tmp_pat
 def test_a_java_that_is_killed(tmp_path: Path) -> None:
     process = begin(tmp_path)
     for pid in of_session(process.pid):
-        if b"org.apache.spark.deploy.SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(pid, signal.SIGKILL)
+        with suppress(OSError):  # it has ended since
+            if b"org.apache.spark.deploy.SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
     outputs = process.communicate(timeout=60)
     assert process.returncode == 3 and outputs[0] == "" and outputs[1].endswith(KEPT) and outputs[1].count("\n") == 1, (
         outputs
