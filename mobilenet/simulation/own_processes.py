@@ -1,10 +1,9 @@
-"""Users' simpy processes: how they are found and begun, and how an error in one ends the run.
+"""Load the simpy processes of users, and begin each of them when its host appears.
 
 Model     each has an environment of its own, which counts seconds, and begins when its host has appeared. It takes what
           its signature names, and sees the run only through `run`. Nothing of it happens after the active part
 Units     integer nanoseconds; the environments count seconds
-Errors    ScenarioError, one line with file, line and process: a function that does not fit the declaration, a wrong
-          yield, an exception that a process does not catch, and steps that never end
+Errors    ScenarioError, one line, for a function that does not fit the declaration
 Source    ours: docs/guide/simpy.md
 """
 
