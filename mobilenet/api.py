@@ -43,7 +43,7 @@ from mobilenet.rundir.writer import (
     write_manifest,
     write_recording,
 )
-from mobilenet.scenario import AnyScenario, ProcessScenario
+from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.given import given_scenario
 from mobilenet.scenario.run_source import command_of
 from mobilenet.simulation.kept_scenario import loaded_files, write_scenario
@@ -251,8 +251,8 @@ def _run(
     allow_code: bool, keep_early_end: bool, replace: bool,
 ) -> Run:  # fmt: skip
     """Run a scenario that may run; `play` simulates it."""
+    from mobilenet.by_kind import with_declared
     from mobilenet.simulation.plugin_code import PluginError
-    from mobilenet.simulation.plugins import with_declared
 
     loaded = with_declared(scenario, allow_code)
     loaded_files(loaded)  # a file that cannot be copied should not cost a run
@@ -326,9 +326,8 @@ def simulate(
     what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
     `real_time`: for programs that use UDP, and only for them. `check_simulator`: as in `run`.
     """
+    from mobilenet.by_kind import new_run
     from mobilenet.simulation.plugin_code import PluginError, attributing_errors
-
-    parts: Simulation | Experiment
 
     def moment_of(error: BaseException, files: list[Path]) -> str:
         from mobilenet.simulation.ended_early import moment
@@ -337,15 +336,7 @@ def simulate(
 
     checks = _new_checks(scenario) if check_simulator else None
     with attributing_errors(scenario):
-        if isinstance(scenario, ProcessScenario):
-            from mobilenet.simulation.processes.experiment import Experiment
-
-            hooks = (None, None) if checks is None else checks.hooks
-            parts = Experiment(scenario, *hooks, allow_code=allow_code, errors_into=errors_into)
-        else:
-            from mobilenet.simulation.mobile import Simulation
-
-            parts = Simulation(scenario, allow_code, errors_into, real_time)
+        parts = new_run(scenario, allow_code, errors_into, real_time, checks)
     try:
         with attributing_errors(scenario, moment_of):
             return parts.run(progress) if checks is None else checks.run(parts, progress)

@@ -28,8 +28,7 @@ from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_manifest
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.table import Columns
 from mobilenet.rundir.writer import as_text, write_json
-from mobilenet.scenario import AnyScenario, OwnProtocol, load_scenario
-from mobilenet.scenario.processes import OwnBroadcast
+from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.simulation.plugin_code import load_named, place_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
@@ -60,7 +59,7 @@ def own_metrics_of(directory: Path, allow_code: bool = False) -> list[OwnMetric]
 
 def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Check]:
     """Return what judges the promises of a plug-in named in a scenario; their code runs only if that is allowed."""
-    if not isinstance(protocol, (OwnProtocol, OwnBroadcast)):
+    if protocol.name != "own":
         return []
     reference = protocol.reference
     plugin = load_named("protocol.class", reference, folder, allow_code)

@@ -28,7 +28,7 @@ FLOORS = (
     ("why", "packets"),
     ("simulation", "verify", "metrics", "export"),
     ("promises",),
-    ("judgement",),
+    ("judgement", "by_kind"),
     ("api", "workers"),
     ("studies", "swarm", "replay", "exhaustion"),
     ("papers",),

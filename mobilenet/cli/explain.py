@@ -193,7 +193,8 @@ def _remade(place: Path, inputs: Inputs) -> str:
 
 def _remade_of_kind(place: Path, kind: str) -> str:
     """Return it for a directory without such tables: by an older version, or unfinished."""
-    from mobilenet.scenario.run_source import AdversarySchedule, permission, read_source
+    from mobilenet.scenario.adversary import AdversarySchedule
+    from mobilenet.scenario.run_source import permission, read_source
     from mobilenet.studies.store import open_store
 
     if kind == "run":

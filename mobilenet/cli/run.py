@@ -138,8 +138,8 @@ def check(scenario: ScenarioFile, overrides: Overrides = None, quiet: Quiet = Fa
     """Check a scenario without running it."""
     with reporting(quiet):
         from mobilenet.expected.by_kind import doubts
+        from mobilenet.protocols.names import REAL_TIME
         from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
-        from mobilenet.scenario.real_time import REAL_TIME
 
         loaded = load_scenario(scenario, overrides or [])
         say(f"{scenario}: no problems found; {loaded.lasts} of simulated time, {expected_effort(loaded)}")

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from mobilenet.clock import ns
-from mobilenet.expected.expectations import Expectations
+from mobilenet.expected.expectations import Expectations, LossyCut
 from mobilenet.expected.hosts import measures, of_protocol
 from mobilenet.expected.plans import known_protocol
 from mobilenet.expected.rest import Rest, heard_every_s
+from mobilenet.scenario.adversary import AdversarySchedule
 from mobilenet.scenario.protocol_groups import declaration_of
-from mobilenet.scenario.run_source import AdversarySchedule
 
 
 def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
@@ -37,6 +37,11 @@ def derive(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expectations]:
     """The facts of the manifest, and what the record is held to."""
     facts = {"measures": measures(scenario), "station_names": {}, "host_names": {}, "skipped_tracks": 0}
     return facts, Expectations(ns(scenario.duration_s), known_protocol(scenario.protocol))
+
+
+def lossy_cuts(scenario: AdversarySchedule) -> list[LossyCut]:
+    """None: no link is cut by hand."""
+    return []
 
 
 def doubts(scenario: AdversarySchedule) -> list[str]:

@@ -8,16 +8,30 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mobilenet.expected import adversary, hosts, processes, switches
 from mobilenet.expected.expectations import Expectations, LossyCut, ProcessPlan
-from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.run_source import AdversarySchedule
+from mobilenet.scenario.opening import AnyScenario
 
-AnyRecorded = Scenario | ProcessScenario | AdversarySchedule
-KINDS: dict[type, Any] = {Scenario: hosts, ProcessScenario: processes, AdversarySchedule: adversary}
+if TYPE_CHECKING:
+    from mobilenet.scenario.adversary import AdversarySchedule
+
+AnyRecorded: TypeAlias = "AnyScenario | AdversarySchedule"
+
+
+def _kind(scenario: AnyRecorded) -> Any:
+    """The module of its kind: imported here, since each imports what only such a run needs."""
+    if scenario.kind == "processes":
+        from mobilenet.expected import processes
+
+        return processes
+    if scenario.kind == "hosts":
+        from mobilenet.expected import hosts
+
+        return hosts
+    from mobilenet.expected import adversary
+
+    return adversary
 
 
 def declared_manifest(scenario: AnyRecorded) -> dict[str, Any]:
@@ -28,25 +42,26 @@ def declared_manifest(scenario: AnyRecorded) -> dict[str, Any]:
     any time; null: never. `broadcast` is null where broadcasts have no promises; of processes it is their order,
     and "none" is one.
     """
-    manifest: dict[str, Any] = KINDS[type(scenario)].declared_manifest(scenario)
+    manifest: dict[str, Any] = _kind(scenario).declared_manifest(scenario)
     return manifest
 
 
 def measures(scenario: AnyRecorded) -> list[str]:
     """The traits that the protocol declares: runs with them have more metrics (metrics/declaration.py)."""
-    traits: list[str] = KINDS[type(scenario)].measures(scenario)
+    traits: list[str] = _kind(scenario).measures(scenario)
     return traits
 
 
 def derive(scenario: AnyRecorded) -> tuple[dict[str, Any], Expectations | ProcessPlan]:
     """The facts that the manifest repeats for readers, and what the record is held to."""
-    facts_and_plan: tuple[dict[str, Any], Expectations | ProcessPlan] = KINDS[type(scenario)].derive(scenario)
+    facts_and_plan: tuple[dict[str, Any], Expectations | ProcessPlan] = _kind(scenario).derive(scenario)
     return facts_and_plan
 
 
 def lossy_cuts(scenario: AnyRecorded) -> list[LossyCut]:
     """The cut links that break an assumption of the protocol."""
-    return switches.lossy_cuts(scenario) if isinstance(scenario, Scenario) else []
+    cuts: list[LossyCut] = _kind(scenario).lossy_cuts(scenario)
+    return cuts
 
 
 def expectations_of(scenario: AnyRecorded) -> Expectations | ProcessPlan:
@@ -60,4 +75,4 @@ def doubts(scenario: AnyRecorded) -> list[str]:
     A property is unknown where nothing was delivered, where the run ends before it is at rest, and where more processes
     crash than the broadcast promises to survive.
     """
-    return list(KINDS[type(scenario)].doubts(scenario))
+    return list(_kind(scenario).doubts(scenario))

@@ -14,6 +14,7 @@ from mobilenet.clock import SECOND, ns
 from mobilenet.expected.expectations import Expectations
 from mobilenet.expected.plans import plan_record, stations_m
 from mobilenet.expected.rest import Rest, rest, surely_heard_every_s
+from mobilenet.expected.switches import lossy_cuts as lossy_cuts
 from mobilenet.expected.switches import switches
 from mobilenet.expected.wired_time import joins_after_s, longest_way, most_delay_s
 from mobilenet.network.radio.links import cell_m

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mobilenet.expected.expectations import ProcessPlan
+from mobilenet.expected.expectations import LossyCut, ProcessPlan
 from mobilenet.expected.process_plans import process_plan
 from mobilenet.quoting import pluralize
 from mobilenet.scenario.process_parameters import AbstractNetwork
@@ -59,6 +59,11 @@ def measures(scenario: ProcessScenario) -> list[str]:
 def derive(scenario: ProcessScenario) -> tuple[dict[str, Any], ProcessPlan]:
     """The facts of the manifest, and what the record is held to."""
     return {"measures": measures(scenario)}, process_plan(scenario)
+
+
+def lossy_cuts(scenario: ProcessScenario) -> list[LossyCut]:
+    """None: no link is cut by hand."""
+    return []
 
 
 def rest_within(scenario: ProcessScenario) -> float | None:

@@ -16,11 +16,12 @@ from mobilenet.clock import Progress
 from mobilenet.interactive.keeping import keep_unfinished
 from mobilenet.interactive.session import LiveSession
 from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.names import REAL_TIME
 from mobilenet.replay.comparison import difference
 from mobilenet.rundir.reader import RunError, read_json, read_manifest, require_files
+from mobilenet.scenario.adversary import AdversarySchedule
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.real_time import REAL_TIME
-from mobilenet.scenario.run_source import AdversarySchedule, read_source
+from mobilenet.scenario.run_source import read_source
 from mobilenet.scratch import scratch_folder
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.swarm import plug_ins

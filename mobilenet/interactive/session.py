@@ -26,6 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from mobilenet.by_kind import with_declared
 from mobilenet.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.no_collections import no_collections
@@ -52,7 +53,6 @@ from mobilenet.simulation.ended_early import moment
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.plugin_code import attributing_errors
-from mobilenet.simulation.plugins import with_declared
 from mobilenet.verify.while_it_runs import FirstViolation, SafetyJudge
 from mobilenet.world.interventions import AnyIntervention, added_hosts, in_order
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.api import simulate
 from mobilenet.clock import Progress
+from mobilenet.protocols.names import REAL_TIME
 from mobilenet.rundir.reader import RunError, read_coded, read_frame, read_manifest
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.table import Table
 from mobilenet.rundir.writer import write_table
 from mobilenet.scenario import ProcessScenario, load_scenario
-from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.simulation.plugin_code import PluginError, require_allowed
 from mobilenet.why.stories import Stories, recorded_stories, stories
 

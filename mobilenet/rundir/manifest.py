@@ -7,7 +7,7 @@ Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mobilenet import __version__
 from mobilenet.engine import native
@@ -15,7 +15,9 @@ from mobilenet.expected.by_kind import declared_manifest, measures
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.schema import FORMAT_VERSION
 from mobilenet.scenario import AnyScenario
-from mobilenet.scenario.run_source import AdversarySchedule
+
+if TYPE_CHECKING:
+    from mobilenet.scenario.adversary import AdversarySchedule
 
 
 def manifest(

@@ -1,8 +1,13 @@
-"""Scenario files: read strictly, checked completely, written back with all defaults filled in."""
+"""Scenario files: read strictly, checked completely, written back with all defaults filled in.
+
+Model     the keys of a kind of scenario are imported when the first scenario of that kind is read, since declaring them
+          takes longer than many a run
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.base import effective
-from mobilenet.scenario.mobile import OwnProtocol, Scenario
 from mobilenet.scenario.opening import (
     AnyScenario,
     effort_beyond_this_machine,
@@ -10,10 +15,25 @@ from mobilenet.scenario.opening import (
     expected_effort,
     load_scenario,
 )
-from mobilenet.scenario.preflight import check_world
-from mobilenet.scenario.processes import ProcessScenario
+
+if TYPE_CHECKING:
+    from mobilenet.scenario.mobile import OwnProtocol, Scenario
+    from mobilenet.scenario.preflight import check_world
+    from mobilenet.scenario.processes import ProcessScenario
 
 __all__ = [
     "AnyScenario", "OwnProtocol", "ProcessScenario", "Scenario", "ScenarioError", "check_world", "effective",
     "effort_beyond_this_machine", "effort_of_drain", "expected_effort", "load_scenario",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ProcessScenario":
+        from mobilenet.scenario.processes import ProcessScenario
+
+        return ProcessScenario
+    if name not in __all__:
+        raise AttributeError(f"module 'mobilenet.scenario' has no attribute {name!r}")
+    from mobilenet.scenario import mobile, preflight
+
+    return getattr(preflight if name == "check_world" else mobile, name)

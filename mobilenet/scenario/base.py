@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import PrivateAttr, ValidationError
 
@@ -24,6 +24,7 @@ ITS_OWN = "scenario.yaml"  # in the directory of a run
 
 
 class ScenarioFile(Parameters):
+    kind: ClassVar[str]  # of run: hosts or processes
     _folder: Path = PrivateAttr(default=Path("."))
 
     @classmethod
@@ -85,6 +86,15 @@ class ScenarioFile(Parameters):
     def estimated_events(self) -> int:
         """How big the run is likely to be."""
         raise NotImplementedError
+
+    @property
+    def longest_drain_s(self) -> float:
+        """The deadline for coming to rest, in seconds after the active part."""
+        return 0.0
+
+    def events_of_drain(self) -> int:
+        """How many events the drain may add."""
+        return 0
 
     def warnings(self) -> list[str]:
         """What can run, and is probably not meant, or not here."""

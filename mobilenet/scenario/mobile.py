@@ -63,6 +63,9 @@ class Scenario(MobileKeys):
     def estimated_events(self) -> int:
         return preflight.estimated_events(self)
 
+    def events_of_drain(self) -> int:
+        return preflight.drain_events(self, self.longest_drain_s)
+
     def warnings(self) -> list[str]:
         return [*warnings_of(self.protocol, self.folder), *preflight.warnings(self)]
 

@@ -76,6 +76,8 @@ class LimitsParameters(Parameters):
 class MobileKeys(ScenarioFile):
     """Every key of a scenario of hosts and stations."""
 
+    kind = "hosts"
+
     name: Name | None = Field(
         default=None, description="name shown to readers, for example on the map; null: name of the run directory"
     )

@@ -10,17 +10,18 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
 from mobilenet.scenario.base import read
-from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.preflight import drain_events
-from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.real_time import REAL_TIME
 
-AnyScenario = Scenario | ProcessScenario
+if TYPE_CHECKING:
+    from mobilenet.scenario.mobile import Scenario
+    from mobilenet.scenario.processes import ProcessScenario
+
+AnyScenario: TypeAlias = "Scenario | ProcessScenario"  # in words, so that one kind of run does not import the other's
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenario:
@@ -34,7 +35,13 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
 
 def class_for(keys: Any) -> type[Scenario] | type[ProcessScenario]:
     """The kind of scenario that has these keys at the top."""
-    return ProcessScenario if isinstance(keys, Mapping) and "processes" in keys else Scenario
+    if isinstance(keys, Mapping) and "processes" in keys:
+        from mobilenet.scenario.processes import ProcessScenario
+
+        return ProcessScenario
+    from mobilenet.scenario.mobile import Scenario
+
+    return Scenario
 
 
 EVENTS_PER_S = 50_000  # of estimated ones; shipped scenarios make a third to three times as many
@@ -83,9 +90,9 @@ def _time(events: int) -> str:
 
 def effort_of_drain(scenario: AnyScenario) -> str | None:
     """Return in words the work that its drain adds, if it may take minutes and longer than the run itself."""
-    if not isinstance(scenario, Scenario) or scenario.protocol.name in REAL_TIME:
+    if scenario.protocol.name in REAL_TIME:
         return None
-    events = drain_events(scenario, scenario.longest_drain_s)
+    events = scenario.events_of_drain()
     if events < max(LONG_DRAIN_S * EVENTS_PER_S, scenario.estimated_events()):
         return None
     return (

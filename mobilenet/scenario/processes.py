@@ -9,7 +9,7 @@ Source    ours: docs/protocols/vcube.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -142,6 +142,12 @@ class ProcessProgram(Program):
         description="names of the buffers; null: as named in the answer to the first start event",
     )
 
+    def commands_by_role(self) -> dict[str, tuple[str, ...]]:
+        return {"process": self.command}
+
+    def named_buffers(self, by_role: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        return by_role.get("process", ())
+
 
 ProcessProtocol = Annotated[
     BestEffort | Reliable | AllToAll | DisjointPaths | Causal | CausalReliable | OwnBroadcast | ProcessProgram,
@@ -172,6 +178,7 @@ class ProcessLimits(Parameters):
 class ProcessScenario(ScenarioFile):
     """A scenario of processes."""
 
+    kind = "processes"
     name: str | None = Field(
         default=None, min_length=1, max_length=200, description="name of the scenario, for readers"
     )

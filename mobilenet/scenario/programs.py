@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -157,3 +157,11 @@ class Program(Parameters):
         le=86_400,
         description="wall time limit for an answer; if it is exceeded, the run ends with exit code 3",
     )
+
+    def commands_by_role(self) -> dict[str, tuple[str, ...]]:
+        """What hosts and stations, or processes, run."""
+        raise NotImplementedError
+
+    def named_buffers(self, by_role: Mapping[str, tuple[str, ...]]) -> Any:
+        """The value of the key `buffers`, where programs have named them."""
+        raise NotImplementedError

@@ -9,7 +9,7 @@ Source    ours: docs/guide/scenarios.md
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -117,6 +117,12 @@ class OwnProgram(Program):
     )
 
     tries_again_within_s: float | None = Field(default=None, gt=0, le=3600, description=TRIES + "null: not known")
+
+    def commands_by_role(self) -> dict[str, tuple[str, ...]]:
+        return {"host": self.command.host, "station": self.command.station}
+
+    def named_buffers(self, by_role: Mapping[str, tuple[str, ...]]) -> OwnBuffers:
+        return OwnBuffers(hosts=by_role.get("host", ()), stations=by_role.get("station", ()))
 
     def named_files(self, folder: Path) -> Iterator[tuple[str, Path]]:
         for role in ("host", "station"):

@@ -19,7 +19,6 @@ from mobilenet.parameters import Parameters
 from mobilenet.protocols.declaration import Promise
 from mobilenet.scenario.programs import WITHOUT_NUL, CommandLine, LoadedFiles, files_of
 
-REAL_TIME = ("datagrams", "ip")  # names of the protocols
 LONGEST_NAME_BYTES = 200  # of a file; what is filled in has its room besides that
 LONGEST_PATTERN = 500
 

@@ -1,8 +1,6 @@
 """Read scenario.yaml of a run directory: a scenario, or a schedule of the swarm's adversary.
 
-Model     a schedule is drawn from its seed and flavour, so these repeat it; the rest is for readers, and for the
-          verifier, which derives from it what the run promises. `network: adversary` distinguishes it from a scenario
-Units     seconds, nanoseconds, probabilities, as the names show
+Model     `network: adversary` distinguishes a schedule from a scenario
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/run-directory.md, docs/validation/trust.md
 """
@@ -10,69 +8,25 @@ Source    ours: docs/run-directory.md, docs/validation/trust.md
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
-
-from mobilenet.parameters import Parameters, ScenarioError, class_says_it
+from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
 from mobilenet.scenario.base import read
-from mobilenet.scenario.error_messages import problems
-from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.opening import class_for
-from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.scenario.protocol_groups import MobileCausal, OwnProgram, OwnProtocol
-from mobilenet.scenario.real_time import REAL_TIME
-from mobilenet.scenario.yaml_reader import Node
+from mobilenet.scenario.opening import AnyScenario, class_for
 
-Share = Field(ge=0, le=1)
+if TYPE_CHECKING:
+    from mobilenet.scenario.adversary import AdversarySchedule
 
 
-class AdversaryAir(Parameters):
-    """How bad the radio was while the faults lasted."""
-
-    loss: float = Share
-    duplicate: float = Share
-    late: float = Share
-    overhear: float = Share
-    drop: float = Share
-    delay_ns: int = Field(ge=0)
-    late_ns: int = Field(ge=0)
-
-
-class AdversarySchedule(Parameters):
-    network: Literal["adversary"]
-    seed: int = Field(ge=0)
-    flavour: str
-    duration_s: float = Field(gt=0, description="time during which faults happen")
-    drain_s: float = Field(ge=0, description="time limit for coming to rest")
-    stations: int = Field(ge=1)
-    hosts: int = Field(ge=0)
-    actions: int = Field(ge=0)
-    backbone: str = Field(
-        default="tree", description="backbone between the stations; see stations.backbone.kind of a scenario"
-    )
-    air: AdversaryAir
-    protocol: Annotated[
-        MobileCausal | OwnProtocol | OwnProgram, Field(discriminator="name"), BeforeValidator(class_says_it("name"))
-    ]
-
-
-def read_source(path: Path) -> Scenario | ProcessScenario | AdversarySchedule:
+def read_source(path: Path) -> AnyScenario | AdversarySchedule:
     """Read what a run was made from, as strictly as a scenario."""
     root = read(path)
-    kind = class_for(root.value)
-    if kind is Scenario and isinstance(root.value, dict) and "network" in root.value:
-        return _schedule(root)
-    return kind.from_nodes(root, (), path.parent)
+    if isinstance(root.value, dict) and "network" in root.value and "processes" not in root.value:
+        from mobilenet.scenario.adversary import AdversarySchedule
 
-
-def _schedule(root: Node) -> AdversarySchedule:
-    values: Any = root.plain()
-    try:
-        return AdversarySchedule.model_validate(values)
-    except ValidationError as error:
-        raise ScenarioError("\n".join(problems(error, root, AdversarySchedule))) from None
+        return AdversarySchedule.from_nodes(root)
+    return class_for(root.value).from_nodes(root, (), path.parent)
 
 
 def command_of(name: str, scenario: Any) -> str:

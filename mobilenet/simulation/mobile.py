@@ -45,7 +45,7 @@ from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
-from mobilenet.simulation.outcome import Outcome
+from mobilenet.simulation.outcome import Outcome, first_few
 from mobilenet.simulation.own_processes import OwnProcesses
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
@@ -336,7 +336,7 @@ class Simulation:
         in_flight, is_at_rest = self.wires.in_flight, self.backbone.is_at_rest
         descriptions = not_at_rest.of_hosts(self.stations, self.hosts, self.lifecycle.pending, in_flight, is_at_rest)
         talking = [] if self._applications is None else self._applications.not_at_rest()
-        return not_at_rest.first_few([*talking, *descriptions])
+        return first_few([*talking, *descriptions])
 
     def _begin(self) -> None:
         self.lifecycle.begin()

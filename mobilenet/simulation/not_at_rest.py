@@ -8,19 +8,11 @@ Source    ours: docs/run-directory.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mobilenet.quoting import pluralize
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.nodes import Node, StationNode
-
-MOST = 20  # that are listed
-
-
-def first_few(descriptions: Iterable[str]) -> list[str]:
-    """The first ones, and how many more there are."""
-    lines = list(descriptions)
-    return lines if len(lines) <= MOST else [*lines[:MOST], f"{len(lines) - MOST} more"]
 
 
 def is_nobody(stations: Sequence[StationNode], hosts: Sequence[HostNode]) -> bool:

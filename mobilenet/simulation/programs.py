@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.programs.actions import Role
 from mobilenet.programs.cast import Cast, Note, Setting
 from mobilenet.programs.host import Memory, ProgramHost
 from mobilenet.programs.process import ProgramProcess
 from mobilenet.programs.station import ProgramStation
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.rundir.recorder import Recording
-from mobilenet.scenario import AnyScenario, ProcessScenario
-from mobilenet.scenario.processes import ProcessProgram
-from mobilenet.scenario.protocol_groups import OwnBuffers, OwnDeclaration, OwnProgram
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.programs import Program
 
 
 def cast_of(
@@ -31,12 +29,9 @@ def cast_of(
 ) -> Cast | None:
     """The cast of a run of this scenario; None: no programs. `counts`: what each program learns of the network."""
     protocol: Any = scenario.protocol
-    if isinstance(protocol, OwnProgram):
-        commands: dict[Role, Any] = {"host": protocol.command.host, "station": protocol.command.station}
-    elif isinstance(protocol, ProcessProgram):
-        commands = {"process": protocol.command}
-    else:
+    if not isinstance(protocol, Program):
         return None
+    commands: Any = protocol.commands_by_role()
     setting = Setting(
         commands, protocol.settings, protocol.answer_within_s, scenario.folder, scenario.seed, dict(counts)
     )
@@ -46,6 +41,7 @@ def cast_of(
 
 def declaration_of_programs(cast: Cast) -> type[Declaration]:
     """Hosts and stations of a cast."""
+    from mobilenet.scenario.protocol_groups import OwnDeclaration
 
     class Programs(OwnDeclaration):
         stable = Memory
@@ -74,12 +70,8 @@ def as_played(scenario: AnyScenario, cast: Cast | None) -> AnyScenario:
     """Fill in the buffers that the scenario's programs have named."""
     if cast is None:
         return scenario
-    named = cast.buffers
-    if isinstance(scenario, ProcessScenario):
-        buffers: Any = named.get("process", ())
-    else:
-        buffers = OwnBuffers(hosts=named.get("host", ()), stations=named.get("station", ()))
     protocol: Any = scenario.protocol
+    buffers = protocol.named_buffers(cast.buffers)
     if protocol.buffers not in (None, buffers):
         raise ScenarioError(
             f"protocol.buffers: the programs named {buffers}, expected those named in the scenario,"

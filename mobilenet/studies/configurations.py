@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.base import Change
-from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.studies.declaration import Study

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import write_scenario
+from mobilenet.by_kind import with_declared
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.yaml_reader import parse
-from mobilenet.simulation.plugins import with_declared
 from mobilenet.studies import OutError, StudyError
 from mobilenet.studies.declaration import KEPT
 from mobilenet.studies.level_names import format_level

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mobilenet.api import judge, manifest_of, simulate, write_scenario
+from mobilenet.by_kind import with_declared
 from mobilenet.judgement import own_checks
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.mobile_causal import Host, Station
@@ -33,11 +34,10 @@ from mobilenet.rundir.reader import read_json
 from mobilenet.rundir.recorder import Recording
 from mobilenet.rundir.writer import RecordError, run_directory, write_manifest, write_recording
 from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario.adversary import AdversarySchedule
 from mobilenet.scenario.protocol_groups import DECLARATIONS
-from mobilenet.scenario.run_source import AdversarySchedule
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.scratch import scratch_folder
-from mobilenet.simulation.plugins import with_declared
 from mobilenet.swarm import broadcasts, plug_ins, scenes, schedule
 from mobilenet.verify import Verdict, verify_run
 from mobilenet.verify.check import Check

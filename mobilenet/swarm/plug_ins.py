@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from mobilenet.by_kind import with_declared
 from mobilenet.judgement import own_checks
 from mobilenet.programs.cast import Cast
 from mobilenet.protocols.declaration import Declaration
@@ -25,7 +26,8 @@ from mobilenet.scenario import OwnProtocol, ProcessScenario, Scenario, effective
 from mobilenet.scenario.processes import OwnBroadcast
 from mobilenet.scenario.protocol_groups import OwnProgram
 from mobilenet.scenario.yaml_writer import inline
-from mobilenet.simulation.plugins import declaration_for, plays_among_processes, with_declared
+from mobilenet.simulation.plugins import declaration_for
+from mobilenet.simulation.processes.plugins import plays_among_processes
 from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.swarm import broadcasts, scenes
 from mobilenet.verify.check import Check

@@ -23,7 +23,7 @@ from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stab
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.rundir.recorder import Recording
-from mobilenet.simulation.not_at_rest import first_few
+from mobilenet.simulation.outcome import first_few
 from mobilenet.swarm.adversary import CALM, Adversary, Air
 from mobilenet.swarm.plug_ins import Parties
 from mobilenet.swarm.scenes import selective

@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from mobilenet.api import Run, run
 from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.names import REAL_TIME
 from mobilenet.rundir.reader import RunError
 from mobilenet.scenario import AnyScenario, load_scenario
-from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.scratch import scratch_folder
 from mobilenet.simulation.plugin_code import require_allowed

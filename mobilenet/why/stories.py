@@ -14,10 +14,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from mobilenet.protocols.names import REAL_TIME
 from mobilenet.rundir.reader import read_coded, require_unchanged
 from mobilenet.rundir.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
-from mobilenet.scenario.real_time import REAL_TIME
 from mobilenet.why.activity import Activity
 from mobilenet.why.connections import Connections
 from mobilenet.why.cuts import Cuts

@@ -10,7 +10,7 @@ import pytest
 
 from mobilenet.cli.console import Exit
 from mobilenet.scenario import Scenario, load_scenario
-from mobilenet.scenario.real_time import REAL_TIME
+from mobilenet.protocols.names import REAL_TIME
 from tests.cli.command import mobilenet
 from tests.conftest import SCENARIOS
 

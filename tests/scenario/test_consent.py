@@ -14,7 +14,9 @@ from mobilenet.judgement import own_metrics
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.simulation.plugins import broadcast_for, declaration_for, mobility_for, with_declared
+from mobilenet.by_kind import with_declared
+from mobilenet.simulation.plugins import declaration_for, mobility_for
+from mobilenet.simulation.processes.plugins import broadcast_for
 from mobilenet.simulation.processes.experiment import Experiment
 from tests.conftest import SCENARIOS
 

@@ -35,13 +35,12 @@ from mobilenet.rundir.recorder import Recording
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.causes import CauseLog
-from mobilenet.simulation.not_at_rest import first_few
-from mobilenet.simulation.outcome import Outcome
+from mobilenet.simulation.outcome import Outcome, first_few
 from mobilenet.simulation.plugin_code import require_allowed
-from mobilenet.simulation.plugins import broadcast_for
 from mobilenet.simulation.processes.losses import lossy
 from mobilenet.simulation.processes.not_at_rest import is_owed, of_processes
 from mobilenet.simulation.processes.packets import Packets
+from mobilenet.simulation.processes.plugins import broadcast_for
 from mobilenet.simulation.processes.process import Process, ProcessDetectorPort
 from mobilenet.simulation.processes.steps import StepNetwork
 from mobilenet.simulation.processes.wires import WireNetwork

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mobilenet.by_kind import settings_of_code
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
 from mobilenet.rundir.provenance import stamping_of
@@ -23,7 +24,6 @@ from mobilenet.rundir.stamp import normal_command
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
-from mobilenet.simulation.plugins import settings_of_code
 from mobilenet.studies import StudyError
 from mobilenet.studies.aggregation import UNSTABLE
 from mobilenet.studies.batch import Progress

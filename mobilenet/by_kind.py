@@ -1,0 +1,55 @@
+"""What the two kinds of run do differently before they are played: each imports only what it needs.
+
+Errors    ScenarioError, one line: plug-ins that do not do what the scenario asks of them
+Source    ours: docs/architecture.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.parameters import Parameters
+from mobilenet.scenario import AnyScenario
+
+if TYPE_CHECKING:
+    from mobilenet.realtime.pace import RealTime
+    from mobilenet.simulation.invariants.checks import Checks
+    from mobilenet.simulation.mobile import Simulation
+    from mobilenet.simulation.processes.experiment import Experiment
+
+
+def _plugins(scenario: AnyScenario) -> Any:
+    if scenario.kind == "processes":
+        from mobilenet.simulation.processes import plugins as of_processes
+
+        return of_processes
+    from mobilenet.simulation import plugins
+
+    return plugins
+
+
+def with_declared(scenario: AnyScenario, allow_code: bool = False) -> AnyScenario:
+    """Fill in what the plug-in's class declares, so that a run is judged without running its code."""
+    filled_in: AnyScenario = _plugins(scenario).with_declared(scenario, allow_code)
+    return filled_in
+
+
+def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[str, Parameters]:
+    """Return the settings that a scenario gives to code of its own, by their key, as the code declares them."""
+    settings: dict[str, Parameters] = _plugins(scenario).settings_of_code(scenario, allow_code)
+    return settings
+
+
+def new_run(
+    scenario: Any, allow_code: bool, errors_into: Path | None, real_time: RealTime | None, checks: Checks | None
+) -> Simulation | Experiment:
+    """The parts of a run, ready to be played. The arguments are those of api.simulate."""
+    if scenario.kind == "processes":
+        from mobilenet.simulation.processes.experiment import Experiment
+
+        hooks = (None, None) if checks is None else checks.hooks
+        return Experiment(scenario, *hooks, allow_code=allow_code, errors_into=errors_into)
+    from mobilenet.simulation.mobile import Simulation
+
+    return Simulation(scenario, allow_code, errors_into, real_time)

@@ -1,0 +1,103 @@
+"""The broadcast of a run of processes: one of ours, or a plug-in.
+
+Model     a plug-in's class is called with port, number of processes and settings, once for each process
+Errors    ScenarioError, one line: a class that is not a broadcast, or whose declaration makes no sense
+Source    ours: docs/guide/plug-ins.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.protocols.vcube.catalogue import new_process
+from mobilenet.protocols.vcube.port import BroadcastProtocol, ProcessPort
+from mobilenet.scenario.processes import OwnBroadcast, ProcessScenario
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_classes import require_broadcast
+from mobilenet.simulation.plugin_code import load_named
+from mobilenet.simulation.plugin_settings import settings_for
+
+# What the class of a broadcast may declare, and what holds if it does not: vcube/parameters.py explains them.
+OF_A_BROADCAST = {
+    "order": "none",
+    "delivers": "correct_source",
+    "tolerates_crashes": False,
+    "tolerates_mistakes": False,
+    "may_hold": None,
+}
+
+
+def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bool = False) -> bool:
+    """Whether a plug-in's class is a broadcast among processes, and no protocol of hosts; its code is run, if that is
+    allowed.
+
+    `key` is what an error calls the place where it was named.
+    """
+    plugin = load_named(key, reference, folder, allow_code)
+    return callable(getattr(plugin, "broadcast", None)) and not hasattr(plugin, "host")
+
+
+def broadcast_for(
+    scenario: ProcessScenario, allow_code: bool = False
+) -> Callable[[ProcessPort, int], BroadcastProtocol]:
+    """How to make one process of a scenario's broadcast; of a plug-in its code is run, if that is allowed."""
+    protocol = scenario.protocol
+    if not isinstance(protocol, OwnBroadcast):
+        return partial(new_process, protocol)
+    plugin = _broadcast_class(protocol, scenario.folder, allow_code)
+    settings = settings_for(plugin, protocol)
+    return lambda port, n: plugin(port, n, settings)
+
+
+def _broadcast_class(protocol: OwnBroadcast, folder: Path, allow_code: bool) -> Any:
+    plugin = load_named("protocol.class", protocol.reference, folder, allow_code)
+    require_broadcast(plugin, protocol.reference)
+    return type(plugin.__name__, (plugin, WithoutBuffers), {"__module__": plugin.__module__, "__doc__": plugin.__doc__})
+
+
+class WithoutBuffers:
+    """The default for a broadcast that does not declare buffers."""
+
+    BUFFERS: tuple[str, ...] = ()
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        return ()
+
+
+def with_declared(scenario: ProcessScenario, allow_code: bool = False) -> ProcessScenario:
+    """Fill in what the plug-in's class declares, so that a run is judged without running its code."""
+    own = scenario.protocol
+    if not isinstance(own, OwnBroadcast):
+        return scenario
+    plugin = _broadcast_class(own, scenario.folder, allow_code)
+    declared = {name: getattr(plugin, name, default) for name, default in OF_A_BROADCAST.items()}
+    declared["buffers"] = plugin.BUFFERS
+    if own.buffers not in (None, plugin.BUFFERS):
+        raise ScenarioError(
+            f"protocol.buffers: {own.reference} has the buffers {inline(list(plugin.BUFFERS))}; expected these buffers"
+            " or null"
+        )
+    values = {name: value if getattr(own, name) is None else getattr(own, name) for name, value in declared.items()}
+    try:
+        protocol = OwnBroadcast.model_validate({**own.model_dump(), **values})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ScenarioError(
+            f"protocol.class: {own.reference}: {problem['loc'][-1]} is {problem['input']!r}: {problem['msg']}"
+        ) from None
+    if scenario.crashes and not protocol.tolerates_crashes:
+        raise ScenarioError(f"faults: {own.reference} does not survive crashes, according to its class")
+    return scenario.model_copy(update={"protocol": protocol})
+
+
+def settings_of_code(scenario: ProcessScenario, allow_code: bool = False) -> dict[str, Parameters]:
+    """Return the settings that a scenario gives to code of its own, by their key, as the code declares them."""
+    if not isinstance(protocol := scenario.protocol, OwnBroadcast):
+        return {}
+    return {"protocol.settings": settings_for(_broadcast_class(protocol, scenario.folder, allow_code), protocol)}
