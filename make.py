@@ -344,14 +344,14 @@ FAST = (  # paths, since a mark is only known after all files are imported, whic
     "tests/test_style.py",
     "tests/test_kernel.py",
     "tests/test_metrics.py",
-    "tests/controlled",
+    "tests/lab/hunt/controlled",
     "tests/network/radio/test_mac.py",
     "tests/network/radio/test_medium.py",
     "tests/network/wired",
     "tests/protocols/mobile_causal/test_clauses.py",
     "tests/scenario/test_load.py",
     "tests/scenario/test_schema.py",
-    "tests/tracks/test_round_trip.py",
+    "tests/world/tracks/test_round_trip.py",
     "tests/verify/test_verdicts.py",
     "tests/world/test_layout_coverage.py",
 )
@@ -434,7 +434,7 @@ def dist(arguments):
     folder = os.path.abspath(arguments[0] if arguments else os.path.join(HERE, "dist"))
     with tempfile.TemporaryDirectory() as place:  # nothing that lies about in the clone gets in
         code = (
-            "import sys; from mobilenet.rundir.stamp import keeping_commit; from setuptools import build_meta\n"
+            "import sys; from mobilenet.record.stamp import keeping_commit; from setuptools import build_meta\n"
             "with keeping_commit(): print(build_meta.build_sdist(sys.argv[1]))"
         )
         steps = (
@@ -456,7 +456,7 @@ def dist(arguments):
 
 def cluster(arguments):
     """a Spark master and two workers on this machine, until Ctrl-C"""
-    tool("python", "-m", "mobilenet.studies.cluster", *arguments)
+    tool("python", "-m", "mobilenet.lab.studies.cluster", *arguments)
 
 
 def clean(arguments):

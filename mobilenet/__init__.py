@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 if sys.platform == "win32":
@@ -29,22 +31,47 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {  # imported when first used, so that importing the package costs nothing
-    "run": ("mobilenet.notebook.runs", "run"),
-    "Run": ("mobilenet.notebook.runs", "Run"),
-    "load": ("mobilenet.notebook.runs", "load"),
-    "live": ("mobilenet.interactive.opened", "live"),
-    "study": ("mobilenet.notebook.studies", "study"),
-    "capacity": ("mobilenet.notebook.capacity", "capacity"),
-    "Capacity": ("mobilenet.notebook.capacity", "Capacity"),
-    "claims": ("mobilenet.notebook.claims", "claims"),
-    "ClaimAnswers": ("mobilenet.notebook.claims", "ClaimAnswers"),
-    "sensitivity": ("mobilenet.notebook.sensitivity", "sensitivity"),
-    "Sensitivity": ("mobilenet.notebook.sensitivity", "Sensitivity"),
-    "StudyFrames": ("mobilenet.notebook.studies", "StudyFrames"),
+    "run": ("mobilenet.lab.notebook.runs", "run"),
+    "Run": ("mobilenet.lab.notebook.runs", "Run"),
+    "load": ("mobilenet.lab.notebook.runs", "load"),
+    "live": ("mobilenet.lab.live.opened", "live"),
+    "study": ("mobilenet.lab.notebook.studies", "study"),
+    "capacity": ("mobilenet.lab.notebook.capacity", "capacity"),
+    "Capacity": ("mobilenet.lab.notebook.capacity", "Capacity"),
+    "claims": ("mobilenet.lab.notebook.claims", "claims"),
+    "ClaimAnswers": ("mobilenet.lab.notebook.claims", "ClaimAnswers"),
+    "sensitivity": ("mobilenet.lab.notebook.sensitivity", "sensitivity"),
+    "Sensitivity": ("mobilenet.lab.notebook.sensitivity", "Sensitivity"),
+    "StudyFrames": ("mobilenet.lab.notebook.studies", "StudyFrames"),
     "Scenario": ("mobilenet.scenario", "Scenario"),
     "ScenarioError": ("mobilenet.scenario", "ScenarioError"),
 }
 
+_MOVED = {  # names that were documented before a module moved; they stay for one minor version
+    "mobilenet.controlled": "mobilenet.lab.hunt.controlled",
+    "mobilenet.interactive": "mobilenet.lab.live",
+    "mobilenet.notebook": "mobilenet.lab.notebook",
+    "mobilenet.rundir": "mobilenet.record",
+    "mobilenet.studies": "mobilenet.lab.studies",
+}
+
+
+class _Moved:
+    """Find a module under its old name: the name becomes another one of the same module."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        known = ".".join(name.split(".")[:2]) in _MOVED
+        return ModuleSpec(name, self, is_package=True) if known else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """As usual: it gives way to the real one at once."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        room, *rest = module.__name__.removeprefix("mobilenet.").split(".")
+        sys.modules[module.__name__] = import_module(".".join([_MOVED[f"mobilenet.{room}"], *rest]))
+
+
+sys.meta_path.insert(0, _Moved())  # first: else the files behind it would be found, and loaded twice
 native.use()  # before any of them is imported
 
 

@@ -16,16 +16,16 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mobilenet.clock import Progress
+from mobilenet.engine.clock import Progress
 from mobilenet.engine.no_collections import no_collections
 from mobilenet.judgement import answer_in_words, judge, judge_anew, own_checks, own_metrics, read_warnings, verdicts_of
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
 from mobilenet.quoting import as_file_name, format_number, pluralize, quote, spell_out
-from mobilenet.rundir.kinds import run_kind
-from mobilenet.rundir.manifest import manifest
-from mobilenet.rundir.provenance import digest
-from mobilenet.rundir.reader import (
+from mobilenet.record.kinds import run_kind
+from mobilenet.record.manifest import manifest
+from mobilenet.record.provenance import digest
+from mobilenet.record.reader import (
     RunError,
     read_coded,
     read_derived,
@@ -33,8 +33,8 @@ from mobilenet.rundir.reader import (
     read_json,
     read_manifest,
 )
-from mobilenet.rundir.stamp import RUN, Inputs, new_provenance, stamping
-from mobilenet.rundir.writer import (
+from mobilenet.record.stamp import RUN, Inputs, new_provenance, stamping
+from mobilenet.record.writer import (
     AlreadyThere,
     RecordError,
     is_being_written,
@@ -53,8 +53,8 @@ from mobilenet.verify.judge import overall
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mobilenet.lab.programs.realtime.pace import RealTime
     from mobilenet.metrics import OwnMetric
-    from mobilenet.realtime.pace import RealTime
     from mobilenet.simulation.invariants.checks import Checks
     from mobilenet.simulation.outcome import Outcome
     from mobilenet.simulation.plugin_code import PluginError
@@ -140,7 +140,7 @@ class Run:
         """
         import pandas as pd
 
-        from mobilenet.clock import SECOND
+        from mobilenet.engine.clock import SECOND
         from mobilenet.metrics.fold import EventFold
         from mobilenet.metrics.mobile import interruptions
 

@@ -13,7 +13,7 @@ from mobilenet.parameters import Parameters
 from mobilenet.scenario import AnyScenario
 
 if TYPE_CHECKING:
-    from mobilenet.realtime.pace import RealTime
+    from mobilenet.lab.programs.realtime.pace import RealTime
     from mobilenet.simulation.invariants.checks import Checks
     from mobilenet.simulation.mobile import Simulation
     from mobilenet.simulation.processes.experiment import Experiment

@@ -20,14 +20,14 @@ from mobilenet import __version__
 from mobilenet.metrics import OwnMetric, as_measured, metrics
 from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.own import Record, measure, own_metric
-from mobilenet.packets.passed import Captures
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, percentage
-from mobilenet.rundir.pcap import read_captures
-from mobilenet.rundir.reader import AGAIN, RunError, read_derived, read_manifest
-from mobilenet.rundir.recorder import Recording
-from mobilenet.rundir.table import Columns
-from mobilenet.rundir.writer import as_text, write_json
+from mobilenet.record.packets.passed import Captures
+from mobilenet.record.pcap import read_captures
+from mobilenet.record.reader import AGAIN, RunError, read_derived, read_manifest
+from mobilenet.record.recorder import Recording
+from mobilenet.record.table import Columns
+from mobilenet.record.writer import as_text, write_json
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.simulation.plugin_code import load_named, place_of
 from mobilenet.verify import Evidence, Verdict, verify

@@ -16,7 +16,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from mobilenet.studies.study import Result
+    from mobilenet.lab.studies.study import Result
 
 settings.register_profile("mobilenet", deadline=None, print_blob=True)
 settings.load_profile("mobilenet")
@@ -66,9 +66,9 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
     """Commands that are called in this process share one Spark context as long as they ask for the same local master.
-    A context of its own would cost each of them a second. Contexts that end are in tests/studies/test_stopping_java.py.
+    A context of its own would cost each of them a second. Contexts that end have a test of their own.
     """
-    from mobilenet.studies import spark
+    from mobilenet.lab.studies import spark
 
     start, finish = spark._start, spark._finish
     current: list[tuple[str, SparkContext]] = []
@@ -104,7 +104,7 @@ def study_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished(study_file: Path) -> Result:
-    from mobilenet.studies.spark import local_master
-    from mobilenet.studies.study import run_study
+    from mobilenet.lab.studies.spark import local_master
+    from mobilenet.lab.studies.study import run_study
 
     return run_study(study_file, study_file.parent / "finished", local_master(2), lambda *counts: None)

@@ -28,10 +28,10 @@ BESIDE = (
     "python -m validation.fading fading",
     "python -m validation.repairs repair_standing repair_walking",
     "python -m tests.write_verdict_tables",
-    "python -m tests.tracks.writers",
+    "python -m tests.world.tracks.writers",
     "python -m tests.protocols.mobile_causal.mutants",  # run with a limit
     "mobilenet reproduce mobile",  # run with --engineering
-    "python -m tests.exhaustion.page",  # wants what others have printed
+    "python -m tests.lab.hunt.exhaustion.page",  # wants what others have printed
     # violated, as the page says
     "mobilenet run scenarios/own_promise/prompt.yaml --allow-code",
     "mobilenet run scenarios/own_protocol/gossip.yaml --allow-code --set protocol.promises=causal",

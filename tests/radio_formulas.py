@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mobilenet.network.propagation.parameters import PathLossParameters
+from mobilenet.network.propagation.path_loss import loss_table
+from mobilenet.network.propagation.shadowing import GRID_M, ONE, ShadowField
 from mobilenet.network.radio.bit_errors import costs
 from mobilenet.network.radio.survival import CHANCE, chance_of, cost_of
-from mobilenet.propagation.parameters import PathLossParameters
-from mobilenet.propagation.path_loss import loss_table
-from mobilenet.propagation.shadowing import GRID_M, ONE, ShadowField
 
 SEEDS = 400
 LINKS = 60

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mobilenet.engine import build_native, native
-from mobilenet.studies.spark import package_archive
+from mobilenet.lab.studies.spark import package_archive
 from tests.conftest import ROOT
 from tests.test_fingerprints import Digests, digests, record, shorten
 

@@ -18,13 +18,13 @@ import pytest
 
 from mobilenet.metrics.registry import meaning
 from tests.cli.command import mobilenet
-from tests.interactive.conftest import Server
+from tests.lab.live.conftest import Server
 from tests.write_verdict_tables import PAGE, with_tables
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCS]
-REAL_SOFTWARE = "docs/guide/real-software.md"  # tests/namespaces/test_the_guide.py follows it
+REAL_SOFTWARE = "docs/guide/real-software.md"  # tests/lab/programs/namespaces/test_the_guide.py follows it
 PLAYED = [
     "README.md",
     "docs/tutorial.md",
@@ -32,7 +32,7 @@ PLAYED = [
     *(name for name in DOCS if name.startswith("docs/guide/") and name != REAL_SOFTWARE),
 ]
 PROGRAMS = ["README.md", "docs/tutorial.md", "docs/run-directory.md", "docs/guide/plug-ins.md"]
-MADE_BY_READERS = {"shout.py", "shout.yaml"}  # tests/programs/test_the_guide.py follows them
+MADE_BY_READERS = {"shout.py", "shout.yaml"}  # tests/lab/programs/test_the_guide.py follows them
 MADE_BY_COMMANDS = {"scenario.yaml", "study.yaml", "claims.yaml", "own.yaml", "spark-defaults.conf"}
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet import api
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Progress, Simulation
 

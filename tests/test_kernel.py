@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy.events import EventPriority
 
-from mobilenet.clock import SECOND, ns
+from mobilenet.engine.clock import SECOND, ns
 from mobilenet.engine.event_queue import BUCKET_BITS, SEQUENCE_BITS, Runaway
 from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.random_streams import BLOCK, Stream, generator

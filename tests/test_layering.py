@@ -15,33 +15,40 @@ from tests.conftest import ROOT
 
 # From the ground up. Rooms of one line lie side by side: none of them imports another.
 FLOORS = (
-    ("clock", "parameters", "quoting", "safe_path", "scratch", "shipped", "whole"),
-    ("engine", "tracks", "protocols"),
-    ("propagation",),
-    ("world", "network.radio", "network.wired", "network.tcp"),
+    ("parameters", "quoting"),
+    ("engine", "world.tracks"),
+    ("protocols",),
+    ("world", "network.propagation"),
+    ("network.radio", "network.wired", "network.tcp"),
     ("scenario",),
-    ("expected",),
-    ("rundir",),
-    ("controlled", "programs"),
-    ("namespaces",),
-    ("realtime",),
-    ("why", "packets"),
-    ("simulation", "verify", "metrics", "export"),
+    ("scenario.plans",),
+    ("record",),
+    ("lab.programs",),
+    ("lab.programs.namespaces",),
+    ("lab.programs.realtime",),
+    ("why",),
+    ("simulation", "verify", "metrics"),
     ("promises",),
     ("judgement", "by_kind"),
-    ("api", "workers"),
-    ("studies", "swarm", "replay", "exhaustion"),
-    ("papers",),
-    ("claim_files",),
+    ("api",),
+    ("lab.shipped", "lab.workers", "lab.hunt.controlled", "lab.export"),
+    ("lab.studies", "lab.hunt.swarm", "lab.hunt.exhaustion", "lab.replay"),
+    ("lab.studies.papers",),
+    ("lab.studies.claims",),
     ("viz",),
-    ("notebook", "artefact"),
-    ("interactive",),
-    ("bench",),
+    ("lab.notebook", "lab.artefact"),
+    ("lab.live",),
+    ("lab.bench",),
     ("cli",),
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-NAMELESS = ("mobilenet", "mobilenet.network")  # they say what is in them, and import nothing
+NAMELESS = (
+    "mobilenet",
+    "mobilenet.network",
+    "mobilenet.lab",
+    "mobilenet.lab.hunt",
+)  # they say what is in them, and import nothing
 NOT_OF_THE_PRODUCT = ("tests", "validation", "scenarios")
 # Who may import by a name in a variable, or look into sys.modules: what hands on the names of the root, compiled
 # modules, the code of plug-ins, the docstring of a module that declares keys, the command that was asked for, and the
@@ -67,17 +74,18 @@ CIRCLES = [[f"mobilenet.network.radio.{name}" for name in ("frame", "mac", "medi
 # A library has one home.
 HOMES = {
     "simpy": ("mobilenet.engine.kernel",),
-    "pyspark": ("mobilenet.studies",),
-    "py4j": ("mobilenet.studies",),
+    "pyspark": ("mobilenet.lab.studies",),
+    "py4j": ("mobilenet.lab.studies",),
     "folium": ("viz",),
     "branca": ("viz",),
     "matplotlib": ("viz",),
     "ruamel": ("mobilenet.scenario",),
-    "shapely": ("mobilenet.world", "mobilenet.propagation", "mobilenet.network.wired.tree"),
+    "shapely": ("mobilenet.world", "mobilenet.network.propagation", "mobilenet.network.wired.tree"),
     "typer": ("mobilenet.cli",),
-    "websockets": ("mobilenet.interactive",),
+    "websockets": ("mobilenet.lab.live",),
     "rich": ("mobilenet.cli",),
 }
+NETWORKS = ("mobilenet.network.radio", "mobilenet.network.wired", "mobilenet.network.tcp")
 OF_PROTOCOLS = (
     "__future__", "abc", "bisect", "collections", "dataclasses", "enum", "functools", "heapq", "itertools", "math",
     "operator", "types", "typing",
@@ -175,7 +183,7 @@ def room_of(module: str) -> str | None:
     """The room of one of our modules; None for what belongs to none."""
     name = "promises" if is_promises(module) else module.removeprefix("mobilenet.")
     parts = name.split(".")
-    return next((room for room in (".".join(parts[:2]), parts[0]) if room in FLOOR), None)
+    return next((room for depth in (3, 2, 1) if (room := ".".join(parts[:depth])) in FLOOR), None)
 
 
 def looks_up(tree: Tree) -> Iterator[tuple[str, str]]:
@@ -230,7 +238,7 @@ def not_for_protocols(tree: Tree) -> Iterator[tuple[str, str]]:
                 top = name.partition(".")[0]
                 declares = module.endswith("parameters") and (top == "pydantic" or name == "mobilenet.parameters")
                 ours = inside(name, "mobilenet.protocols")
-                if not (ours or declares or top in OF_PROTOCOLS or name == "mobilenet.clock"):
+                if not (ours or declares or top in OF_PROTOCOLS or name == "mobilenet.engine.clock"):
                     yield module, name
 
 
@@ -238,7 +246,7 @@ def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
     """What judges a protocol's own promises reads the record as the verifier does; of the protocol it knows only the
     parameters.
     """
-    ours = ("mobilenet.verify", "mobilenet.rundir.table", "mobilenet.clock")
+    ours = ("mobilenet.verify", "mobilenet.record.table", "mobilenet.engine.clock")
     for module in filter(is_promises, tree.modules):
         for name in sorted(tree.imports[module]):
             is_allowed = inside(name, *ours) or name == f"{module.rpartition('.')[0]}.parameters"
@@ -248,12 +256,12 @@ def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
 
 def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
     """What reads a run does not know what wrote it; what judges or counts knows no protocol either."""
-    closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.expected", "mobilenet.simulation.plugin_code")
+    closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.scenario.plans", "mobilenet.simulation.plugin_code")
     for module in tree.modules:
-        judges = inside(module, "mobilenet.verify", "mobilenet.metrics", "mobilenet.rundir.reader")
-        if judges or inside(module, "mobilenet.export", "viz", "mobilenet.rundir.writer"):
-            forbidden = ("mobilenet.simulation", "mobilenet.network", "mobilenet.engine.kernel")
-            also = ("mobilenet.protocols", "mobilenet.api", "mobilenet.rundir.manifest") if judges else ()
+        judges = inside(module, "mobilenet.verify", "mobilenet.metrics", "mobilenet.record.reader")
+        if judges or inside(module, "mobilenet.lab.export", "viz", "mobilenet.record.writer"):
+            forbidden = ("mobilenet.simulation", *NETWORKS, "mobilenet.engine.kernel")
+            also = ("mobilenet.protocols", "mobilenet.api", "mobilenet.record.manifest") if judges else ()
             for name in sorted(tree.reach(module, *closed)):
                 if inside(name, *forbidden, *also) and name != "mobilenet.simulation.plugin_code":
                     yield module, name
@@ -291,7 +299,7 @@ def test_the_verifier_names_no_message_of_a_protocol() -> None:
     names = {
         (module, node.value)
         for module, parsed in OURS.trees.items()
-        if inside(module, "mobilenet.verify", "mobilenet.expected")
+        if inside(module, "mobilenet.verify", "mobilenet.scenario.plans")
         for node in ast.walk(parsed)
         if isinstance(node, ast.Constant) and node.value in messages
     }
@@ -315,10 +323,10 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
 
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
-    pairs = {*OURS.importers("mobilenet.scenario"), *OURS.importers("mobilenet.expected")}
-    knowing = {module for module, name in pairs if name != "mobilenet.expected.expectations"}
+    pairs = {*OURS.importers("mobilenet.scenario"), *OURS.importers("mobilenet.scenario.plans")}
+    knowing = {module for module, name in pairs if name != "mobilenet.scenario.plans.expectations"}
     assert {module for module in knowing if inside(module, "mobilenet.verify")} == {"mobilenet.verify.declared"}
-    values = OURS.imports["mobilenet.expected.expectations"]
+    values = OURS.imports["mobilenet.scenario.plans.expectations"]
     assert values <= {"__future__", "collections.abc", "typing"}  # plain ones
 
 
@@ -327,9 +335,9 @@ def test_metrics_know_no_scenario() -> None:
         if inside(
             module,
             "mobilenet.metrics",
-            "mobilenet.rundir.reader",
-            "mobilenet.rundir.writer",
-            "mobilenet.rundir.recorder",
+            "mobilenet.record.reader",
+            "mobilenet.record.writer",
+            "mobilenet.record.recorder",
         ):
             assert not [name for name in OURS.reach(module) if inside(name, "mobilenet.scenario")], module
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import mobilenet
-from mobilenet.clock import SECOND
-from mobilenet.expected.by_kind import measures
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics import metrics
 from mobilenet.metrics.buffers import time_weighted_mean
-from mobilenet.rundir.recorder import EventLog, Samples
+from mobilenet.record.recorder import EventLog, Samples
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans.by_kind import measures
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
 from tests.conftest import SCENARIOS
 

@@ -22,11 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet import api
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics import metrics
 from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.fold import EventFold
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario
 from tests.conftest import SCENARIOS
 from tests.verify.damage import SCENARIO

@@ -19,7 +19,7 @@ import pytest
 
 from mobilenet import __version__
 from mobilenet.engine import build_native
-from mobilenet.studies.study import Result
+from mobilenet.lab.studies.study import Result
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.long

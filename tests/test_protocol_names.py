@@ -23,7 +23,7 @@ EXCEPTED = {
     "mobilenet/protocols": "protocols",
     "mobilenet/scenario/processes.py": "the catalogue of broadcasts among processes: a group of keys for each",
     "mobilenet/network/wired/parameters.py": "declares the kinds of backbones",
-    "mobilenet/papers": "repeats experiments with the protocols that the papers name",
+    "mobilenet/lab/studies/papers": "repeats experiments with the protocols that the papers name",
 }
 
 

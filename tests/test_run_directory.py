@@ -11,8 +11,8 @@ import pytest
 from mobilenet import api
 from mobilenet.network.radio.frame import SINR_OUTCOMES
 from mobilenet.network.wired.link import LINK_CUT
-from mobilenet.rundir.reader import read_json
-from mobilenet.rundir.schema import COLUMNS, DERIVED_FILES, NULLABLE, OPTIONAL_TABLES, REQUIRED_FILES
+from mobilenet.record.reader import read_json
+from mobilenet.record.schema import COLUMNS, DERIVED_FILES, NULLABLE, OPTIONAL_TABLES, REQUIRED_FILES
 from mobilenet.simulation.counters import OUT_OF_RANGE
 from tests.conftest import ROOT, SCENARIOS
 

@@ -22,12 +22,12 @@ from typing import Any
 import pytest
 
 from mobilenet.api import Run
-from mobilenet.interactive.commands import KINDS
-from mobilenet.safe_path import OURS, VARIABLE, for_children, not_for_programs, python, value
-from mobilenet.workers import as_done
+from mobilenet.engine.safe_path import OURS, VARIABLE, for_children, not_for_programs, python, value
+from mobilenet.lab.live.commands import KINDS
+from mobilenet.lab.workers import as_done
 from tests.conftest import ROOT, SCENARIOS
-from tests.interactive.conftest import Server, Talk
-from tests.realtime import own as realtime
+from tests.lab.live.conftest import Server, Talk
+from tests.lab.programs.realtime import own as realtime
 from tests.test_layering import Tree
 
 pytestmark = pytest.mark.long
@@ -208,7 +208,7 @@ def test_a_process_without_a_safe_path_imports_them(command: list[str], expected
 
 SPAWNS = """
 from multiprocessing import get_context
-from mobilenet.workers import spawning
+from mobilenet.lab.workers import spawning
 if __name__ == "__main__":
     process = {context}.Process(target=print)
     process.start()
@@ -239,15 +239,15 @@ def test_all_processes_of_ours_are_started_so() -> None:
     named = r"sys\.executable|get_context|SpawnContext|os\.(system|exec|spawn|posix_spawn)"
     modules = {name for name, path in tree.modules.items() if re.search(named, path.read_text(encoding="utf-8"))}
     assert modules == {
-        "mobilenet.safe_path",
-        "mobilenet.workers",  # over `for_children`
-        "mobilenet.programs.children",  # with -I
-        "mobilenet.namespaces.machines",  # the same
-        "mobilenet.namespaces.inside",  # programs as users have them
-        "mobilenet.studies.spark",  # what Spark's workers are, over `for_children`
-        "mobilenet.studies.cluster",  # the same; what runs there has its environment from spark.py
-        "mobilenet.bench.programs",  # programs as users have them
-        "mobilenet.bench.packets",  # the same
+        "mobilenet.engine.safe_path",
+        "mobilenet.lab.workers",  # over `for_children`
+        "mobilenet.lab.programs.children",  # with -I
+        "mobilenet.lab.programs.namespaces.machines",  # the same
+        "mobilenet.lab.programs.namespaces.inside",  # programs as users have them
+        "mobilenet.lab.studies.spark",  # what Spark's workers are, over `for_children`
+        "mobilenet.lab.studies.cluster",  # the same; what runs there has its environment from spark.py
+        "mobilenet.lab.bench.programs",  # programs as users have them
+        "mobilenet.lab.bench.packets",  # the same
     }
 
 

@@ -78,8 +78,8 @@ LONG_FUNCTIONS = {  # with the reason
 }
 LONG_SIGNATURES = {
     "mobilenet/api.py:run": "keywords of the public API",
-    "mobilenet/notebook/capacity.py:capacity": "keywords of the public API",
-    "mobilenet/notebook/sensitivity.py:sensitivity": "keywords of the public API",
+    "mobilenet/lab/notebook/capacity.py:capacity": "keywords of the public API",
+    "mobilenet/lab/notebook/sensitivity.py:sensitivity": "keywords of the public API",
     "mobilenet/protocols/mobile_causal/handover.py:__init__": "the parts of a station before it",
     "mobilenet/cli/capacity.py:capacity": "options of a command",
     "mobilenet/cli/claims.py:claims": "options of a command",
@@ -93,7 +93,7 @@ LONG_SIGNATURES = {
     "mobilenet/cli/swarm.py:swarm": "options of a command",
     "mobilenet/cli/tracks.py:inspect_tracks": "options of a command",
     "mobilenet/cli/why.py:why": "options of a command",
-    "mobilenet/rundir/recorder.py:add": "compiled, once for each row; one argument for each column",
+    "mobilenet/record/recorder.py:add": "compiled, once for each row; one argument for each column",
     "mobilenet/network/radio/frame.py:__init__": "compiled, once for each frame; an options object would be one more",
     "mobilenet/network/radio/reception.py:__init__": "quantities of a radio, each by its name in the scenario",
     "mobilenet/network/radio/sinr.py:__init__": "compiled; each argument is one part of the medium",
@@ -134,7 +134,7 @@ PARTICIPLE = re.compile(
 OF_THE_PORT = {"expired", "joined", "left", "settled"}  # protocols of users call or define them: docs/guide/port.md
 VAGUE = {"found", "told", "shown", "said", "kind_of"}
 EVERYWHERE = ("data", "mobilenet", "viz", "tests", "validation", "scenarios", "docs", "make.py", "setup.py")
-A_COLUMN = "mobilenet/replay/transcript.py:said"  # of the table `lines`: docs/run-directory.md
+A_COLUMN = "mobilenet/lab/replay/transcript.py:said"  # of the table `lines`: docs/run-directory.md
 
 
 def test_functions_are_named_by_verbs_or_nouns() -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from mobilenet.clock import MILLISECOND, SECOND
+from mobilenet.engine.clock import MILLISECOND, SECOND
 from mobilenet.metrics.connections import Connections
 from mobilenet.metrics.fold import Handoff
-from mobilenet.packets.connections import Connection, connections_of
-from mobilenet.packets.passed import PassedPacket
-from mobilenet.packets.segments import ACK, SYN
+from mobilenet.record.packets.connections import Connection, connections_of
+from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.segments import ACK, SYN
 from tests.verify.test_tcp_at_devices import A, B, segment
 
 FIRST = 2**32 - 5  # so that numbers wrap

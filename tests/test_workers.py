@@ -10,7 +10,7 @@ from itertools import count, islice
 
 import pytest
 
-from mobilenet.workers import as_done, in_order
+from mobilenet.lab.workers import as_done, in_order
 
 
 def square(number: int) -> int:

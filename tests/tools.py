@@ -13,7 +13,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from mobilenet.cli.main import app
-from mobilenet.rundir.writer import write_manifest
+from mobilenet.record.writer import write_manifest
 
 
 def invoke(*words: object) -> Result:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.exhaustion import test_cases as exhausted_cases
+from tests.lab.hunt.exhaustion import test_cases as exhausted_cases
+from tests.lab.programs import test_planted_bugs
 from tests.network.radio import test_groupcast
 from tests.network.tcp import test_mutants as of_tcp
-from tests.programs import test_planted_bugs
 from tests.protocols.mobile_causal import test_repairs, test_swarm
 from tests.protocols.mobile_causal.broken_repairs import REPAIRS
 from tests.protocols.mobile_causal.mutants import MUTANTS as OF_MOBILE_CAUSAL

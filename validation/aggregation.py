@@ -27,14 +27,14 @@ import pyarrow.parquet as pq
 from scipy import stats
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.rundir.schema import COLUMNS, FORMAT_VERSION, REQUIRED_FILES
-from mobilenet.rundir.writer import file_digests
-from mobilenet.studies.configurations import PlannedRun, plan_runs
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.spark import local_master, spark_context
-from mobilenet.studies.store import Store, create
-from mobilenet.studies.tables import write_tables
-from mobilenet.studies.task import Batch, Job, perform
+from mobilenet.lab.studies.configurations import PlannedRun, plan_runs
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.store import Store, create
+from mobilenet.lab.studies.tables import write_tables
+from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.record.schema import COLUMNS, FORMAT_VERSION, REQUIRED_FILES
+from mobilenet.record.writer import file_digests
 
 HOSTS, DURATION_S = 70, 400.0
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import mean
 
 from mobilenet import api
-from mobilenet.papers.jobs import digest_of_code
+from mobilenet.lab.studies.papers.jobs import digest_of_code
 from validation.scenarios import ROOT, Row, digest_of, known_rows, outcome
 
 RESULTS = ROOT / "runs" / "backbones.jsonl"

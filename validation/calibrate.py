@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.metrics import metrics
-from mobilenet.rundir.recorder import EventLog
+from mobilenet.record.recorder import EventLog
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 

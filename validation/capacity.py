@@ -33,9 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.studies.capacity.feasibility import Judge, ValueJudgement
-from mobilenet.studies.capacity.requirements import Requirement
-from mobilenet.studies.capacity.search import Step, Verdict, claims, first_values, next_step
+from mobilenet.lab.studies.capacity.feasibility import Judge, ValueJudgement
+from mobilenet.lab.studies.capacity.requirements import Requirement
+from mobilenet.lab.studies.capacity.search import Step, Verdict, claims, first_values, next_step
 from validation import real_runs
 
 Values = NDArray[np.float64]

@@ -28,14 +28,14 @@ from typing import NamedTuple
 import numpy as np
 
 import mobilenet
-from mobilenet.notebook.capacity import Capacity
-from mobilenet.studies.batch import Standing
-from mobilenet.studies.csv_tables import values_of_runs
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.rare import RARE
-from mobilenet.studies.spark import local_master
-from mobilenet.studies.statistics import Interval, t_interval
-from mobilenet.studies.study import run_study
+from mobilenet.lab.notebook.capacity import Capacity
+from mobilenet.lab.studies.batch import Standing
+from mobilenet.lab.studies.csv_tables import values_of_runs
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.rare import RARE
+from mobilenet.lab.studies.spark import local_master
+from mobilenet.lab.studies.statistics import Interval, t_interval
+from mobilenet.lab.studies.study import run_study
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "dynamic.yaml"
 KEY, METRIC = "workload.interval_s", "delivery_delay_p95_s"

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mobilenet.claim_files.answer import AnsweredClaim, answer_to
-from mobilenet.claim_files.declaration import Answer, Claims
-from mobilenet.claim_files.looks import Looks
-from mobilenet.claim_files.questions import Cell, Plan, questions
 from mobilenet.engine.random_streams import generator
+from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.studies.claims.answer import AnsweredClaim, answer_to
+from mobilenet.lab.studies.claims.declaration import Answer, Claims
+from mobilenet.lab.studies.claims.looks import Looks
+from mobilenet.lab.studies.claims.questions import Cell, Plan, questions
 from mobilenet.scenario.yaml_reader import parse
-from mobilenet.shipped import SCENARIOS
 from validation.capacity import Values, autoregressive, lognormal, most_wrong, normal
 from validation.real_runs import relative
 

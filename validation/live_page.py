@@ -17,11 +17,11 @@ from pathlib import Path
 
 import psutil
 
-from mobilenet.bench.simulator import lattice
+from mobilenet.lab.bench.simulator import lattice
 from tests.browser import Page
 from tests.conftest import SCENARIOS
-from tests.interactive.conftest import Server
-from tests.interactive.test_window import APP, LIVE, Window
+from tests.lab.live.conftest import Server
+from tests.lab.live.test_window import APP, LIVE, Window
 
 WATCHED_S = 10.0
 FRAMES = f"""(async () => {{

@@ -17,17 +17,17 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.papers.bundling import PRINTED as BUNDLING
+from mobilenet.lab.studies.papers.bundling import STUDY
+from mobilenet.lab.studies.papers.causal import PRINTED as CAUSAL
+from mobilenet.lab.studies.papers.jobs import sizes
+from mobilenet.lab.studies.papers.mobile import PRINTED as MOBILE
+from mobilenet.lab.studies.papers.mobile_plan import EXPERIMENTS, FIRST_SEED, WORDS
+from mobilenet.lab.studies.papers.reliable_statements import PRINTED as RELIABLE
 from mobilenet.metrics.registry import axis_name
-from mobilenet.papers.bundling import PRINTED as BUNDLING
-from mobilenet.papers.bundling import STUDY
-from mobilenet.papers.causal import PRINTED as CAUSAL
-from mobilenet.papers.jobs import sizes
-from mobilenet.papers.mobile import PRINTED as MOBILE
-from mobilenet.papers.mobile_plan import EXPERIMENTS, FIRST_SEED, WORDS
-from mobilenet.papers.reliable_statements import PRINTED as RELIABLE
 from mobilenet.scenario.yaml_writer import inline
-from mobilenet.shipped import SCENARIOS
-from mobilenet.studies.declaration import Study
 from validation.paper_differences import BUNDLING_DIFFERS, RELIABLE_FAILS, RELIABLE_FAILS_ABOVE_128
 
 FOLDER = SCENARIOS / "claims"

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.shipped import SCENARIOS
-from mobilenet.studies.csv_tables import values_of_runs
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.spark import local_master
-from mobilenet.studies.study import run_study
+from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.studies.csv_tables import values_of_runs
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.spark import local_master
+from mobilenet.lab.studies.study import run_study
 
 FILE = Path(__file__).with_suffix(".csv")
 METRIC = "delivery_delay_p95_s"

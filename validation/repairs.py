@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 from mobilenet.viz.style import COLOURS, caption, entitle, figure_legend, log_axis, page, save
 
-from mobilenet.studies.aggregation import UNSTABLE
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.level_names import LevelNames
-from mobilenet.studies.statistics import compare_pairs, t_interval
+from mobilenet.lab.studies.aggregation import UNSTABLE
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.statistics import compare_pairs, t_interval
 
 RADIOS = ("disk", "capture", "log_distance", "shadowing", "fading")
 DRAWN = {"disk": ("o", 9), "shadowing": ("^", 6), "fading": ("s", 5)}  # the mark, and its size in points

@@ -29,10 +29,10 @@ from statistics import mean
 from typing import Any
 
 from mobilenet import api
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
+from mobilenet.lab.studies.papers.jobs import digest_of_code
 from mobilenet.metrics.buffers import steps, time_weighted_mean
-from mobilenet.papers.jobs import digest_of_code
-from mobilenet.rundir.reader import read_columns
+from mobilenet.record.reader import read_columns
 from mobilenet.scenario import Scenario
 
 ROOT = Path(__file__).parents[1]

@@ -21,11 +21,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.claim_files.declaration import Answer, Difference, Place
-from mobilenet.claim_files.judge import judge
-from mobilenet.claim_files.questions import Cell, Inequality, Question
 from mobilenet.engine.random_streams import generator
-from mobilenet.studies.statistics import compare_pairs, look, t_interval
+from mobilenet.lab.studies.claims.declaration import Answer, Difference, Place
+from mobilenet.lab.studies.claims.judge import judge
+from mobilenet.lab.studies.claims.questions import Cell, Inequality, Question
+from mobilenet.lab.studies.statistics import compare_pairs, look, t_interval
 
 Values = NDArray[np.float64]
 REPLICATIONS = 10

@@ -15,7 +15,7 @@ from pathlib import Path
 CODE = """
 import resource, sys
 from pathlib import Path
-from mobilenet.world.tracks import Tracks, import_tracks
+from mobilenet.world.track_mobility import Tracks, import_tracks
 path = Path(sys.argv[1])
 tracks = import_tracks(Tracks(file=path.name), path.parent, 1e6)
 print(len(tracks.trajectories), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)

@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mobilenet.rundir.provenance import stamping_of
-from mobilenet.studies.capacity.answer import SearchResult
-from mobilenet.studies.capacity.feasibility import State
-from mobilenet.studies.capacity.requirements import Requirement
-from mobilenet.studies.capacity.words import assurance, headline
-from mobilenet.studies.statistics import Bounds
+from mobilenet.lab.studies.capacity.answer import SearchResult
+from mobilenet.lab.studies.capacity.feasibility import State
+from mobilenet.lab.studies.capacity.requirements import Requirement
+from mobilenet.lab.studies.capacity.words import assurance, headline
+from mobilenet.lab.studies.statistics import Bounds
+from mobilenet.record.provenance import stamping_of
 
 from .files import together
 from .style import COLOURS, QUIET, caption, large_numbers, log_axis, page, plain, save, unstable_mark

@@ -22,13 +22,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.reader import RunError
-from mobilenet.rundir.stamp import normal_command
-from mobilenet.studies import StudyError
-from mobilenet.studies.aggregation import UNSTABLE
-from mobilenet.studies.compare import INFINITE, judged_row
-from mobilenet.studies.sentences import WHY_NOT, pairing
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.aggregation import UNSTABLE
+from mobilenet.lab.studies.compare import INFINITE, judged_row
+from mobilenet.lab.studies.sentences import WHY_NOT, pairing
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.reader import RunError
+from mobilenet.record.stamp import normal_command
 
 from .study_tables import RATIOS, StudyTables, infinite, study_tables
 from .style import (

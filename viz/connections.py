@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.connections import NEAR_NS, Connections
 from mobilenet.metrics.fold import EventFold, Handoff
-from mobilenet.packets.connections import Connection, Stall, connections_of
-from mobilenet.packets.passed import Mismatch, packets_of
-from mobilenet.rundir.pcap import CAPTURES, read_captures
-from mobilenet.rundir.reader import RunError, read_events
+from mobilenet.record.packets.connections import Connection, Stall, connections_of
+from mobilenet.record.packets.passed import Mismatch, packets_of
+from mobilenet.record.pcap import CAPTURES, read_captures
+from mobilenet.record.reader import RunError, read_events
 
 FOREVER_NS = 1 << 62
 

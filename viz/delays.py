@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mobilenet.replay.rerun import needs_code
-from mobilenet.rundir.kinds import run_kind
-from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.reader import read_manifest
-from mobilenet.rundir.stamp import normal_command
+from mobilenet.lab.replay.rerun import needs_code
+from mobilenet.record.kinds import run_kind
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.reader import read_manifest
+from mobilenet.record.stamp import normal_command
 from mobilenet.why.handoffs import Interruption, Interruptions
 from mobilenet.why.stories import Stories
 

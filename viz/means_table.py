@@ -13,9 +13,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.stamp import in_text, normal_command
-from mobilenet.studies.delivered import DELIVERED
+from mobilenet.lab.studies.delivered import DELIVERED
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.stamp import in_text, normal_command
 
 from .figures.means import metrics_of_interest
 from .study_tables import StudyTables, infinite, study_tables

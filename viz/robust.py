@@ -11,9 +11,9 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from mobilenet.studies.level_names import LevelNames
-from mobilenet.studies.robust.verdicts import Claim, effect_in_figures, pair_of, ratios_of, shares_of_levels
-from mobilenet.studies.sentences import pairing
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.robust.verdicts import Claim, effect_in_figures, pair_of, ratios_of, shares_of_levels
+from mobilenet.lab.studies.sentences import pairing
 
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
 from .words import meaning

@@ -2,7 +2,7 @@
 
 Model     what is read is what is shown: summary, buffers, delays, runs, comparison
 Errors    StudyError, one line with the file: not the directory of a study, not finished, or a file that is damaged
-Source    mobilenet/studies/tables.py; ours: docs/guide/studies.md
+Source    mobilenet/lab/studies/tables.py; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.aggregation import UNSTABLE
+from mobilenet.lab.studies.caveats import deliveries, doubts
+from mobilenet.lab.studies.compare import COMMON, OF_COMMON
+from mobilenet.lab.studies.csv_tables import AGAIN, Rows, missing_runs, number, table_rows
+from mobilenet.lab.studies.delivered import ACCEPTED, DELIVERED, Delivered, as_shares
+from mobilenet.lab.studies.level_names import LevelNames, short_level
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.reader import no_directory
-from mobilenet.studies import StudyError
-from mobilenet.studies.aggregation import UNSTABLE
-from mobilenet.studies.caveats import deliveries, doubts
-from mobilenet.studies.compare import COMMON, OF_COMMON
-from mobilenet.studies.csv_tables import AGAIN, Rows, missing_runs, number, table_rows
-from mobilenet.studies.delivered import ACCEPTED, DELIVERED, Delivered, as_shares
-from mobilenet.studies.level_names import LevelNames, short_level
+from mobilenet.record.reader import no_directory
 
 from .words import INFINITE, NO_MEAN
 

@@ -14,9 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.rundir.stamp import KEY, stamp
-from mobilenet.rundir.writer import RecordError
-from mobilenet.whole import in_place_of, remove_dead
+from mobilenet.record.stamp import KEY, stamp
+from mobilenet.record.whole import in_place_of, remove_dead
+from mobilenet.record.writer import RecordError
 from mobilenet.why import kinds
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#7A7A7A")

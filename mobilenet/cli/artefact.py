@@ -80,8 +80,8 @@ def _day(text: str | None) -> str | None:
 
 
 def _make(paths: list[Path], out: Path, title: str | None, license_: str | None, date: str | None) -> None:
-    from mobilenet.artefact.making import make
-    from mobilenet.rundir.provenance import digest
+    from mobilenet.lab.artefact.making import make
+    from mobilenet.record.provenance import digest
 
     archive = make(paths, out, title, license_, date)
     say(f"{quote(out)}: {pluralize(archive.files, 'file')}, {archive.bytes / 1e6:.1f} MB; SHA-256 {digest(out)}")
@@ -90,8 +90,8 @@ def _make(paths: list[Path], out: Path, title: str | None, license_: str | None,
 
 def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, quiet: bool) -> None:
     """Print a line for each study and each claim; exit with 0 if all of them come out the same."""
-    from mobilenet.artefact.checking import CheckOptions, check
-    from mobilenet.artefact.comparing import Sameness
+    from mobilenet.lab.artefact.checking import CheckOptions, check
+    from mobilenet.lab.artefact.comparing import Sameness
 
     with _while_spark_lives(), runs_progress(quiet) as update:
         check_result = check(file, out, CheckOptions(workers, update, say, allow_code))
@@ -118,8 +118,8 @@ def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, 
 @contextmanager
 def _while_spark_lives() -> Iterator[None]:
     """Report in one line that Spark has ended early; a check keeps nothing to resume from."""
-    from mobilenet.studies.batch import JobLost
-    from mobilenet.studies.java_end import is_without_java
+    from mobilenet.lab.studies.batch import JobLost
+    from mobilenet.lab.studies.java_end import is_without_java
 
     try:
         yield

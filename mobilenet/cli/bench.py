@@ -25,10 +25,11 @@ def bench(
     All times are also given relative to a bare event queue on the same machine.
     """
     with reporting():
-        from mobilenet.bench import broadcasts, delays, live, packets, programs, radios, simulator, start, whole_runs
-        from mobilenet.bench.row import append, heading, line
         from mobilenet.engine import native
-        from mobilenet.studies.spark import NOT_INSTALLED, is_installed
+        from mobilenet.lab.bench import packets
+        from mobilenet.lab.bench.parts import parts_of_the_simulator
+        from mobilenet.lab.bench.row import append, heading, line
+        from mobilenet.lab.studies.spark import NOT_INSTALLED, is_installed
 
         try:
             table.open("a").close()
@@ -36,16 +37,7 @@ def bench(
             fail(f"{table}: cannot be written: {error.strerror}", Exit.BAD_INPUT)
         interpreted = "interpreted; python3 make.py setup compiles it if a C compiler is installed"
         say(f"the hot path is {'compiled' if native.in_use() else interpreted}")
-        parts = [
-            ("", simulator.COLUMNS, simulator.measure(repeat)),
-            ("_broadcasts", broadcasts.COLUMNS, broadcasts.measure(repeat)),
-            ("_radios", radios.COLUMNS, radios.measure(repeat)),
-            ("_programs", programs.COLUMNS, programs.measure(repeat)),
-            ("_whole_runs", whole_runs.COLUMNS, whole_runs.measure(repeat)),
-            ("_delays", delays.COLUMNS, delays.measure(repeat)),
-            ("_start", start.COLUMNS, start.measure(repeat)),
-            ("_live", live.COLUMNS, live.measure(repeat)),
-        ]
+        parts = parts_of_the_simulator(repeat)
         if (reason := packets.why_not()) is not None:
             say(f"real software is not measured: {reason}")
         else:
@@ -53,7 +45,7 @@ def bench(
         if studies and not is_installed():
             say(f"studies are not measured: {NOT_INSTALLED}")
         elif studies:
-            from mobilenet.bench import studies as on_spark
+            from mobilenet.lab.bench import studies as on_spark
 
             parts.append(("_studies", on_spark.COLUMNS, on_spark.measure()))
         for suffix, columns, rows in parts:
@@ -61,4 +53,4 @@ def bench(
             for row in rows:
                 say(line(columns, row))
                 append(table.with_name(f"{table.stem}{suffix}.csv"), row)
-        say(f"Next: look at {quote(table)}; the targets are in mobilenet/bench/")
+        say(f"Next: look at {quote(table)}; the targets are in mobilenet/lab/bench/")

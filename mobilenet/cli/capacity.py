@@ -66,7 +66,7 @@ def capacity(
     """
     refuse_both(master, workers)
     with reporting(quiet, as_json=as_json):
-        from mobilenet.studies.capacity.question import Question
+        from mobilenet.lab.studies.capacity.question import Question
 
         question = Question(
             scenario, vary, low, high, tuple(require), tolerance, resolution, error, budget, seed,
@@ -83,11 +83,11 @@ def _search(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from mobilenet.studies.capacity import capacity as capacities
-    from mobilenet.studies.capacity.question import command_of, default_directory, plan
-    from mobilenet.studies.capacity.words import span
-    from mobilenet.studies.caveats import ADVICE, has_one_movement
-    from mobilenet.studies.spark import local_master
+    from mobilenet.lab.studies.capacity import capacity as capacities
+    from mobilenet.lab.studies.capacity.question import command_of, default_directory, plan
+    from mobilenet.lab.studies.capacity.words import span
+    from mobilenet.lab.studies.caveats import ADVICE, has_one_movement
+    from mobilenet.lab.studies.spark import local_master
 
     planned, place = plan(question, allow_code), out or default_directory(question)
     if has_one_movement(planned.study.base()):
@@ -104,8 +104,8 @@ def _search(
 
 def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool) -> None:
     """Draw and print the answer; exit unless there is one, all runs were made, and none is violated."""
-    from mobilenet.studies.capacity.question import normal_form
-    from mobilenet.studies.capacity.words import document, head, more_runs, point_rows, sentences
+    from mobilenet.lab.studies.capacity.question import normal_form
+    from mobilenet.lab.studies.capacity.words import document, head, more_runs, point_rows, sentences
     from mobilenet.viz.capacity import draw_into
 
     answer = outcome.result
@@ -141,7 +141,7 @@ def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool) ->
 
 
 def _values(answer: Any) -> str:
-    from mobilenet.studies.capacity.answer import format_value
+    from mobilenet.lab.studies.capacity.answer import format_value
 
     return f"{answer.question.key} {', '.join(map(format_value, answer.open_points))}"
 

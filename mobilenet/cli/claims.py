@@ -43,10 +43,10 @@ def claims(
     """
     refuse_both(master, workers)
     with reporting(quiet and not dry_run, as_json=as_json and not dry_run):
-        from mobilenet.claim_files.answering import QUICK_S, Means, answer, default_directory
-        from mobilenet.claim_files.declaration import Claims
-        from mobilenet.claim_files.questions import plan
-        from mobilenet.studies.spark import local_master
+        from mobilenet.lab.studies.claims.answering import QUICK_S, Means, answer, default_directory
+        from mobilenet.lab.studies.claims.declaration import Claims
+        from mobilenet.lab.studies.claims.questions import plan
+        from mobilenet.lab.studies.spark import local_master
 
         planned, place = plan(Claims.load(file, seed), allow_code), out or default_directory(file)
         _announce(planned, place)
@@ -68,7 +68,7 @@ def _announce(planned: Any, place: Path) -> None:
 
 def _end(outcome: Any, again: str, as_json: bool) -> None:
     """Print the answers; exit with 0 if all of them are there and as expected."""
-    from mobilenet.claim_files.words import HEAD, cells, closing_lines, sentence, summary_with_names
+    from mobilenet.lab.studies.claims.words import HEAD, cells, closing_lines, sentence, summary_with_names
 
     for line in [f"failed: {line}" for line in outcome.failed[:10]]:
         say(line, always=not as_json)

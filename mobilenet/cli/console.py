@@ -128,8 +128,8 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = F
     not our error.
     """
     from mobilenet.parameters import ScenarioError
-    from mobilenet.rundir.reader import RunError
-    from mobilenet.rundir.writer import RecordError
+    from mobilenet.record.reader import RunError
+    from mobilenet.record.writer import RecordError
 
     _hush.append(quiet or as_json)
     _brief.append(quiet and not as_json)
@@ -202,8 +202,8 @@ def _is_without_memory(error: BaseException | None) -> bool:
 
 
 def _damage(directory: Path) -> str | None:
-    from mobilenet.rundir import soundness as of_runs
-    from mobilenet.studies import soundness as of_studies
+    from mobilenet.lab.studies import soundness as of_studies
+    from mobilenet.record import soundness as of_runs
 
     with suppress(Exception):  # then there is only the error that we have
         return of_runs.fault(directory) or of_studies.fault(directory)

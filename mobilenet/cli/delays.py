@@ -64,8 +64,8 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
 
 def window_ns(run: Path) -> tuple[int, int]:
     """The observed time; of processes, all of the run."""
-    from mobilenet.rundir.kinds import run_kind
-    from mobilenet.rundir.reader import read_manifest
+    from mobilenet.record.kinds import run_kind
+    from mobilenet.record.reader import read_manifest
 
     manifest = read_manifest(run)
     return run_kind(manifest).window_ns(manifest)

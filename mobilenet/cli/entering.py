@@ -33,7 +33,7 @@ def shell_of(node: str | None, stop_reasons: list[str]) -> Iterator[tuple[str, i
     if node is None:
         yield None
         return
-    from mobilenet.namespaces.terminal import connect, new_pseudo_terminal
+    from mobilenet.lab.programs.namespaces.terminal import connect, new_pseudo_terminal
 
     ours, theirs = new_pseudo_terminal()
     over = threading.Event()
@@ -54,8 +54,8 @@ def shell_of(node: str | None, stop_reasons: list[str]) -> Iterator[tuple[str, i
 
 def enter(run: Path, shell: str | None, exec_in: str | None, words: Sequence[str]) -> int:
     """Run a shell, or these words, in a node of a run in progress; its exit code."""
-    from mobilenet.namespaces.machines import entering
-    from mobilenet.realtime.tunnels import shell_command
+    from mobilenet.lab.programs.namespaces.machines import entering
+    from mobilenet.lab.programs.realtime.tunnels import shell_command
 
     node = shell or exec_in
     if node is None or (shell is None) == (not words):
@@ -69,7 +69,7 @@ def enter(run: Path, shell: str | None, exec_in: str | None, words: Sequence[str
 
 
 def _machine(run: Path, node: str) -> dict[str, Any]:
-    from mobilenet.realtime.tunnels import MACHINES
+    from mobilenet.lab.programs.realtime.tunnels import MACHINES
 
     files = sorted(run.parent.glob(f".{run.name}.partial-*/{MACHINES}"))
     machines: dict[str, Any] = json.loads(files[-1].read_text()) if files else {}
@@ -81,7 +81,7 @@ def _machine(run: Path, node: str) -> dict[str, Any]:
 
 
 def _on_a_terminal(command: Sequence[str]) -> int:
-    from mobilenet.namespaces.terminal import connect, new_pseudo_terminal
+    from mobilenet.lab.programs.namespaces.terminal import connect, new_pseudo_terminal
 
     ours, theirs = new_pseudo_terminal()
     with subprocess.Popen(command, stdin=theirs) as child:

@@ -22,8 +22,8 @@ def examples(
     with reporting():
         import shutil
 
-        from mobilenet.rundir.writer import run_directory
-        from mobilenet.shipped import FOLDERS, ROOT
+        from mobilenet.lab.shipped import FOLDERS, ROOT
+        from mobilenet.record.writer import run_directory
 
         with run_directory(folder) as partial:
             for name in FOLDERS:

@@ -9,8 +9,8 @@ import typer
 from mobilenet.cli.console import Exit, fail, reporting, say
 
 if TYPE_CHECKING:
-    from mobilenet.exhaustion.campaign import Report
-    from mobilenet.exhaustion.search import Progress
+    from mobilenet.lab.hunt.exhaustion.campaign import Report
+    from mobilenet.lab.hunt.exhaustion.search import Progress
 
 EVERY_S = 10.0  # between two lines of progress
 
@@ -31,8 +31,8 @@ def exhaust(
     The result holds within the bounds that are printed. It does not extend to larger networks.
     """
     with reporting():
-        from mobilenet.exhaustion.campaign import CaseProgress, bounds, explore
-        from mobilenet.exhaustion.cases import CASES
+        from mobilenet.lab.hunt.exhaustion.campaign import CaseProgress, bounds, explore
+        from mobilenet.lab.hunt.exhaustion.cases import CASES
 
         for name in names or ():
             if name not in CASES:
@@ -59,7 +59,7 @@ def exhaust(
             _say_report(update)
         outcomes = [report.result.outcome for report in reports]
         if "violated" in outcomes:
-            say("Next: repeat the trace on the controllable network, mobilenet/controlled")
+            say("Next: repeat the trace on the controllable network, mobilenet/lab/hunt/controlled")
             raise typer.Exit(Exit.VIOLATED)
         if "stopped" in outcomes:
             name = reports[outcomes.index("stopped")].case.name

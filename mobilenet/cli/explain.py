@@ -13,7 +13,7 @@ from mobilenet.cli.options import AsJson
 from mobilenet.quoting import pluralize, quote
 
 if TYPE_CHECKING:
-    from mobilenet.rundir.stamp import Inputs, Provenance
+    from mobilenet.record.stamp import Inputs, Provenance
 
 PLACES = ("STUDY", "CLAIMS", "FILE", "RUN")  # in commands, these stand for what a file was made from
 MAKERS = ("run", "serve", "study", "capacity", "sensitivity", "claims")  # commands that make a directory
@@ -39,7 +39,7 @@ def explain(
     again. If the directory that contains the file is not the one that the file was made from, the exit code is 1.
     """
     with reporting(quiet=as_json, reads=[file]):
-        from mobilenet.rundir.provenance import read_provenance
+        from mobilenet.record.provenance import read_provenance
 
         if not file.is_file():
             fail(f"{quote(file)}: no such file", Exit.BAD_INPUT)
@@ -96,8 +96,8 @@ def _print(file: Path, provenance: Provenance | None, place: Path | None, there:
 
 def _print_archive(file: Path, as_json: bool) -> bool:
     """Print what made an archive, or the unpacked archive around a file; return whether it is one."""
-    from mobilenet.artefact import ArtefactError
-    from mobilenet.artefact.archive import CHECKSUMS, open_archive
+    from mobilenet.lab.artefact import ArtefactError
+    from mobilenet.lab.artefact.archive import CHECKSUMS, open_archive
 
     folder = file.parent
     try:
@@ -127,12 +127,12 @@ def _print_archive(file: Path, as_json: bool) -> bool:
 
 def _around(file: Path) -> tuple[Path | None, Inputs | None]:
     """Return the innermost run, study or answers that a file belongs to, or that this directory is."""
-    from mobilenet.rundir.provenance import inputs_of_claims, run_or_study_around
+    from mobilenet.record.provenance import inputs_of_claims, run_or_study_around
 
     place = file if file.is_dir() else file.parent
     if not _has_answers(place):
         return run_or_study_around(file)
-    from mobilenet.claim_files.declaration import Claims
+    from mobilenet.lab.studies.claims.declaration import Claims
 
     experiments = Claims.load(place / KEPT).experiments
     text = (place / KEPT).read_text(encoding="utf-8")
@@ -159,7 +159,7 @@ def _of(provenance: Provenance) -> str:
 
 def _compare_versions(provenance: Provenance) -> None:
     from mobilenet import __version__
-    from mobilenet.rundir.stamp import commit
+    from mobilenet.record.stamp import commit
 
     if (provenance.version, provenance.commit) != (__version__, commit()):
         say(f"this is mobilenet {__version__}, commit {commit() or 'unknown'}, which may write the file differently")
@@ -175,7 +175,7 @@ def _remade(place: Path, inputs: Inputs) -> str:
     """Return the command that its own files name: it knows the verb, and whether code has to be allowed. Experiments of
     claims are made with their claims.
     """
-    from mobilenet.rundir.provenance import read_provenance
+    from mobilenet.record.provenance import read_provenance
 
     around = place.absolute().parent if place.name == "" else place.parent
     answers = place if inputs.kind == "claims" else around if _has_answers(around) else None
@@ -193,9 +193,9 @@ def _remade(place: Path, inputs: Inputs) -> str:
 
 def _remade_of_kind(place: Path, kind: str) -> str:
     """Return it for a directory without such tables: by an older version, or unfinished."""
+    from mobilenet.lab.studies.store import open_store
     from mobilenet.scenario.adversary import AdversarySchedule
     from mobilenet.scenario.run_source import permission, read_source
-    from mobilenet.studies.store import open_store
 
     if kind == "run":
         source = read_source(place / "scenario.yaml")

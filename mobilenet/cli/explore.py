@@ -54,11 +54,11 @@ def spacetime(
     with reporting(quiet, reads=[run]):
         import pandas as pd
 
-        from mobilenet.replay.rerun import needs_code, protocol_messages
-        from mobilenet.rundir.kinds import run_kind
-        from mobilenet.rundir.provenance import stamping_of
-        from mobilenet.rundir.reader import read_events, read_manifest
-        from mobilenet.rundir.stamp import normal_command
+        from mobilenet.lab.replay.rerun import needs_code, protocol_messages
+        from mobilenet.record.kinds import run_kind
+        from mobilenet.record.provenance import stamping_of
+        from mobilenet.record.reader import read_events, read_manifest
+        from mobilenet.record.stamp import normal_command
         from mobilenet.viz.files import whole_file
         from mobilenet.viz.spacetime import WindowError, default_moment, draw, window_around
 
@@ -97,7 +97,7 @@ def diff(
     The command prints the first event that differs, and the keys, metrics and verdicts that differ.
     """
     with reporting(quiet, reads=[one, other]):
-        from mobilenet.rundir.compare import difference
+        from mobilenet.record.compare import difference
 
         comparison = difference(one, other)
         _print_apart("scenario", comparison.scenario, _or_dash)
@@ -164,7 +164,7 @@ def reference(
     """
     with reporting():
         from mobilenet.cli.key_reference import listing, reference
-        from mobilenet.whole import write_whole
+        from mobilenet.record.whole import write_whole
 
         if out is not None:
             if keys or search:

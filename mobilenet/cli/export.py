@@ -114,13 +114,13 @@ def _require_effects(kind: str, options: list[str]) -> None:
 
 
 def _export_csv(directory: Path, target: Path, origin: Any) -> None:
-    from mobilenet.export.source import source
-    from mobilenet.export.tables import run_tables, study_tables
-    from mobilenet.rundir.provenance import stamping_of
-    from mobilenet.rundir.reader import read_manifest
-    from mobilenet.rundir.stamp import normal_command
-    from mobilenet.rundir.writer import run_directory
-    from mobilenet.studies.tables import tables_of_what_is_there
+    from mobilenet.lab.export.source import source
+    from mobilenet.lab.export.tables import run_tables, study_tables
+    from mobilenet.lab.studies.tables import tables_of_what_is_there
+    from mobilenet.record.provenance import stamping_of
+    from mobilenet.record.reader import read_manifest
+    from mobilenet.record.stamp import normal_command
+    from mobilenet.record.writer import run_directory
 
     is_run = (directory / "manifest.json").is_file()
     opened = source(directory, origin) if is_run and "station_positions_m" in read_manifest(directory) else None
@@ -139,10 +139,10 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
 
 
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:
-    from mobilenet.export.geojson import without_trip, write_geojson, write_kepler
-    from mobilenet.export.source import source
-    from mobilenet.rundir.provenance import stamping_of
-    from mobilenet.rundir.stamp import normal_command
+    from mobilenet.lab.export.geojson import without_trip, write_geojson, write_kepler
+    from mobilenet.lab.export.source import source
+    from mobilenet.record.provenance import stamping_of
+    from mobilenet.record.stamp import normal_command
     from mobilenet.viz.files import whole_file
 
     opened = source(directory, origin)
@@ -165,9 +165,9 @@ def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | 
 
 
 def _export_pcap(directory: Path, target: Path, node: str | None) -> None:
-    from mobilenet.export.pcap import write_pcap
-    from mobilenet.rundir.provenance import stamping_of
-    from mobilenet.rundir.stamp import normal_command, write_sidecar
+    from mobilenet.lab.export.pcap import write_pcap
+    from mobilenet.record.provenance import stamping_of
+    from mobilenet.record.stamp import normal_command, write_sidecar
     from mobilenet.viz.files import whole_file
 
     with whole_file(target, (".pcap",)) as partial:
@@ -182,11 +182,11 @@ def _export_shiviz(
 ) -> None:
     import pandas as pd
 
-    from mobilenet.export.shiviz import write_shiviz
-    from mobilenet.replay.rerun import needs_code, protocol_messages
-    from mobilenet.rundir.provenance import stamping_of
-    from mobilenet.rundir.reader import read_events, read_manifest
-    from mobilenet.rundir.stamp import normal_command, write_sidecar
+    from mobilenet.lab.export.shiviz import write_shiviz
+    from mobilenet.lab.replay.rerun import needs_code, protocol_messages
+    from mobilenet.record.provenance import stamping_of
+    from mobilenet.record.reader import read_events, read_manifest
+    from mobilenet.record.stamp import normal_command, write_sidecar
     from mobilenet.viz.files import whole_file
 
     _check_slice(*slice_s, read_manifest(directory).get("simulated_s"))

@@ -63,7 +63,7 @@ def _draw(run: Path, walk: Interruptions, handoffs: list[Interruption], out: Pat
 def _handoffs_begun(run: Path) -> int:
     """The changes of station that began in the measurement period and were not superseded."""
     from mobilenet.metrics.fold import EventFold
-    from mobilenet.rundir.reader import read_coded
+    from mobilenet.record.reader import read_coded
 
     return EventFold(read_coded(run, "events"), *window_ns(run)).cell_changes()[0]
 
@@ -72,7 +72,7 @@ def interrupting_handoffs(run: Path) -> list[Interruption]:
     """The confirmed handoffs of the measurement period that interrupt deliveries, as the metric counts them."""
     from mobilenet.metrics.fold import EventFold
     from mobilenet.metrics.mobile import interruptions
-    from mobilenet.rundir.reader import read_coded
+    from mobilenet.record.reader import read_coded
     from mobilenet.why.handoffs import Interruption
 
     return [

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from mobilenet.claim_files.declaration import Claims
+from mobilenet.lab.studies.claims.declaration import Claims
+from mobilenet.lab.studies.declaration import Study
 from mobilenet.scenario import ProcessScenario, Scenario
-from mobilenet.studies.declaration import Study
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAMES = ("scenario.schema.json", "study.schema.json", "claims.schema.json")

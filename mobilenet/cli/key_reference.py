@@ -309,8 +309,8 @@ def _entries_of_keys() -> Iterator[tuple[str, str, str]]:
 
 
 def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
+    from mobilenet.lab.studies.tables import OF_STUDIES
     from mobilenet.metrics.registry import MOBILE, PROCESSES
-    from mobilenet.studies.tables import OF_STUDIES
 
     for metric in (*MOBILE.values(), *PROCESSES.values(), *OF_STUDIES):
         yield metric.name, f"metric{f', {metric.unit}' if metric.unit else ''}", metric.words
@@ -318,10 +318,10 @@ def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
 
 def _models() -> dict[str, type[BaseModel]]:
     """What files may contain, by title."""
-    from mobilenet.claim_files.declaration import Claims
+    from mobilenet.lab.studies.claims.declaration import Claims
+    from mobilenet.lab.studies.declaration import Study
     from mobilenet.scenario.mobile import Scenario
     from mobilenet.scenario.processes import ProcessScenario
-    from mobilenet.studies.declaration import Study
 
     return {
         "Scenarios of hosts and stations": Scenario, "Scenarios of processes (VCube)": ProcessScenario,
@@ -331,8 +331,8 @@ def _models() -> dict[str, type[BaseModel]]:
 
 def _metrics() -> Iterator[str]:
     """What studies compare and are stopped by."""
+    from mobilenet.lab.studies.tables import OF_STUDIES
     from mobilenet.metrics.registry import MOBILE, PROCESSES
-    from mobilenet.studies.tables import OF_STUDIES
 
     yield (
         "\n## Metrics\n\nFor `compare.metrics` and `replications.until.metric` of studies. They count what happens"

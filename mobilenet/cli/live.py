@@ -43,11 +43,11 @@ def live(
 ) -> None:
     """Watch a run in a browser and intervene in it."""
     with reporting():
-        from mobilenet.interactive.desk import Desk
-        from mobilenet.interactive.keeping import require_room
-        from mobilenet.interactive.opened import live as opened
-        from mobilenet.interactive.page import page_of
-        from mobilenet.interactive.server import LiveError, Server
+        from mobilenet.lab.live.desk import Desk
+        from mobilenet.lab.live.keeping import require_room
+        from mobilenet.lab.live.opened import live as opened
+        from mobilenet.lab.live.page import page_of
+        from mobilenet.lab.live.server import LiveError, Server
         from mobilenet.scenario.given import as_options
 
         if out is not None and os.path.lexists(out):
@@ -110,9 +110,9 @@ def _end_by_signals(end: Callable[[], None]) -> None:
 
 def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
     """Keep the interventions in the run, as far as they are not kept yet. `again`: the options that it came with."""
-    from mobilenet.interactive.branch import plain
-    from mobilenet.interactive.keeping import keep_branch, keep_unfinished
-    from mobilenet.rundir.writer import RecordError
+    from mobilenet.lab.live.branch import plain
+    from mobilenet.lab.live.keeping import keep_branch, keep_unfinished
+    from mobilenet.record.writer import RecordError
     from mobilenet.scenario.yaml_writer import inline
 
     session = desk.session

@@ -11,8 +11,8 @@ import typer
 from mobilenet.cli.console import Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import progress
+from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import quote
-from mobilenet.scratch import scratch_folder
 
 NARROWEST_IN, WIDEST_IN = 3, 40  # of a figure
 
@@ -56,7 +56,7 @@ def map_(
     The map shows hosts, cells, handoffs and messages. It is a single HTML file that works offline.
     """
     with reporting(quiet, reads=[run]):
-        from mobilenet.replay.rerun import write_frames
+        from mobilenet.lab.replay.rerun import write_frames
         from mobilenet.viz.map import draw
 
         target = out or run / "map.html"
@@ -169,7 +169,7 @@ def report(
 
 def _is_study_with_tables(directory: Path) -> bool:
     """Whether it is a study, with a note on what is missing; RunError for neither a study nor a run."""
-    from mobilenet.studies.tables import tables_of_what_is_there
+    from mobilenet.lab.studies.tables import tables_of_what_is_there
     from mobilenet.viz.study_tables import is_study
 
     if not is_study(directory):

@@ -11,7 +11,7 @@ from mobilenet.cli.console import Exit, fail, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import error_console, progress
 from mobilenet.quoting import cut, pluralize, quote, spell_out
-from mobilenet.whole import write_whole
+from mobilenet.record.whole import write_whole
 
 LONGEST = 2000  # characters of a line
 REPEATED = (
@@ -51,10 +51,10 @@ def replay(
     The command prints the first answer that differs from the run.
     """
     with reporting(quiet, reads=[run]):
+        from mobilenet.lab.replay.alone import exchanges, feed
+        from mobilenet.lab.replay.transcript import lines_of, lines_of_node
         from mobilenet.parameters import ScenarioError
-        from mobilenet.replay.alone import exchanges, feed
-        from mobilenet.replay.transcript import lines_of, lines_of_node
-        from mobilenet.rundir.reader import RunError
+        from mobilenet.record.reader import RunError
         from mobilenet.scenario import load_scenario
 
         with progress(quiet, "replaying") as update:
@@ -123,7 +123,7 @@ def shrink(
     """
     with reporting(quiet, reads=[run]):
         from mobilenet import api
-        from mobilenet.swarm.shrink import Shrinking
+        from mobilenet.lab.hunt.swarm.shrink import Shrinking
 
         target = out or run.with_name(f"{run.resolve().name}-small")
         if target.exists():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mobilenet.studies.batch import Standing
+    from mobilenet.lab.studies.batch import Standing
 
 PLAIN_PROGRESS_S = 10.0  # between two lines without a terminal
 LEAST_KNOWN = 4  # runs or schedules that an estimate of the time left is based on, at least

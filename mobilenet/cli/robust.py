@@ -43,9 +43,9 @@ def robust(
 ) -> None:
     """Repeat a comparison on other radio models."""
     with reporting(quiet and not dry_run):
-        from mobilenet.studies.robust import robust as robustness
-        from mobilenet.studies.robust.words import RADIO_HEAD, mac_sentence, radio_row
-        from mobilenet.studies.spark import local_master
+        from mobilenet.lab.studies.robust import robust as robustness
+        from mobilenet.lab.studies.robust.words import RADIO_HEAD, mac_sentence, radio_row
+        from mobilenet.lab.studies.spark import local_master
 
         refuse_both(master, workers)
         chosen = None if radios is None else [name.strip() for name in radios.split(",") if name.strip()]
@@ -65,14 +65,14 @@ def robust(
 
 def _end(plan: Any, place: Path, results: list[Any]) -> None:
     """Write and print what came out on each radio; exit unless all runs were made and none is violated."""
-    from mobilenet.rundir.provenance import stamping_of
-    from mobilenet.rundir.stamp import in_text
-    from mobilenet.studies.robust import robust as robustness
-    from mobilenet.studies.robust.words import markdown, totals, without_mean
-    from mobilenet.studies.rows import write_rows
+    from mobilenet.lab.studies.robust import robust as robustness
+    from mobilenet.lab.studies.robust.words import markdown, totals, without_mean
+    from mobilenet.lab.studies.rows import write_rows
+    from mobilenet.record.provenance import stamping_of
+    from mobilenet.record.stamp import in_text
+    from mobilenet.record.whole import write_whole
     from mobilenet.viz.files import together
     from mobilenet.viz.robust import draw
-    from mobilenet.whole import write_whole
 
     failed = [f"{result.store.path.name}/{line}" for result in results for line in result.failed]
     violated = [result.store.runs / run for result in results for run in result.violated]
@@ -109,8 +109,8 @@ def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | 
 
 
 def _print_claims(plan: Any, claims: list[Any]) -> None:
-    from mobilenet.studies.robust.verdicts import pair_of, ratios_of
-    from mobilenet.studies.robust.words import cells, deliveries, name_of
+    from mobilenet.lab.studies.robust.verdicts import pair_of, ratios_of
+    from mobilenet.lab.studies.robust.words import cells, deliveries, name_of
 
     for line in deliveries(claims, plan):
         say(line)

@@ -28,8 +28,8 @@ from mobilenet.cli.options import (
 )
 from mobilenet.cli.progress import progress
 from mobilenet.engine.no_collections import no_collections, set_modules_aside
+from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
-from mobilenet.scratch import scratch_folder
 
 MOST_PARTITIONS = 10  # in a summary
 EXITS = {
@@ -79,7 +79,7 @@ def run(
 @contextmanager
 def offering_force() -> Iterator[None]:
     """Explain how to replace an existing run."""
-    from mobilenet.rundir.writer import AlreadyThere
+    from mobilenet.record.writer import AlreadyThere
 
     try:
         yield
@@ -107,7 +107,7 @@ def end_with_verdicts(result: Any) -> NoReturn:
 def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
     """Run it again; where it differs, report the place, and end."""
     from mobilenet import api
-    from mobilenet.replay.transcript import first_difference, lines_of
+    from mobilenet.lab.replay.transcript import first_difference, lines_of
 
     with scratch_folder("twice") as folder, progress(quiet, "again") as update:
         again = api.run(result.path / "scenario.yaml", None, folder / "again", [], update, allow_code)
@@ -137,9 +137,9 @@ def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
 def check(scenario: ScenarioFile, overrides: Overrides = None, quiet: Quiet = False) -> None:
     """Check a scenario without running it."""
     with reporting(quiet):
-        from mobilenet.expected.by_kind import doubts
         from mobilenet.protocols.names import REAL_TIME
         from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
+        from mobilenet.scenario.plans.by_kind import doubts
 
         loaded = load_scenario(scenario, overrides or [])
         say(f"{scenario}: no problems found; {loaded.lasts} of simulated time, {expected_effort(loaded)}")
@@ -208,7 +208,7 @@ def verify(
 
 def _delivery_ratio(directory: Path) -> float | int | None:
     """What metrics.json has of it, if that can be read."""
-    from mobilenet.rundir.reader import RunError, read_derived
+    from mobilenet.record.reader import RunError, read_derived
 
     try:
         return read_derived(directory, "metrics.json", "deliveries").get("delivery_ratio")
@@ -218,7 +218,7 @@ def _delivery_ratio(directory: Path) -> float | int | None:
 
 def _is_repeated(directory: Path, allow_code: bool, quiet: bool) -> bool:
     """Whether the run, repeated, gives the same record; the first difference is printed."""
-    from mobilenet.interactive.repetition import NO_REPEAT, can_be_repeated, divergence
+    from mobilenet.lab.live.repetition import NO_REPEAT, can_be_repeated, divergence
 
     if not can_be_repeated(directory):
         say(f"{quote(directory)}: {NO_REPEAT}", always=True)
@@ -253,8 +253,8 @@ def show(
             fail(f"--metric applies only to studies; {quote(run)} is a run", Exit.BAD_INPUT)
         from mobilenet.api import Run
         from mobilenet.metrics.registry import meaning
-        from mobilenet.rundir.kinds import PROCESSES, run_kind
-        from mobilenet.rundir.reader import glance_at_tables
+        from mobilenet.record.kinds import PROCESSES, run_kind
+        from mobilenet.record.reader import glance_at_tables
         from mobilenet.scenario.radio_words import radio_of_run
 
         opened = Run(run)
@@ -302,7 +302,7 @@ def _print_json(opened: Any) -> None:
 
 def _summary(result: Any) -> str:
     from mobilenet.engine.native import why_interpreted
-    from mobilenet.rundir.kinds import PROCESSES, run_kind
+    from mobilenet.record.kinds import PROCESSES, run_kind
 
     m, manifest = result.metrics, result.manifest
     speed = manifest["simulated_s"] / max(manifest["wall_s"], 1e-9)

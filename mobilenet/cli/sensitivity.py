@@ -57,8 +57,8 @@ def sensitivity(
     """
     refuse_both(master, workers)
     with reporting(quiet, as_json=as_json):
-        from mobilenet.studies.sensitivity import sensitivity as screening
-        from mobilenet.studies.spark import local_master
+        from mobilenet.lab.studies.sensitivity import sensitivity as screening
+        from mobilenet.lab.studies.spark import local_master
 
         metrics = tuple(metric) if metric else (screening.METRIC,)
         question = screening.Question(
@@ -75,13 +75,13 @@ def sensitivity(
 
 def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
     """Print the ranking; exit unless all runs were made and none is violated."""
+    from mobilenet.lab.studies.csv_tables import table_rows
+    from mobilenet.lab.studies.effects import BEFORE_DELAYS, SCREENING, study_effects
+    from mobilenet.lab.studies.level_names import LevelNames
+    from mobilenet.lab.studies.sensitivity import sensitivity as screening
+    from mobilenet.lab.studies.sentences import changed_before, changes_in_numbers, conclusions
     from mobilenet.metrics.registry import axis_name
     from mobilenet.scenario import ProcessScenario
-    from mobilenet.studies.csv_tables import table_rows
-    from mobilenet.studies.effects import BEFORE_DELAYS, SCREENING, study_effects
-    from mobilenet.studies.level_names import LevelNames
-    from mobilenet.studies.sensitivity import sensitivity as screening
-    from mobilenet.studies.sentences import changed_before, changes_in_numbers, conclusions
 
     for line in result.doubts:
         say(line)

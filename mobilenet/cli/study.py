@@ -60,10 +60,10 @@ def study(
     """
     places: list[Path] = []
     with reporting(quiet and not dry_run, reads=places):
-        from mobilenet.studies import study as studies
-        from mobilenet.studies.caveats import ADVICE, has_one_movement
-        from mobilenet.studies.declaration import Study
-        from mobilenet.studies.spark import local_master
+        from mobilenet.lab.studies import study as studies
+        from mobilenet.lab.studies.caveats import ADVICE, has_one_movement
+        from mobilenet.lab.studies.declaration import Study
+        from mobilenet.lab.studies.spark import local_master
 
         declared = Study.load(study, overrides or (), replications, seed)
         if has_one_movement(declared.base()):
@@ -179,8 +179,8 @@ def _require_sense(
 
 
 def _reproduce_mobile(folder: Path, master: str | None, workers: int | None, engineering: bool, quiet: bool) -> None:
-    from mobilenet.papers import mobile
-    from mobilenet.studies.spark import local_master
+    from mobilenet.lab.studies.papers import mobile
+    from mobilenet.lab.studies.spark import local_master
 
     with keeping_what_is_done(), runs_progress(quiet) as update:
         lines = mobile.reproduce(folder, master or local_master(workers), update, say, engineering)
@@ -192,7 +192,7 @@ def _reproduce_mobile(folder: Path, master: str | None, workers: int | None, eng
 
 
 def _reproduce_on_vcube(paper: Paper, folder: Path, most: int, processes: int | None, workers: int | None) -> None:
-    from mobilenet.papers import bundling, causal, reliable
+    from mobilenet.lab.studies.papers import bundling, causal, reliable
 
     if paper is not Paper.reliable:
         module = bundling if paper is Paper.bundling else causal
@@ -212,8 +212,8 @@ def _reproduce_on_vcube(paper: Paper, folder: Path, most: int, processes: int | 
 @contextmanager
 def keeping_what_is_done() -> Iterator[None]:
     """Whatever stops a study, its finished runs stay."""
-    from mobilenet.studies.batch import JobLost
-    from mobilenet.studies.java_end import is_without_java
+    from mobilenet.lab.studies.batch import JobLost
+    from mobilenet.lab.studies.java_end import is_without_java
 
     try:
         yield
@@ -232,7 +232,7 @@ def keeping_what_is_done() -> Iterator[None]:
 
 def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
     """What does not agree with print, then how much does, table by table; every row is in the file."""
-    from mobilenet.papers import agreement
+    from mobilenet.lab.studies.papers import agreement
 
     summary = agreement.summary(rows)
     if apart := [row for row in rows if row["verdict"] not in ("", agreement.AGREES)] if summary else rows:

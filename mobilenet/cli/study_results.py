@@ -14,7 +14,7 @@ from mobilenet.cli.options import AsJson, Metrics, Quiet, StudyDirectory
 from mobilenet.quoting import percentage, pluralize, quote
 
 if TYPE_CHECKING:
-    from mobilenet.studies.effects import Effect
+    from mobilenet.lab.studies.effects import Effect
     from mobilenet.viz.study_tables import StudyTables
 
 MOST_ROWS = 40
@@ -31,11 +31,11 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
     prints the means.
     """
     with reporting(quiet, reads=[study], as_json=as_json):
-        from mobilenet.studies.caveats import doubts
-        from mobilenet.studies.effects import study_effects, write_effects
-        from mobilenet.studies.store import open_store
-        from mobilenet.studies.study import compare_study
-        from mobilenet.studies.tables import tables_of_what_is_there
+        from mobilenet.lab.studies.caveats import doubts
+        from mobilenet.lab.studies.effects import study_effects, write_effects
+        from mobilenet.lab.studies.store import open_store
+        from mobilenet.lab.studies.study import compare_study
+        from mobilenet.lab.studies.tables import tables_of_what_is_there
         from mobilenet.viz.comparison import draw, has_room
         from mobilenet.viz.figures.means import metrics_of_interest
         from mobilenet.viz.files import together
@@ -77,8 +77,8 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
 
 def show_study(directory: Path, metric_names: Sequence[str], as_json: bool) -> None:
     """Print the means of a study with their intervals, and how its runs were judged."""
-    from mobilenet.studies.caveats import doubts
-    from mobilenet.studies.tables import tables_of_what_is_there
+    from mobilenet.lab.studies.caveats import doubts
+    from mobilenet.lab.studies.tables import tables_of_what_is_there
     from mobilenet.viz.figures.means import metrics_of_interest
     from mobilenet.viz.study_tables import study_tables
 
@@ -132,9 +132,9 @@ def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
 
 def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -> dict[str, str]:
     """Print the effects on each metric; what they come to."""
+    from mobilenet.lab.studies.effects import BEFORE_DELAYS, by_metric
+    from mobilenet.lab.studies.sentences import changed_before, conclusions
     from mobilenet.metrics.registry import axis_name
-    from mobilenet.studies.effects import BEFORE_DELAYS, by_metric
-    from mobilenet.studies.sentences import changed_before, conclusions
 
     in_words = conclusions(effects, tables.levels, tables.confidence, tables.of_processes)
     for metric, own in by_metric(effects).items():
@@ -158,7 +158,7 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
 
 def _effect_row(effect: Effect, tables: StudyTables, changed: Sequence[str]) -> tuple[str, ...]:
     """`changed`: what else the effects change, a column and its interval for each."""
-    from mobilenet.studies.sentences import changes_in_numbers, effect_in_numbers, effect_name
+    from mobilenet.lab.studies.sentences import changes_in_numbers, effect_in_numbers, effect_name
     from mobilenet.viz.words import probability
 
     mean, low, high = effect_in_numbers(effect)
@@ -167,8 +167,8 @@ def _effect_row(effect: Effect, tables: StudyTables, changed: Sequence[str]) -> 
 
 
 def _print_comparison(tables: StudyTables) -> None:
+    from mobilenet.lab.studies.sentences import sentence
     from mobilenet.metrics.registry import meaning
-    from mobilenet.studies.sentences import sentence
 
     comparison = tables.comparison or {}
     others = [factor for factor in tables.factors if factor != comparison["factor"]]
@@ -187,7 +187,7 @@ def _print_comparison(tables: StudyTables) -> None:
 
 def _in_brief(tables: StudyTables) -> list[str]:
     """What was delivered, and a line for each comparison, which leaves out what was delivered if it gets long."""
-    from mobilenet.studies.sentences import sentence
+    from mobilenet.lab.studies.sentences import sentence
 
     comparison = tables.comparison or {}
     others = [factor for factor in tables.factors if factor != comparison["factor"]]
@@ -220,9 +220,9 @@ def verify_study(
     repeated, gives the same record; asked of a share of the runs, evenly spaced.
     """
     from mobilenet.api import judge_anew
-    from mobilenet.rundir.reader import RunError
-    from mobilenet.studies import StudyError
-    from mobilenet.studies.csv_tables import AGAIN
+    from mobilenet.lab.studies import StudyError
+    from mobilenet.lab.studies.csv_tables import AGAIN
+    from mobilenet.record.reader import RunError
     from mobilenet.verify.judge import overall
 
     runs = sorted(path.parent for path in (directory / "runs").glob("*/manifest.json"))

@@ -117,7 +117,7 @@ def _require_consistent_options(
 
 
 def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | None) -> None:
-    from mobilenet.swarm.campaign import network_of
+    from mobilenet.lab.hunt.swarm.campaign import network_of
 
     for option, value in (("--mac", mac), ("--radio", radio)):
         if value is not None and network_of(seed, protocol) == "processes":
@@ -131,7 +131,7 @@ def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | Non
 
 def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[str, Any]) -> NoReturn:
     """Run and judge the schedules, print what is not valid, and exit."""
-    from mobilenet.swarm.campaign import ENDED_BY_ERROR, again, run_campaign
+    from mobilenet.lab.hunt.swarm.campaign import ENDED_BY_ERROR, again, run_campaign
 
     started = time.perf_counter()
     tally, event_counts = Counter[str](), Counter[str]()
@@ -178,8 +178,8 @@ def _programs(command: str, station_command: str, promises: str) -> str:
 
 def _require_a_protocol(protocol: str, allow_code: bool) -> None:
     """A name of ours, or a plug-in's class, whose code may run."""
+    from mobilenet.lab.hunt.swarm.plug_ins import is_plug_in, plug_in_kind, scene_of
     from mobilenet.simulation.plugin_code import require_allowed
-    from mobilenet.swarm.plug_ins import is_plug_in, plug_in_kind, scene_of
 
     known = (*ON_THE_RADIO, SELECTIVE, *AMONG_PROCESSES)
     if is_plug_in(protocol):

@@ -12,7 +12,7 @@ import typer
 
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say, writing
 from mobilenet.quoting import pluralize, quote
-from mobilenet.whole import write_whole
+from mobilenet.record.whole import write_whole
 
 MOST_LISTED = 5
 RANGE_M = 120.0
@@ -91,13 +91,13 @@ def inspect_tracks(
     The command prints extent, speeds, gaps, coverage and expected handoffs, and draws the tracks.
     """
     with reporting():
-        from mobilenet.rundir.provenance import inputs_of_file
-        from mobilenet.rundir.stamp import new_provenance, stamping
-        from mobilenet.tracks.read import read_tracks
-        from mobilenet.tracks.sites import read_sites
+        from mobilenet.record.provenance import inputs_of_file
+        from mobilenet.record.stamp import new_provenance, stamping
         from mobilenet.viz.files import whole_file
         from mobilenet.viz.tracks_figure import draw
         from mobilenet.world.inspection import inspect
+        from mobilenet.world.tracks.read import read_tracks
+        from mobilenet.world.tracks.sites import read_sites
 
         _require_known(format, coordinates)
         if scenario is not None and os.path.lexists(scenario):
@@ -133,7 +133,7 @@ def inspect_tracks(
 
 
 def _require_known(format: str, coordinates: str) -> None:
-    from mobilenet.tracks.read import FORMATS
+    from mobilenet.world.tracks.read import FORMATS
 
     known = {"--format": (format, FORMATS), "--coordinates": (coordinates, ("auto", "metres", "lonlat"))}
     for option, (value, values) in known.items():
@@ -216,7 +216,7 @@ def parse_origin(text: str) -> Any:
     """LON,LAT of an option."""
     from pydantic import ValidationError
 
-    from mobilenet.tracks.projection import Origin
+    from mobilenet.world.tracks.projection import Origin
 
     try:
         lon, lat = (float(part) for part in text.split(","))

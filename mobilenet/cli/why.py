@@ -79,7 +79,7 @@ def why(
     that did not record its causes (record.causes) is replayed.
     """
     with reporting(quiet, reads=[run] if other is None else [run, other], as_json=as_json):
-        from mobilenet.replay.rerun import stories_of
+        from mobilenet.lab.replay.rerun import stories_of
 
         if at is not None and message is None:
             fail("--at: expected --message as well, for example --message h3:17 --at h12", Exit.BAD_INPUT)

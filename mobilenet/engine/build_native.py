@@ -19,10 +19,9 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from mobilenet import safe_path
-from mobilenet.engine import native
+from mobilenet.engine import native, safe_path
 from mobilenet.engine.native import PACKAGE, PLACE, folder, sources
-from mobilenet.scratch import scratch_folder
+from mobilenet.engine.scratch import scratch_folder
 
 SETTINGS = """[mypy]
 ignore_missing_imports = true

@@ -21,7 +21,7 @@ import simpy
 from simpy.core import EmptySchedule, StopSimulation
 from simpy.events import NORMAL, Event, EventPriority
 
-from mobilenet.clock import SECOND, ns
+from mobilenet.engine.clock import SECOND, ns
 from mobilenet.engine.event_queue import Action, Calendar
 
 Process = Generator[Event, Any, None]  # a simpy process before it has begun

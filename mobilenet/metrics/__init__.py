@@ -13,9 +13,9 @@ from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.mobile import mobile_metrics
 from mobilenet.metrics.own import OwnMetric, Record, metric
 from mobilenet.metrics.processes import process_metrics
-from mobilenet.packets.passed import Captures
-from mobilenet.rundir.kinds import PROCESSES, run_kind
-from mobilenet.rundir.table import Columns
+from mobilenet.record.kinds import PROCESSES, run_kind
+from mobilenet.record.packets.passed import Captures
+from mobilenet.record.table import Columns
 
 __all__ = ["OwnMetric", "Record", "as_measured", "metric", "metrics"]
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from mobilenet.metrics.declaration import Declared, Metric, Row, mean, only, ratio
 from mobilenet.metrics.fold import EventFold
-from mobilenet.rundir.schema import buffers_of
-from mobilenet.rundir.table import Columns, Table, by_code
+from mobilenet.record.schema import buffers_of
+from mobilenet.record.table import Columns, Table, by_code
 
 EXACT: Final = 2.0**53  # whole numbers below are exact in float64, and so are their sums
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.declaration import Metric, mean, only, ratio
 from mobilenet.metrics.fold import Handoff
-from mobilenet.packets.connections import Connection
+from mobilenet.record.packets.connections import Connection
 
 NEAR_NS = 2 * SECOND
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.declaration import Metric, mean, only, ratio
-from mobilenet.rundir.table import Columns
+from mobilenet.record.table import Columns
 
 
 class Datagrams:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mobilenet.clock import SECOND
-from mobilenet.rundir.table import Table, by_code
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.table import Table, by_code
 
 if TYPE_CHECKING:
     import pandas as pd

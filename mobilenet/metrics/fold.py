@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.record.table import Columns, Table
 
 
 class Handoff(NamedTuple):

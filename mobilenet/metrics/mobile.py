@@ -20,16 +20,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.buffers import buffers, lists
 from mobilenet.metrics.connections import CONNECTIONS, Connections
 from mobilenet.metrics.datagrams import DATAGRAMS, Datagrams
 from mobilenet.metrics.declaration import Metric, OfDelays, Row, mean, only, percentile, ratio, values
 from mobilenet.metrics.fold import EventFold, Handoff
 from mobilenet.metrics.network import NETWORK, Network
-from mobilenet.packets.connections import connections_of
-from mobilenet.packets.passed import Captures, Mismatch, packets_of
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.record.packets.connections import connections_of
+from mobilenet.record.packets.passed import Captures, Mismatch, packets_of
+from mobilenet.record.table import Columns, Table
 
 
 def mobile_metrics(

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.declaration import Metric, ratio
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.record.table import Columns, Table
 
 LOST_TO_OTHERS = ("collision", "never_attempted", "preamble_missed")
 BEGUN = ("received", "collision", "random", "bit_errors")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.buffers import BUFFERS
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,12 +26,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.registry import MOBILE, PROCESSES
-from mobilenet.rundir.schema import Event
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.record.schema import Event
+from mobilenet.record.table import Columns, Table
 
 
 class SampleRow(NamedTuple):

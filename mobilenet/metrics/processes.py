@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.declaration import Metric, OfDelays, Row, mean, percentile, ratio, values
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.record.table import Columns, Table
 
 
 def process_metrics(events: Columns, samples: Columns, counters: dict[str, Any], manifest: dict[str, Any]) -> Row:

@@ -24,7 +24,7 @@ from mobilenet.metrics.network import NETWORK
 from mobilenet.metrics.processes import OF_PROCESSES
 from mobilenet.quoting import cut
 
-OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' records (studies/measure.py)
+OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' records (lab/studies/measure.py)
     Metric(
         "delivery_delay_survival_p50_s",
         "median delay, including messages that are still waiting",

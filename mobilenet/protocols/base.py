@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 
 from .port import HostPort, MessageId, Port, StationPort, WiredPort
 

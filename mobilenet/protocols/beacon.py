@@ -14,7 +14,7 @@ import math
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.protocols.beacon_parameters import BeaconParameters
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.port import MessageId, Port

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.network.wired.tree import links
 from mobilenet.parameters import number
 from mobilenet.quoting import there_are
@@ -36,7 +36,7 @@ from mobilenet.world.interventions import (
     concerns,
 )
 from mobilenet.world.mobility import OwnMobility
-from mobilenet.world.tracks import Tracks
+from mobilenet.world.track_mobility import Tracks
 
 FARTHEST_DRAG_M = 1e6
 MOST_NAMED = 12  # links

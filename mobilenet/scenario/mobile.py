@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.network.radio.framing import Framing
 from mobilenet.scenario import preflight
 from mobilenet.scenario.base import code_of_metrics, effective, files_of_metrics, require_files
@@ -24,7 +24,7 @@ from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.world.layout import FileLayout, station_positions
 from mobilenet.world.mobility import OwnMobility
-from mobilenet.world.tracks import Tracks
+from mobilenet.world.track_mobility import Tracks
 
 __all__ = ["OwnProtocol", "Scenario", "effective"]
 

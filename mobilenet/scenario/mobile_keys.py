@@ -18,13 +18,13 @@ from mobilenet.parameters import OwnMetrics, Parameters
 from mobilenet.scenario.base import ScenarioFile
 from mobilenet.scenario.protocol_groups import Protocol
 from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
-from mobilenet.tracks.projection import Origin
 from mobilenet.world.churn import ChurnParameters
 from mobilenet.world.faults import FaultsParameters
 from mobilenet.world.interventions import Intervention, Loss, added_hosts, both_lose, losses_at_hosts
 from mobilenet.world.layout import StationLayout
 from mobilenet.world.mobility import HostsParameters
 from mobilenet.world.own_process import OwnProcess
+from mobilenet.world.tracks.projection import Origin
 from mobilenet.world.workload import WorkloadParameters
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]

@@ -18,7 +18,7 @@ from math import pi
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.network.radio.links import cell_m, ground_m
 from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S
@@ -31,15 +31,15 @@ from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import declaration_of
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.scenario.yaml_reader import Node
-from mobilenet.tracks.projection import Origin
-from mobilenet.tracks.read import is_lonlat, read_tracks
-from mobilenet.tracks.sites import read_sites
 from mobilenet.world.coverage import Coverage, solid
 from mobilenet.world.faults import ExplicitFaults, PaperFaults
 from mobilenet.world.interventions import added_hosts
 from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
-from mobilenet.world.tracks import Tracks
+from mobilenet.world.track_mobility import Tracks
+from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.read import is_lonlat, read_tracks
+from mobilenet.world.tracks.sites import read_sites
 
 ADVICE = "specify the position of (0, 0) on Earth with origin: {lon: ..., lat: ...}"
 SMALL_MATTERS_PER_S = 4  # of each node: acknowledgements, heartbeats, samples

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.network.wired.parameters import LinkParameters
 from mobilenet.parameters import KeyNotes, Parameters
 

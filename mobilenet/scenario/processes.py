@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import ClassInFile, KeyNotes, OwnMetrics, Parameters, ScenarioError, class_says_it, number
 from mobilenet.protocols.vcube.parameters import (

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from math import floor, log10
 from typing import NamedTuple
 
+from mobilenet.network.propagation.parameters import ONLY, PathLossParameters
+from mobilenet.network.propagation.path_loss import mean_loss_db
 from mobilenet.network.radio.links import (
     between_stations_m,
     cell_m,
@@ -24,8 +26,6 @@ from mobilenet.network.radio.links import (
     tx_dbm_to_reach,
 )
 from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
-from mobilenet.propagation.parameters import ONLY, PathLossParameters
-from mobilenet.propagation.path_loss import mean_loss_db
 
 FARTHEST_QUOTED_M = 1_000_000
 USUAL_M = 100.0

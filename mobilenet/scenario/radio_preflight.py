@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from mobilenet.network.propagation.obstacles import read_buildings
 from mobilenet.network.radio.links import cell_m, host_reach_m, rate_reach_m
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.parameters import ScenarioError
-from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.scenario.radio_fault import too_far, too_near
-from mobilenet.tracks.projection import Origin
 from mobilenet.world.attachment import AttachmentParameters
+from mobilenet.world.tracks.projection import Origin
 
 STRANGE_HYSTERESIS = {"unit_disk": "hysteresis_db", "sinr": "hysteresis_m"}
 NARROW_M = 10.0

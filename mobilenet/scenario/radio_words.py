@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mobilenet.network.propagation.obstacles import read_buildings
+from mobilenet.network.propagation.parameters import ObstaclesParameters, PathLossParameters
 from mobilenet.network.radio.links import station_tx_dbm
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.parameters import ScenarioError
-from mobilenet.propagation.obstacles import read_buildings
-from mobilenet.propagation.parameters import ObstaclesParameters, PathLossParameters
 from mobilenet.quoting import pluralize
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import read_source
-from mobilenet.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Origin
 
 STANDARDS = {"b": "802.11b", "g_mixed": "802.11g mixed with b", "g_erp": "802.11g", "g": "802.11g", "a": "802.11a"}
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mobilenet.network.propagation.budget import LinkBudget
+from mobilenet.network.propagation.serving import Serving
 from mobilenet.network.radio.links import (
     budget_of,
     cell_m,
@@ -19,13 +21,11 @@ from mobilenet.network.radio.links import (
     serving_reach_m,
     station_tx_dbm,
 )
+from mobilenet.network.radio.received_power import PowerAttachment, PowerCoverage
 from mobilenet.network.radio.reception import hundredths
-from mobilenet.propagation.budget import LinkBudget
-from mobilenet.propagation.serving import Serving
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.coverage import Coverage
-from mobilenet.world.received_power import PowerAttachment, PowerCoverage
 
 
 class RadioWorld:

@@ -13,7 +13,7 @@ from typing import Any
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import DEFAULT
 from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Origin
 
 LONGEST_S = 300
 MOST_CELLS = 500

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mobilenet.clock import MILLISECOND, ns
+from mobilenet.engine.clock import MILLISECOND, ns
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.timer import Timer
 from mobilenet.network.wired.network import Hop, Receive, WiredNetwork, adjacency

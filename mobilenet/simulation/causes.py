@@ -19,7 +19,7 @@ from typing import Any
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.radio.frame import ACK, RECEIVED, SINR_OUTCOMES, Frame
 from mobilenet.network.wired.network import RECEIVED as ARRIVES
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
 from mobilenet.simulation.message_fields import carried_messages
 
 NONE = -1  # the number of no row

@@ -18,8 +18,8 @@ from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.transceiver import NEVER
 from mobilenet.network.wired.network import RECEIVED as ARRIVED
 from mobilenet.network.wired.network import WiredNetwork
-from mobilenet.rundir.recorder import Recording
-from mobilenet.rundir.schema import MAC_ACK
+from mobilenet.record.recorder import Recording
+from mobilenet.record.schema import MAC_ACK
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.observer import Observer

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.protocols import base
 from mobilenet.simulation import movement
 from mobilenet.simulation.plugin_classes import HOOKS

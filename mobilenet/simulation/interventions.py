@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mobilenet.clock import SECOND, ns
+from mobilenet.engine.clock import SECOND, ns
 from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.network.radio.medium import Medium
 from mobilenet.parameters import number

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.reader import OWN_FILES, copy_name
+from mobilenet.record.reader import OWN_FILES, copy_name
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.base import ITS_OWN, files_matching, is_pattern
 from mobilenet.scenario.yaml_writer import to_yaml

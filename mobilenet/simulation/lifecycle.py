@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.random_streams import Stream
 from mobilenet.scenario import Scenario

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from mobilenet.protocols.port import MessageId
-from mobilenet.rundir.schema import MOST_LISTED, names_in
+from mobilenet.record.schema import MOST_LISTED, names_in
 
 
 class Contents(NamedTuple):

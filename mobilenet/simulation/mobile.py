@@ -15,12 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mobilenet.clock import MILLISECOND, SECOND, Progress, ns
+from mobilenet.engine.clock import MILLISECOND, SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.no_collections import no_collections
 from mobilenet.engine.random_streams import Stream
-from mobilenet.expected.hosts import facts
+from mobilenet.lab.programs.realtime.pace import Pace, RealTime
 from mobilenet.network.radio.acking import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.framing import Framing
@@ -29,9 +29,9 @@ from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import ScenarioError
-from mobilenet.realtime.pace import Pace, RealTime
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans.hosts import facts
 from mobilenet.scenario.preflight import require_size
 from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.simulation import not_at_rest

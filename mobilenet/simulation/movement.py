@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.timer import Timer
 from mobilenet.network.radio.neighbours import Neighbours

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.engine.event_queue import Calendar
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
@@ -24,7 +24,7 @@ from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.protocols.port import ASSOCIATION, MessageId
 from mobilenet.quoting import there_are
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
 
 
 def whole(what: str, value: Any) -> int:

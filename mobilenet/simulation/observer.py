@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mobilenet.clock import SECOND
-from mobilenet.rundir.recorder import EventLog
-from mobilenet.rundir.schema import Event
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.recorder import EventLog
+from mobilenet.record.schema import Event
 
 __all__ = ["Event", "Observer", "Watch"]
 

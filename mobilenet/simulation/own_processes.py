@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.wall_limit import WallLimit

@@ -24,8 +24,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from mobilenet.lab.programs.children import ProgramError
 from mobilenet.parameters import ScenarioError
-from mobilenet.programs.children import ProgramError
 from mobilenet.quoting import cut
 from mobilenet.scenario import AnyScenario
 

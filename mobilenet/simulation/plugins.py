@@ -11,11 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mobilenet.lab.programs.cast import Cast
+from mobilenet.lab.programs.realtime.applications import Applications
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, ScenarioError
-from mobilenet.programs.cast import Cast
 from mobilenet.protocols.declaration import Declaration, fill_in
-from mobilenet.realtime.applications import Applications
 from mobilenet.scenario.mobile import OwnProtocol, Scenario
 from mobilenet.scenario.protocol_groups import OwnBuffers, declaration_of
 from mobilenet.scenario.yaml_writer import inline

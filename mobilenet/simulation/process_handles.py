@@ -14,7 +14,7 @@ from functools import partial
 from math import ceil, hypot, isfinite
 from typing import Any
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import NEARLY_M, Movement

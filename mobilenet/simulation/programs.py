@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mobilenet.lab.programs.cast import Cast, Note, Setting
+from mobilenet.lab.programs.host import Memory, ProgramHost
+from mobilenet.lab.programs.process import ProgramProcess
+from mobilenet.lab.programs.station import ProgramStation
 from mobilenet.parameters import ScenarioError
-from mobilenet.programs.cast import Cast, Note, Setting
-from mobilenet.programs.host import Memory, ProgramHost
-from mobilenet.programs.process import ProgramProcess
-from mobilenet.programs.station import ProgramStation
 from mobilenet.protocols.declaration import Declaration
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.programs import Program
 

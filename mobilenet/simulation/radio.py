@@ -5,14 +5,14 @@ Source    ours: docs/models/radio.md, docs/models/sinr.md
 
 from __future__ import annotations
 
-from mobilenet.clock import MILLISECOND
+from mobilenet.engine.clock import MILLISECOND
 from mobilenet.engine.kernel import Kernel
+from mobilenet.network.propagation.budget import LinkBudget
 from mobilenet.network.radio.links import fading_of, reach_m, reception_of
 from mobilenet.network.radio.medium import Medium, Observer
 from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.sinr import Sinr
 from mobilenet.network.radio.unit_disk import UnitDisk
-from mobilenet.propagation.budget import LinkBudget
 from mobilenet.scenario import Scenario
 
 

@@ -13,22 +13,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.engine.kernel import Kernel, Process
-from mobilenet.namespaces.machines import Machines
+from mobilenet.lab.programs.children import Children
+from mobilenet.lab.programs.namespaces.machines import Machines
+from mobilenet.lab.programs.realtime.addresses import Addresses
+from mobilenet.lab.programs.realtime.applications import Applications, Exchange, ProgramSettings
+from mobilenet.lab.programs.realtime.gateway import Gateway
+from mobilenet.lab.programs.realtime.lines import Expressions
+from mobilenet.lab.programs.realtime.pace import RealTime
+from mobilenet.lab.programs.realtime.tunnels import LivePacketHost, LivePacketStation, Tunnels
+from mobilenet.lab.programs.realtime.udp import LiveHost, UdpSockets
 from mobilenet.parameters import ScenarioError
-from mobilenet.programs.children import Children
 from mobilenet.protocols.datagram_relay import Memory, RelayHost, RelayStation
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.packet_relay import PacketMemory
-from mobilenet.realtime.addresses import Addresses
-from mobilenet.realtime.applications import Applications, Exchange, ProgramSettings
-from mobilenet.realtime.gateway import Gateway
-from mobilenet.realtime.lines import Expressions
-from mobilenet.realtime.pace import RealTime
-from mobilenet.realtime.tunnels import LivePacketHost, LivePacketStation, Tunnels
-from mobilenet.realtime.udp import LiveHost, UdpSockets
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.ip import Ip

@@ -22,9 +22,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mobilenet.clock import SECOND
-from mobilenet.rundir.schema import MAC_ACK
-from mobilenet.rundir.table import Table
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.schema import MAC_ACK
+from mobilenet.record.table import Table
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import Verdict
 

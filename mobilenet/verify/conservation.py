@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from math import log, sqrt
 from typing import Any
 
-from mobilenet.expected.expectations import Radio
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
+from mobilenet.scenario.plans.expectations import Radio
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.radio_counters import acks_among_frames, pair_counters
 

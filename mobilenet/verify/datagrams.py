@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from mobilenet.expected.expectations import Expectations
-from mobilenet.rundir.table import Columns
+from mobilenet.record.table import Columns
+from mobilenet.scenario.plans.expectations import Expectations
 
 MOST_BYTES = 65_507  # of a datagram
 GROUPS = ("cell", "all")

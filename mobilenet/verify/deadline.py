@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 from mobilenet.verify.evidence import Evidence
 
 PROGRESS = ("deliver", "join", "leave", "handoff_start", "handoff_end")

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mobilenet.expected.by_kind import declared_manifest, expectations_of, lossy_cuts
-from mobilenet.expected.expectations import Expectations, LossyCut, ProcessPlan
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.reader import RunError
+from mobilenet.record.reader import RunError
+from mobilenet.scenario.plans.by_kind import declared_manifest, expectations_of, lossy_cuts
+from mobilenet.scenario.plans.expectations import Expectations, LossyCut, ProcessPlan
 from mobilenet.scenario.run_source import read_source
 
 

@@ -1,7 +1,7 @@
 """All that a verdict on one run rests on.
 
 Units     integer nanoseconds
-Shapes    tables: columns of equal length (rundir/table.py)
+Shapes    tables: columns of equal length (record/table.py)
 Errors    RunError for a directory that is not a whole run
 Source    ours: docs/verdicts-and-metrics.md
 """
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mobilenet.expected.expectations import NEVER_S, Expectations, ProcessPlan
-from mobilenet.rundir.kinds import PROCESSES, run_kind
-from mobilenet.rundir.pcap import CapturedPacket, read_captures
-from mobilenet.rundir.reader import read_coded, read_json, read_manifest, require_files, require_tables
-from mobilenet.rundir.schema import BUFFERS, buffers_of
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.record.kinds import PROCESSES, run_kind
+from mobilenet.record.pcap import CapturedPacket, read_captures
+from mobilenet.record.reader import read_coded, read_json, read_manifest, require_files, require_tables
+from mobilenet.record.schema import BUFFERS, buffers_of
+from mobilenet.record.table import Columns, Table
+from mobilenet.scenario.plans.expectations import NEVER_S, Expectations, ProcessPlan
 from mobilenet.verify.declared import require_scenario
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mobilenet.rundir.schema import BUFFERS, buffers_of
+from mobilenet.record.schema import BUFFERS, buffers_of
 from mobilenet.verify import program_lines
 from mobilenet.verify.broadcasts.asked import asked_problem
 from mobilenet.verify.broadcasts.fifo import fifo_problem

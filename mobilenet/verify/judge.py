@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.quoting import cut
-from mobilenet.rundir.reader import RunError
+from mobilenet.record.reader import RunError
 from mobilenet.verify.check import Check, judge
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import Answer, Verdict

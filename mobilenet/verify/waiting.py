@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.table import Columns
+from mobilenet.record.table import Columns
 from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
 
 MOST_NAMED = 3

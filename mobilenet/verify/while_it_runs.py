@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from mobilenet.expected.expectations import NEVER_S
-from mobilenet.rundir.table import Columns
+from mobilenet.record.table import Columns
+from mobilenet.scenario.plans.expectations import NEVER_S
 from mobilenet.verify.broadcasts.fifo import FifoJudge
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
 from mobilenet.verify.hosts import delivers_to_all, properties_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 
 NEVER = 2**62
 LOSES = '"loses"'  # in the detail of a cut that loses what is on the link

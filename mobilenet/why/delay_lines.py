@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.why.record import QUEUED, Record
 from mobilenet.world.interventions import Impair, in_order

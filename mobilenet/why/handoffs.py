@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from mobilenet.clock import MILLISECOND
+from mobilenet.engine.clock import MILLISECOND
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.why.kinds import (
     DETECTION,

@@ -13,7 +13,7 @@ import json
 from collections import defaultdict
 from typing import NamedTuple
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.process_parameters import AbstractNetwork
 from mobilenet.why.record import ARRIVED, NONE, WIRE, Record

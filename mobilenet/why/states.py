@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 from mobilenet.why.kinds import (
     BACKBONE,
     CELL,

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mobilenet.protocols.names import REAL_TIME
-from mobilenet.rundir.reader import read_coded, require_unchanged
-from mobilenet.rundir.table import Table
+from mobilenet.record.reader import read_coded, require_unchanged
+from mobilenet.record.table import Table
 from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
 from mobilenet.why.activity import Activity
 from mobilenet.why.connections import Connections

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple, Protocol
 
-from mobilenet.clock import SECOND, ns
+from mobilenet.engine.clock import SECOND, ns
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork
 from mobilenet.why.cuts import NEVER, Cut, Cuts

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from mobilenet.clock import MILLISECOND, ns
+from mobilenet.engine.clock import MILLISECOND, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import HostName, Parameters, number
 

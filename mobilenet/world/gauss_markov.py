@@ -21,7 +21,7 @@ import numpy as np
 import shapely
 from pydantic import Field
 
-from mobilenet.clock import SECOND, ns
+from mobilenet.engine.clock import SECOND, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import Parameters
 from mobilenet.world.coverage import AreaParameters

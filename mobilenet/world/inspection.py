@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.tracks.projection import Floats
-from mobilenet.tracks.samples import RecordedSamples
-from mobilenet.tracks.source import short
 from mobilenet.world.attachment import Attachment, AttachmentParameters
-from mobilenet.world.tracks import Tracks, steps
+from mobilenet.world.track_mobility import Tracks, steps
+from mobilenet.world.tracks.projection import Floats
+from mobilenet.world.tracks.samples import RecordedSamples
+from mobilenet.world.tracks.source import short
 
 MOST_LOOKS = 4_000_000
 JUMP_MPS = 70.0  # 250 km/h

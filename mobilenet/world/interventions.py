@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.parameters import HostName, Parameters, StationName, number
 from mobilenet.world.workload import WorkloadParameters, broadcast_times
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mobilenet.parameters import Parameters, Point
-from mobilenet.tracks.projection import Origin
-from mobilenet.tracks.sites import MOST_STATIONS, read_sites
+from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.sites import MOST_STATIONS, read_sites
 
 
 class HexagonLayout(Parameters):

@@ -21,17 +21,17 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import ClassInFile, Parameters, ScenarioError, class_says_it
-from mobilenet.tracks.projection import Origin
-from mobilenet.world import tracks
+from mobilenet.world import track_mobility
 from mobilenet.world.attachment import AttachmentParameters
 from mobilenet.world.coverage import AreaParameters, Coverage
 from mobilenet.world.gauss_markov import GaussMarkov
 from mobilenet.world.ground import Ground
 from mobilenet.world.random_waypoint import RandomWaypoint
-from mobilenet.world.tracks import Tracks
+from mobilenet.world.track_mobility import Tracks
+from mobilenet.world.tracks.projection import Origin
 from mobilenet.world.trajectory import Leg, Trajectory, standing_leg
 
 __all__ = ["HostsParameters", "Leg", "OwnMobility", "Population", "Static", "Trajectory", "Walk", "trajectories"]
@@ -118,7 +118,7 @@ def trajectories(
     """
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):
-        imported = tracks.import_tracks(mobility, folder, duration_ns / SECOND, origin, seed)
+        imported = track_mobility.import_tracks(mobility, folder, duration_ns / SECOND, origin, seed)
         names = {f"h{host}": name for host, name in enumerate(imported.names)}
         return Population(imported.trajectories, imported.speed_limit_mps, imported.too_short, names, _stays)
 

@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import Parameters, Range, ScenarioError, Within
 from mobilenet.world.coverage import AreaParameters

@@ -13,8 +13,8 @@ from mobilenet import __version__, api, judgement
 from mobilenet.cli import console, progress
 from mobilenet.cli.console import Exit
 from mobilenet.cli.main import PANELS, app
-from mobilenet.rundir.reader import read_events
-from mobilenet.rundir.writer import write_table
+from mobilenet.record.reader import read_events
+from mobilenet.record.writer import write_table
 from tests.tools import sign
 
 from .command import FIRST, SHORT, everything_below, mobilenet
@@ -132,7 +132,7 @@ def test_run_exits_with_1_when_the_run_is_violated(
 
 
 def test_swarm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    campaign = pytest.importorskip("mobilenet.swarm.campaign")
+    campaign = pytest.importorskip("mobilenet.lab.hunt.swarm.campaign")
 
     def hunt(seeds: range, *options: object) -> Iterator[SimpleNamespace]:
         for seed in seeds:

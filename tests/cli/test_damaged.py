@@ -15,7 +15,7 @@ import pytest
 
 from mobilenet import api
 from mobilenet.cli.main import app
-from mobilenet.rundir.soundness import fault
+from mobilenet.record.soundness import fault
 
 from .command import FIRST
 from .damages import damages

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from pyspark import SparkContext
 
 from mobilenet.cli.main import app
-from mobilenet.studies import study as studies
-from mobilenet.studies.spark import local_master, spark_context
-from mobilenet.studies.study import run_study
+from mobilenet.lab.studies import study as studies
+from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.study import run_study
 from tests.tools import editing
 
 from .command import FIRST

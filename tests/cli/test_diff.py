@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.rundir.compare import difference
+from mobilenet.record.compare import difference
 from tests.cli.command import FIRST
 from tests.cli.command import mobilenet as command
 

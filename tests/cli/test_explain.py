@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mobilenet.viz.style import save
 
-from mobilenet.rundir.provenance import inputs_of, read_provenance
-from mobilenet.rundir.stamp import (
+from mobilenet.record.provenance import inputs_of, read_provenance
+from mobilenet.record.stamp import (
     KEY,
     Inputs,
     Provenance,
@@ -34,7 +34,7 @@ from tests.tools import sign
 from .command import FIRST, SHORT, mobilenet, one_line
 
 if TYPE_CHECKING:
-    from mobilenet.studies.study import Result
+    from mobilenet.lab.studies.study import Result
 
 WALK = ROOT / "data" / "formats" / "walk.csv"
 

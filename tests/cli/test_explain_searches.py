@@ -6,15 +6,15 @@ import json
 import shlex
 from pathlib import Path
 
-from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.stamp import in_document, in_text
-from mobilenet.rundir.writer import write_json
-from mobilenet.studies.capacity import question as capacities
-from mobilenet.studies.rows import write_rows
-from mobilenet.studies.sensitivity import sensitivity as screening
-from mobilenet.studies.store import create
-from tests.artefact.archives import zip_files
+from mobilenet.lab.studies.capacity import question as capacities
+from mobilenet.lab.studies.rows import write_rows
+from mobilenet.lab.studies.sensitivity import sensitivity as screening
+from mobilenet.lab.studies.store import create
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.stamp import in_document, in_text
+from mobilenet.record.writer import write_json
 from tests.conftest import FIRST
+from tests.lab.artefact.archives import zip_files
 
 from .command import mobilenet, one_line
 

@@ -15,14 +15,14 @@ import pytest
 from matplotlib.figure import Figure
 
 from mobilenet import api
-from mobilenet.rundir.writer import recover, run_directory
-from mobilenet.scratch import scratch_folder
-from mobilenet.studies.configurations import plan_runs
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.store import Store, create
-from mobilenet.studies.task import Batch, Job, perform
-from mobilenet.whole import in_place_of, partial_path, remove_dead, write_whole
-from tests.studies.test_handed_on import make
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.lab.studies.configurations import plan_runs
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.store import Store, create
+from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.record.whole import in_place_of, partial_path, remove_dead, write_whole
+from mobilenet.record.writer import recover, run_directory
+from tests.lab.studies.test_handed_on import make
 
 from .command import FIRST, ROOT, everything_below, mobilenet, one_line
 
@@ -147,7 +147,7 @@ def test_a_scratch_folder_goes_with_its_block_or_its_process(tmp_path: Path) -> 
 
 def test_the_folder_of_a_living_process_stays(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from mobilenet.scratch import scratch_folder\n"
+        "import sys; from pathlib import Path; from mobilenet.engine.scratch import scratch_folder\n"
         f"with scratch_folder('trial', Path({str(tmp_path)!r})) as folder: print(folder, flush=True); sys.stdin.read()"
     )
     process = subprocess.Popen(
@@ -227,7 +227,7 @@ def test_a_study_that_was_killed_as_it_began_begins_again(tmp_path: Path, monkey
         os.kill(os.getpid(), signal.SIGKILL)
 
     with monkeypatch.context() as patch:
-        patch.setattr("mobilenet.studies.store.write_whole", kill)
+        patch.setattr("mobilenet.lab.studies.store.write_whole", kill)
         kill_after(lambda: create(study, tmp_path / "loss"))
     assert (tmp_path / "loss" / "runs").is_dir() and not (tmp_path / "loss" / "study.yaml").exists()
     assert create(study, tmp_path / "loss").path == tmp_path / "loss"

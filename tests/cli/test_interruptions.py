@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet import api
-from mobilenet.rundir.writer import RecordError, run_directory
+from mobilenet.record.writer import RecordError, run_directory
 
 from .command import COMMAND, FIRST, SHORT, begin, everything_below, mobilenet, one_line
 

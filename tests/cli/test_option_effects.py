@@ -21,11 +21,11 @@ import pytest
 from typer.main import get_command
 
 from mobilenet.cli.main import app
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.study import compare_study
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.study import compare_study
 from tests.cli.command import mobilenet
 from tests.conftest import FIRST, ROOT, SCENARIOS
-from tests.studies.test_handed_on import make
+from tests.lab.studies.test_handed_on import make
 
 GOSSIP = str(SCENARIOS / "own_protocol" / "gossip.yaml")
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
@@ -261,8 +261,8 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("artefact", "--workers"): "--workers 1",
 }  # fmt: skip
 SAME = "the number of processes changes nothing that a command prints or writes"
-BY_HAND = "needs a browser or a person; tests/interactive"
-IN_REAL_TIME = "runs in real time; tests/realtime and tests/namespaces"
+BY_HAND = "needs a browser or a person; tests/lab/live"
+IN_REAL_TIME = "runs in real time; tests/lab/programs/realtime and tests/lab/programs/namespaces"
 WITHOUT_EFFECT = {
     **dict.fromkeys([(name, "--workers") for name in (*SPARK, "swarm")], SAME),
     **dict.fromkeys(
@@ -284,10 +284,10 @@ WITHOUT_EFFECT = {
     ),
     **dict.fromkeys([("bench", option) for option in ("--repeat", "--csv", "--studies")], "takes minutes; make bench"),
     **dict.fromkeys([("exhaust", "--minutes"), ("exhaust", "--gib")], "a limit that small cases do not reach"),
-    ("claims", "--quick"): "a limit of nine minutes, which small claims do not reach; tests/claims/test_command.py",
+    ("claims", "--quick"): "a limit of nine minutes, which small claims do not reach",
     ("run", "--check-simulator"): "a sound run is the same with it; tests/simulation/test_invariants.py",
-    ("export", "--node"): "needs the packets of real software; tests/namespaces",
-    ("replay", "--within-s"): "a limit that a program which answers does not reach; tests/programs",
+    ("export", "--node"): "needs the packets of real software; tests/lab/programs/namespaces",
+    ("replay", "--within-s"): "a limit that a program which answers does not reach; tests/lab/programs",
 }  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mobilenet.cli.console import Exit
-from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.protocols.names import REAL_TIME
+from mobilenet.scenario import Scenario, load_scenario
 from tests.cli.command import mobilenet
 from tests.conftest import SCENARIOS
 

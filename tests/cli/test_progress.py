@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mobilenet.cli import progress
-from mobilenet.studies.batch import Standing
+from mobilenet.lab.studies.batch import Standing
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from mobilenet.controlled.node import midpoint
-from mobilenet.controlled.port import Clock, ControlledHostPort, ControlledPort, Effects
+from mobilenet.lab.hunt.controlled.node import midpoint
+from mobilenet.lab.hunt.controlled.port import Clock, ControlledHostPort, ControlledPort, Effects
 from mobilenet.protocols.port import ASSOCIATION
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.nodes import StationNode

@@ -10,14 +10,14 @@ import pytest
 
 import mobilenet
 from mobilenet import api
+from mobilenet.by_kind import with_declared
 from mobilenet.judgement import own_metrics
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.by_kind import with_declared
 from mobilenet.simulation.plugins import declaration_for, mobility_for
-from mobilenet.simulation.processes.plugins import broadcast_for
 from mobilenet.simulation.processes.experiment import Experiment
+from mobilenet.simulation.processes.plugins import broadcast_for
 from tests.conftest import SCENARIOS
 
 GOSSIP, RING = "own_protocol/gossip", "own_protocol/ring"

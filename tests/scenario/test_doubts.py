@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mobilenet import api
-from mobilenet.expected.hosts import doubts
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.given import given_scenario
+from mobilenet.scenario.plans.hosts import doubts
 
 PLAIN: dict[str, Any] = {
     "duration_s": 60,

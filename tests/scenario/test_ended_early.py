@@ -11,12 +11,12 @@ import pytest
 
 import mobilenet
 from mobilenet.api import judge_anew
-from mobilenet.interactive.repetition import divergence
+from mobilenet.lab.live.repetition import divergence
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.store import create
+from mobilenet.lab.studies.task import Batch, Job, perform
 from mobilenet.parameters import ScenarioError
 from mobilenet.simulation.plugin_code import PluginError
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.store import create
-from mobilenet.studies.task import Batch, Job, perform
 from tests.cli.command import mobilenet as command
 from tests.tools import editing
 

@@ -9,8 +9,8 @@ import pytest
 
 import mobilenet
 from mobilenet.judgement import own_metrics_of
+from mobilenet.lab.studies.measure import measure
 from mobilenet.metrics.own import own_metric
-from mobilenet.studies.measure import measure
 from tests.cli.command import mobilenet as command
 from tests.conftest import FIRST
 

@@ -13,12 +13,12 @@ from mobilenet.viz.map.data import document
 from mobilenet.viz.report import run_page
 
 import mobilenet
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.measure import measure
+from mobilenet.lab.studies.study import require_metric
 from mobilenet.metrics.registry import meaning
-from mobilenet.rundir.reader import read_columns, read_json, read_manifest
-from mobilenet.studies import StudyError
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.measure import measure
-from mobilenet.studies.study import require_metric
+from mobilenet.record.reader import read_columns, read_json, read_manifest
 from mobilenet.verify import Evidence, verify
 
 from .test_plug_in_classes import FOLDER, refusal

@@ -8,8 +8,8 @@ import pytest
 
 import mobilenet
 from mobilenet.api import judge_anew
+from mobilenet.lab.hunt.swarm.campaign import judge_seed
 from mobilenet.parameters import ScenarioError
-from mobilenet.swarm.campaign import judge_seed
 from mobilenet.verify import Evidence
 from mobilenet.verify.judge import NEEDS_CODE, checks_of, read_run
 from tests.cli.command import mobilenet as command

@@ -8,11 +8,11 @@ import pytest
 
 import mobilenet
 from mobilenet.judgement import own_metrics_of
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.measure import measure
+from mobilenet.lab.studies.study import require_metric
 from mobilenet.parameters import ScenarioError
-from mobilenet.studies import StudyError
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.measure import measure
-from mobilenet.studies.study import require_metric
 
 from .examples import FOLDER, edit
 

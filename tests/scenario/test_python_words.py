@@ -11,7 +11,7 @@ import pytest
 
 import mobilenet
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.writer import RecordError
+from mobilenet.record.writer import RecordError
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.given import as_options, given_scenario
 from tests.conftest import SCENARIOS

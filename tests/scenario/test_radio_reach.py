@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from mobilenet.network.propagation.path_loss import mean_loss_db
 from mobilenet.network.radio.links import cell_m
 from mobilenet.network.radio.parameters import FARTHEST_M
 from mobilenet.parameters import ScenarioError
-from mobilenet.propagation.path_loss import mean_loss_db
 from mobilenet.scenario import Scenario, effective
 from mobilenet.scenario.preflight import warnings
 from mobilenet.simulation.mobile import Simulation

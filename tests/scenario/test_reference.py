@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.claim_files.declaration import Claims
 from mobilenet.cli.key_reference import keys, listing, reference, source_of
+from mobilenet.lab.studies.claims.declaration import Claims
+from mobilenet.lab.studies.declaration import Study
 from mobilenet.metrics.registry import MOBILE, PROCESSES
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.processes import ProcessScenario
-from mobilenet.studies.declaration import Study
 from tests.conftest import SCENARIOS
 
 

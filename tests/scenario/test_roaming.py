@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.controlled import Network
-from mobilenet.rundir.reader import read_events
+from mobilenet.lab.hunt.controlled import Network
+from mobilenet.lab.hunt.swarm.campaign import judge_seed
+from mobilenet.record.reader import read_events
 from mobilenet.simulation.plugin_code import load_named
-from mobilenet.swarm.campaign import judge_seed
 from tests.conftest import SCENARIOS
 from tests.scenario.examples import edit
 

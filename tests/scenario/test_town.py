@@ -16,12 +16,12 @@ import pytest
 
 import mobilenet
 from mobilenet.api import write_scenario
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.configured import configured_scenario, write_configuration
+from mobilenet.network.propagation.obstacles import read_buildings
 from mobilenet.parameters import ScenarioError
-from mobilenet.propagation.obstacles import read_buildings
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.radio_world import RadioWorld
-from mobilenet.studies import StudyError
-from mobilenet.studies.configured import configured_scenario, write_configuration
 from mobilenet.world.layout import station_positions
 from tests.conftest import ROOT, SCENARIOS
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.api import simulate
 from mobilenet.engine.native import in_use
+from mobilenet.network.propagation.serving import Serving
 from mobilenet.network.radio.dcf import Dcf
 from mobilenet.network.radio.interference import Interference
 from mobilenet.network.radio.medium import Medium
@@ -25,7 +26,6 @@ from mobilenet.network.radio.sinr import Sinr
 from mobilenet.network.radio.unit_disk import UnitDisk
 from mobilenet.network.tcp.incoming import Incoming
 from mobilenet.network.wired.link import Link
-from mobilenet.propagation.serving import Serving
 from mobilenet.scenario import load_scenario
 from mobilenet.simulation.counters import Counters
 from mobilenet.simulation.hosts import HostNode

@@ -12,10 +12,10 @@ from mobilenet.viz.map.data import document
 from mobilenet.viz.report.run import run_page
 
 from mobilenet.api import Run, run, simulate
-from mobilenet.expected.by_kind import expectations_of
-from mobilenet.interactive.session import LiveSession
+from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans.by_kind import expectations_of
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.broadcasts.asked import asked_problem

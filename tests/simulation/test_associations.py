@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mobilenet
-from mobilenet.controlled import Network
+from mobilenet.lab.hunt.controlled import Network
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation

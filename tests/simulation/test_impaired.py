@@ -13,12 +13,12 @@ import pytest
 from mobilenet.api import Run, run, simulate
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
-from mobilenet.expected.expectations import NEVER_S
-from mobilenet.expected.rest import rest, surely_heard_every_s
-from mobilenet.interactive.effect import in_words
-from mobilenet.interactive.session import LiveSession
+from mobilenet.lab.live.effect import in_words
+from mobilenet.lab.live.session import LiveSession
 from mobilenet.network.wired.link import Link
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans.expectations import NEVER_S
+from mobilenet.scenario.plans.rest import rest, surely_heard_every_s
 from tests.conftest import FIRST
 
 MILLISECOND = 1_000_000

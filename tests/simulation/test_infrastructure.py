@@ -16,7 +16,7 @@ from mobilenet.api import Run, judge_anew, run, simulate
 from mobilenet.cli.main import app
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.link import Link
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.broadcasts.screened import judge_events

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.api import Run, run, simulate
-from mobilenet.expected.by_kind import expectations_of
-from mobilenet.interactive.session import LiveSession
+from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.interventions_check import without_effect
+from mobilenet.scenario.plans.by_kind import expectations_of
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.broadcasts.asked import asked_problem

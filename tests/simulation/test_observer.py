@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mobilenet.clock import MILLISECOND, SECOND
+from mobilenet.engine.clock import MILLISECOND, SECOND
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.observer import Event, Observer

@@ -15,24 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mobilenet
-from mobilenet.claim_files.answering import CommonDelays
-from mobilenet.claim_files.questions import Cell
 from mobilenet.engine.kernel import Kernel, Seconds
-from mobilenet.expected.hosts import derive
+from mobilenet.lab.studies.claims.answering import CommonDelays
+from mobilenet.lab.studies.claims.questions import Cell
+from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired
+from mobilenet.lab.studies.compare import findings
+from mobilenet.lab.studies.configurations import Configuration
+from mobilenet.lab.studies.declaration import Compare, Study
+from mobilenet.lab.studies.delivered import Delivered
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.sentences import pairing, sentence
+from mobilenet.lab.studies.spark import local_master
+from mobilenet.lab.studies.store import create
+from mobilenet.lab.studies.study import run_study
 from mobilenet.metrics.registry import of_delays
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans.hosts import derive
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.studies.common_deliveries import USES_RUN, NotPaired
-from mobilenet.studies.compare import findings
-from mobilenet.studies.configurations import Configuration
-from mobilenet.studies.declaration import Compare, Study
-from mobilenet.studies.delivered import Delivered
-from mobilenet.studies.level_names import LevelNames
-from mobilenet.studies.sentences import pairing, sentence
-from mobilenet.studies.spark import local_master
-from mobilenet.studies.store import create
-from mobilenet.studies.study import run_study
 from mobilenet.verify.broadcasts.asked import asked_problem
 from tests.conftest import ROOT, SCENARIOS
 

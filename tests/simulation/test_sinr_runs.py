@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import mobilenet
-from mobilenet.bench.simulator import lattice
+from mobilenet.lab.bench.simulator import lattice
 from mobilenet.network.radio import links
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.scenario import Scenario

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mobilenet.rundir.reader import read_columns, read_events
-from mobilenet.rundir.recorder import fingerprint
-from mobilenet.rundir.schema import OPTIONAL_TABLES
-from mobilenet.rundir.writer import write_table
+from mobilenet.record.reader import read_columns, read_events
+from mobilenet.record.recorder import fingerprint
+from mobilenet.record.schema import OPTIONAL_TABLES
+from mobilenet.record.writer import write_table
 from mobilenet.verify import Verdict, verify_run
 from tests.tools import sign
 

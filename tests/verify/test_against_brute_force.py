@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.rundir.recorder import EventLog
+from mobilenet.record.recorder import EventLog
 from mobilenet.verify.broadcasts.given_up import forgotten_rows, messages_given_up
 from mobilenet.verify.broadcasts.judge import BroadcastJudge
 

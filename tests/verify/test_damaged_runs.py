@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.expected.by_kind import expectations_of
-from mobilenet.expected.expectations import Expectations
-from mobilenet.rundir.reader import RunError
+from mobilenet.lab.hunt.swarm.campaign import record_adversary
+from mobilenet.lab.hunt.swarm.schedule import draw
+from mobilenet.record.reader import RunError
 from mobilenet.scenario import Scenario
-from mobilenet.swarm.campaign import record_adversary
-from mobilenet.swarm.schedule import draw
+from mobilenet.scenario.plans.by_kind import expectations_of
+from mobilenet.scenario.plans.expectations import Expectations
 from mobilenet.verify import verify_run
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.judge import overall

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import mobilenet
 from mobilenet.api import judge_anew
 from mobilenet.cli.main import app
-from mobilenet.rundir import reader
-from mobilenet.rundir.reader import RunError
-from mobilenet.rundir.schema import DERIVED_FILES
+from mobilenet.record import reader
+from mobilenet.record.reader import RunError
+from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import mobilenet
+from mobilenet.lab.hunt.swarm import campaign
 from mobilenet.parameters import ScenarioError
-from mobilenet.swarm import campaign
 from mobilenet.verify import verify_run
 from mobilenet.verify.broadcasts.fifo import fifo_problem
 from tests.conftest import SCENARIOS

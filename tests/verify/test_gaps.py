@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import mobilenet
+from mobilenet.lab.hunt.swarm.campaign import record_adversary
+from mobilenet.lab.hunt.swarm.schedule import draw
 from mobilenet.protocols.mobile_causal import MobileCausalParameters, Station
 from mobilenet.protocols.mobile_causal.context import State
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
-from mobilenet.rundir.reader import read_columns, read_events
+from mobilenet.record.reader import read_columns, read_events
 from mobilenet.scenario import Scenario
-from mobilenet.swarm.campaign import record_adversary
-from mobilenet.swarm.schedule import draw
 from mobilenet.verify import Verdict, verify_run
 from mobilenet.verify.judge import overall
 

@@ -18,7 +18,7 @@ import pytest
 
 import mobilenet
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.reader import RunError, read_json
+from mobilenet.record.reader import RunError, read_json
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from tests.conftest import SCENARIOS

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.rundir.reader import RunError
+from mobilenet.lab.hunt.swarm.campaign import description, record_adversary
+from mobilenet.lab.hunt.swarm.schedule import FLAVOURS, draw
+from mobilenet.record.reader import RunError
 from mobilenet.scenario import Scenario, ScenarioError
 from mobilenet.scenario.run_source import read_source
-from mobilenet.swarm.campaign import description, record_adversary
-from mobilenet.swarm.schedule import FLAVOURS, draw
 from mobilenet.verify import verify_run
 
 from .damage import SCENARIO, Copy, Runs

@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.interactive.keeping import keep_unfinished
-from mobilenet.interactive.repetition import divergence
-from mobilenet.interactive.session import LiveSession
 from mobilenet.judgement import judge_anew
+from mobilenet.lab.hunt.swarm.campaign import keep_run
+from mobilenet.lab.live.keeping import keep_unfinished
+from mobilenet.lab.live.repetition import divergence
+from mobilenet.lab.live.session import LiveSession
 from mobilenet.protocols.names import SELECTIVE
-from mobilenet.rundir.reader import RunError
+from mobilenet.record.reader import RunError
 from mobilenet.scenario import Scenario
-from mobilenet.swarm.campaign import keep_run
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from tests.conftest import SCENARIOS

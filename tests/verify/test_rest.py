@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mobilenet import api
-from mobilenet.expected.rest import rest
 from mobilenet.protocols.mobile_causal.host import Host
 from mobilenet.protocols.mobile_causal.station import Station
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans.rest import rest
 from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet
 from tests.conftest import SCENARIOS

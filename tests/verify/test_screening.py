@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.api import manifest_of, simulate
-from mobilenet.rundir.reader import read_columns, read_json, read_manifest
-from mobilenet.rundir.recorder import EventLog
-from mobilenet.rundir.table import Table
+from mobilenet.lab.hunt.swarm.campaign import record_adversary
+from mobilenet.lab.hunt.swarm.schedule import FLAVOURS, draw
+from mobilenet.record.reader import read_columns, read_json, read_manifest
+from mobilenet.record.recorder import EventLog
+from mobilenet.record.table import Table
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
-from mobilenet.swarm.campaign import record_adversary
-from mobilenet.swarm.schedule import FLAVOURS, draw
 from mobilenet.verify import Evidence, verify
 from mobilenet.verify.among_processes.screened import ScreenedProcesses
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
@@ -144,7 +144,7 @@ def test_of_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_of_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = Scenario.from_text(SCENARIO)
     record = record_of(scenario)
-    from mobilenet.expected.by_kind import expectations_of
+    from mobilenet.scenario.plans.by_kind import expectations_of
 
     expects = expectations_of(scenario)
     assert set(judged_both_ways(record, expects, monkeypatch).values()) == {"valid"}
@@ -223,8 +223,8 @@ rows = st.lists(
 
 @given(rows)
 def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactory, table_rows: list[Any]) -> None:
-    from mobilenet.rundir.reader import read_coded
-    from mobilenet.rundir.writer import write_table
+    from mobilenet.record.reader import read_coded
+    from mobilenet.record.writer import write_table
 
     lists = {name: [row[i] for row in table_rows] for i, name in enumerate(EventLog.COLUMNS)}
     folder = tmp_path_factory.mktemp("table")

@@ -10,8 +10,8 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.packets.passed import PassedPacket
-from mobilenet.packets.segments import ACK, FIN, SYN
+from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.segments import ACK, FIN, SYN
 from mobilenet.verify.packets.tcp import connections_problem
 
 A, B = bytes((10, 77, 0, 1)), bytes((10, 77, 0, 2))

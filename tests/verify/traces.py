@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
 from mobilenet.verify import Evidence, Verdict, verify
 
 NO_PAIRS: dict[str, Any] = {"pairs_in_range": 0, "received": 0, "lost": {}}

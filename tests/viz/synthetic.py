@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mobilenet.clock import SECOND
-from mobilenet.rundir.schema import FORMAT_VERSION
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.schema import FORMAT_VERSION
 
 
 def write_run(

@@ -32,7 +32,7 @@ FILES = [
     *(ROOT / "viz" / "report").glob("*.py"),
     ROOT / "mobilenet" / "cli" / "explore.py",
     ROOT / "mobilenet" / "why" / "words.py",
-    ROOT / "mobilenet" / "interactive" / "effect.py",
+    ROOT / "mobilenet" / "lab" / "live" / "effect.py",
 ]
 NAMES = {
     "cause",

@@ -15,12 +15,12 @@ from mobilenet.viz.comparison import has_room
 from mobilenet.viz.figures import studies, study_figures
 from mobilenet.viz.study_tables import StudyTables, study_tables
 
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.level_names import LevelNames
-from mobilenet.studies.study import compare_study
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.study import compare_study
 from mobilenet.viz import style
 from tests.conftest import SCENARIOS
-from tests.studies.test_handed_on import make
+from tests.lab.studies.test_handed_on import make
 from tests.viz.overlap import overlapping
 
 DELAY = "delivery_delay_mean_s"

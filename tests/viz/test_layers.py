@@ -26,7 +26,7 @@ SIMULATOR = (
         "mobilenet.viz.report",
         "mobilenet.viz.spacetime",
         "mobilenet.verify",
-        "mobilenet.rundir.compare",
+        "mobilenet.record.compare",
     ],
 )
 def test_what_it_loads(module: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from mobilenet.viz.map.data import document
 
 import mobilenet
-from mobilenet.replay.rerun import write_frames
+from mobilenet.lab.replay.rerun import write_frames
 from tests.tools import invoke
 
 FIRST = Path(__file__).parents[2] / "scenarios" / "first.yaml"

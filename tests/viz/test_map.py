@@ -17,8 +17,8 @@ from mobilenet.viz.map.pack import unpack_column
 
 import mobilenet
 from mobilenet.network.wired.tree import SHAPES
-from mobilenet.rundir.reader import RunError
-from mobilenet.rundir.writer import RecordError
+from mobilenet.record.reader import RunError
+from mobilenet.record.writer import RecordError
 from tests.viz.conftest import document_in
 from tests.viz.synthetic import write_run
 

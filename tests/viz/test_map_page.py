@@ -13,7 +13,7 @@ from mobilenet.viz.map.pack import for_script
 from mobilenet.viz.map.record import harmless_text
 
 import mobilenet
-from mobilenet.rundir.writer import file_digests
+from mobilenet.record.writer import file_digests
 from tests.tools import editing
 from tests.viz.conftest import document_in
 
@@ -124,6 +124,6 @@ def test_a_run_of_processes_has_no_map(tmp_path: Path) -> None:
         if "processes:" in path.read_text()
     )
     done = mobilenet.run(scenario, out=tmp_path / "run")
-    with pytest.raises(mobilenet.rundir.reader.RunError, match="no places to show on a map"):
+    with pytest.raises(mobilenet.record.reader.RunError, match="no places to show on a map"):
         draw(done.path, tmp_path / "map.html")
     assert not (tmp_path / "map.html").exists()

@@ -13,7 +13,7 @@ import numpy as np
 from mobilenet.viz.figures.means import draw_means
 from mobilenet.viz.study_tables import StudyTables
 
-from mobilenet.studies.level_names import LevelNames
+from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.viz import style
 
 DELAY = "delivery_delay_mean_s"

@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 from mobilenet.viz.style import COLOURS
 
 import mobilenet
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.configurations import plan_runs
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.store import create
+from mobilenet.lab.studies.tables import write_tables
+from mobilenet.lab.studies.task import Batch, Job, perform
 from mobilenet.quoting import percentage
-from mobilenet.rundir.reader import RunError
-from mobilenet.studies import StudyError
-from mobilenet.studies.configurations import plan_runs
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.store import create
-from mobilenet.studies.tables import write_tables
-from mobilenet.studies.task import Batch, Job, perform
+from mobilenet.record.reader import RunError
 from tests.conftest import SCENARIOS
 from tests.tools import copy_run
 

@@ -12,9 +12,9 @@ from mobilenet.viz.figures import run_figures
 from mobilenet.viz.report import draw
 
 import mobilenet
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.study import Result
 from mobilenet.scenario.radio_words import radio_of_study
-from mobilenet.studies import StudyError
-from mobilenet.studies.study import Result
 from tests.browser import Page
 from tests.tools import copy_run, editing, invoke, refusal
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)

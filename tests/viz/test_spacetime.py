@@ -17,8 +17,8 @@ from mobilenet.viz.spacetime.window import Window, handoffs, messages_to_show
 from mobilenet.viz.style import page
 
 import mobilenet
-from mobilenet.replay.rerun import protocol_messages
-from mobilenet.rundir.reader import RunError
+from mobilenet.lab.replay.rerun import protocol_messages
+from mobilenet.record.reader import RunError
 
 SCENARIO = """
 seed: 1

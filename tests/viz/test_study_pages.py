@@ -19,9 +19,9 @@ from mobilenet.viz.report import draw
 from mobilenet.viz.style import Look
 from mobilenet.viz.words import meaning, with_interval
 
+from mobilenet.lab.studies.study import Result, compare_study
 from mobilenet.metrics.registry import MOBILE
 from mobilenet.quoting import format_number
-from mobilenet.studies.study import Result, compare_study
 from mobilenet.viz import comparison, style
 from tests.tools import copy_run, editing, invoke, refusal
 from tests.viz.overlap import legends_on_curves, overlapping

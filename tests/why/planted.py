@@ -22,7 +22,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from mobilenet.api import simulate
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.why import kinds

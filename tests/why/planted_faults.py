@@ -27,8 +27,8 @@ from mobilenet.network.wired.parameters import BackboneParameters
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.why import kinds
 from mobilenet.why.stories import Stories
-from tests.programs.own import AROUND
-from tests.programs.test_losses import AGAIN
+from tests.lab.programs.own import AROUND
+from tests.lab.programs.test_losses import AGAIN
 from tests.why.planted import Document, World, stories_of
 
 FAR_M = 5000.0  # from all stations

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.realtime.pace import RealTime
+from mobilenet.lab.programs.realtime.pace import RealTime
 from mobilenet.why.stories import recorded_stories
 from tests.cli.command import mobilenet as command
 from tests.conftest import SCENARIOS
-from tests.realtime.own import PORTS
+from tests.lab.programs.realtime.own import PORTS
 from tests.why.second import join, stretches
 
 RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it

@@ -11,16 +11,16 @@ from mobilenet.viz.study_tables import study_tables
 from mobilenet.viz.style import Look
 
 import mobilenet
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.measure import measure
+from mobilenet.lab.studies.study import require_metric
 from mobilenet.metrics.delay_shares import DELAY_SHARES, PARTS, name_of, part_of
 from mobilenet.metrics.registry import axis_name, meaning
-from mobilenet.studies import StudyError
-from mobilenet.studies.declaration import Study
-from mobilenet.studies.measure import measure
-from mobilenet.studies.study import require_metric
 from mobilenet.why.shares import counted_deliveries, shares
 from mobilenet.why.stories import recorded_stories
 from tests.cli.command import FIRST
-from tests.studies.test_handed_on import make
+from tests.lab.studies.test_handed_on import make
 
 SVG = Look((".svg",))
 

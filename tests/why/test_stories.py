@@ -16,16 +16,16 @@ import pytest
 import mobilenet
 from mobilenet.api import simulate
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 from mobilenet.scenario import load_scenario
 from mobilenet.why import kinds
 from mobilenet.why.stories import Stories, stories
-from tests.campaign.scenarios import NotDrawn, draw_scenario
 from tests.cli.command import FIRST
 from tests.cli.command import mobilenet as command
 from tests.cli.test_printed_commands import follow
 from tests.conftest import SCENARIOS
-from tests.programs.own import answering
+from tests.lab.campaign.scenarios import NotDrawn, draw_scenario
+from tests.lab.programs.own import answering
 
 SHORT = ("duration_s=12", "warmup_s=0")
 MOBILE = ("dynamic.yaml", "faults.yaml", "churn.yaml", "tcp_dynamic.yaml", "town.yaml", "vcube/dynamic_on_vcube.yaml")

@@ -3,7 +3,7 @@
     python -m tests.why.unexplained 235            # the first 235 seeds that deliver something
     python -m tests.why.unexplained 235 --first 57000
 
-Model     the campaign's scenarios over all keys (tests/campaign/scenarios.py), with every kind of backbone, random
+Model     the campaign's scenarios over all keys (tests/lab/campaign/scenarios.py), with every kind of backbone, random
           loss and interventions. A run counts if something is delivered after a delay
 Source    ours: docs/models/causes.md
 """
@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 from mobilenet.api import simulate
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 from mobilenet.scenario import Scenario
 from mobilenet.why.kinds import UNEXPLAINED
 from mobilenet.why.stories import Stories, stories
-from tests.campaign.scenarios import NotDrawn, draw_scenario
+from tests.lab.campaign.scenarios import NotDrawn, draw_scenario
 
 FIRST_SEED = 57_000
 MOST_EVENTS = 30_000

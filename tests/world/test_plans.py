@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import expon, ks_1samp, uniform
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.world.churn import ChurnParameters, ListedChange, changes
 from mobilenet.world.faults import ExplicitFaults, Fault, Outage, PaperFaults, RandomFaults, outages
 from mobilenet.world.workload import ListedMessage, WorkloadParameters, broadcast_times

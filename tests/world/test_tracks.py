@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.parameters import ScenarioError
-from mobilenet.world.tracks import ImportedTracks, Tracks, import_tracks
+from mobilenet.world.track_mobility import ImportedTracks, Tracks, import_tracks
 from tests.conftest import ROOT
 
 from .walks import check_continuous, place

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_1samp, ks_2samp, uniform
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import ScenarioError
 from mobilenet.world import gauss_markov, ground, random_waypoint

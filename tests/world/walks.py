@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.world.trajectory import Leg
 
 

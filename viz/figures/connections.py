@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 
 from ..connections import ShownConnection
 from ..style import COLOURS, QUIET, legend_below, log_axis

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from mobilenet.lab.studies.delivered import DELIVERED
+from mobilenet.lab.studies.effects import Effect, by_metric
+from mobilenet.lab.studies.sentences import changed_before, effect_name
 from mobilenet.quoting import pluralize
-from mobilenet.studies.delivered import DELIVERED
-from mobilenet.studies.effects import Effect, by_metric
-from mobilenet.studies.sentences import changed_before, effect_name
 
 from ..study_tables import StudyTables
 from ..style import COLOURS, WIDE_IN, Look, large_numbers, page, percent, plain

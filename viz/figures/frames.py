@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.rundir.reader import read_table
+from mobilenet.record.reader import read_table
 
 from ..map.record import CodedText, coded_column, integers, scenario_of, without_acks
 from ..style import COLOURS, LINES, in_words, legend_below, thousands

@@ -17,11 +17,11 @@ from typing import Any
 
 import pandas as pd
 
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.aggregation import UNSTABLE
+from mobilenet.lab.studies.declaration import MOST_LEVELS
+from mobilenet.lab.studies.delivered import DELIVERED
 from mobilenet.quoting import pluralize, unknown
-from mobilenet.studies import StudyError
-from mobilenet.studies.aggregation import UNSTABLE
-from mobilenet.studies.declaration import MOST_LEVELS
-from mobilenet.studies.delivered import DELIVERED
 
 from ..study_tables import StudyTables
 from ..style import COLOURS, LINES, MARKS, infinite_mark, large_numbers, numeric_ticks, percent, plain, unstable_mark

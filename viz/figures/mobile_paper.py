@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from mobilenet.rundir.provenance import stamping_like
+from mobilenet.record.provenance import stamping_like
 
 from ..style import COLOURS, FAULT, LINES, caption, inner_legend, page, plain_log, save_all, with_intervals
 

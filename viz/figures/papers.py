@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.provenance import stamping_like
+from mobilenet.record.provenance import stamping_like
 
 from ..style import (
     COLOURS,

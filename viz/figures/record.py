@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.deliveries import delays_in
 from mobilenet.metrics.over_time import integral_of
+from mobilenet.network.propagation.obstacles import read_buildings
+from mobilenet.network.propagation.walls import Building
 from mobilenet.parameters import ScenarioError
-from mobilenet.propagation.obstacles import read_buildings
-from mobilenet.propagation.walls import Building
 from mobilenet.quoting import percentage
-from mobilenet.rundir.kinds import MOBILE, PROCESSES, run_kind
-from mobilenet.rundir.reader import RunError, read_manifest
+from mobilenet.record.kinds import MOBILE, PROCESSES, run_kind
+from mobilenet.record.reader import RunError, read_manifest
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import read_source
 from mobilenet.why.stories import Stories

@@ -19,15 +19,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.deliveries import delays_in
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.kinds import run_kind
-from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.reader import RunError, read_derived, read_frame
-from mobilenet.rundir.schema import BUFFERS, buffers_of
-from mobilenet.rundir.stamp import normal_command
+from mobilenet.record.kinds import run_kind
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.reader import RunError, read_derived, read_frame
+from mobilenet.record.schema import BUFFERS, buffers_of
+from mobilenet.record.stamp import normal_command
 from mobilenet.why.stories import recorded_stories
 
 from ..connections import connections_in

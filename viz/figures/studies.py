@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.effects import is_screening, study_effects
 from mobilenet.metrics.buffers import BUFFERS
-from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.stamp import normal_command
-from mobilenet.studies import StudyError
-from mobilenet.studies.effects import is_screening, study_effects
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.stamp import normal_command
 
 from .. import comparison
 from ..files import make_folder

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mobilenet.replay.rerun import needs_code
-from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.reader import RunError, read_manifest
-from mobilenet.rundir.stamp import in_page, normal_command
+from mobilenet.lab.replay.rerun import needs_code
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.reader import RunError, read_manifest
+from mobilenet.record.stamp import in_page, normal_command
 
 from ..files import whole_file
 from .data import document

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 
 from ..connections import Near, ShownConnection, connections_in
 from .record import Record

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.network import LOST_TO_OTHERS
-from mobilenet.rundir.reader import RunError, read_table
-from mobilenet.rundir.schema import BUFFERS, buffers_of
+from mobilenet.record.reader import RunError, read_table
+from mobilenet.record.schema import BUFFERS, buffers_of
 
 from ..style import station_colour
 from .connections import connections

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.metrics.network import LOST_TO_OTHERS
-from mobilenet.rundir.reader import read_table
+from mobilenet.record.reader import read_table
 
 from .pack import narrow, pack_column
 from .record import Floats, Ints, Record, coded_column, integers, without_acks

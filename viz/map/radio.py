@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from mobilenet.network.propagation.obstacles import read_buildings
+from mobilenet.network.propagation.serving import NOBODY, Serving
+from mobilenet.network.propagation.walls import Building
 from mobilenet.parameters import ScenarioError
-from mobilenet.propagation.obstacles import read_buildings
-from mobilenet.propagation.serving import NOBODY, Serving
-from mobilenet.propagation.walls import Building
-from mobilenet.rundir.reader import read_table
+from mobilenet.record.reader import read_table
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.radio_world import RadioWorld
 

@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.kinds import run_kind
-from mobilenet.rundir.reader import RunError, read_manifest, read_table
-from mobilenet.rundir.schema import MAC_ACK
+from mobilenet.record.kinds import run_kind
+from mobilenet.record.reader import RunError, read_manifest, read_table
+from mobilenet.record.schema import MAC_ACK
 from mobilenet.scenario.base import read
 
 Ints = NDArray[np.int64]

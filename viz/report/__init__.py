@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mobilenet.rundir.provenance import stamping_of
-from mobilenet.rundir.stamp import in_page, normal_command
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.stamp import in_page, normal_command
 
 from ..files import whole_file
 from ..study_tables import is_study

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import Run
+from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import format_number, pluralize
-from mobilenet.rundir.kinds import PROCESSES, run_kind
+from mobilenet.record.kinds import PROCESSES, run_kind
 from mobilenet.scenario.radio_words import radio_of_run
-from mobilenet.scratch import scratch_folder
 
 from ..figures import run_figures
 from ..figures.frames import by_power

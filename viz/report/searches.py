@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.quoting import quote
-from mobilenet.rundir.provenance import inputs_of, read_provenance
-from mobilenet.rundir.stamp import Provenance
+from mobilenet.record.provenance import inputs_of, read_provenance
+from mobilenet.record.stamp import Provenance
 
 from ..style import DrawnFigure
 from .page import bullets, paragraph, pictures, text

@@ -11,17 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import format_number, pluralize, quote
-from mobilenet.rundir.reader import RunError
-from mobilenet.scenario import load_scenario
-from mobilenet.scenario.radio_words import radio_of_study
-from mobilenet.scratch import scratch_folder
-from mobilenet.studies.caveats import SAME_MOVEMENT, has_one_movement
-from mobilenet.studies.compare import judged_row
-from mobilenet.studies.csv_tables import missing_runs
-from mobilenet.studies.effects import BEFORE_DELAYS, Effect, study_effects
-from mobilenet.studies.sentences import (
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.lab.studies.caveats import SAME_MOVEMENT, has_one_movement
+from mobilenet.lab.studies.compare import judged_row
+from mobilenet.lab.studies.csv_tables import missing_runs
+from mobilenet.lab.studies.effects import BEFORE_DELAYS, Effect, study_effects
+from mobilenet.lab.studies.sentences import (
     changed_before,
     changes_in_numbers,
     conclusions,
@@ -30,6 +25,11 @@ from mobilenet.studies.sentences import (
     pairing,
     sentence,
 )
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import format_number, pluralize, quote
+from mobilenet.record.reader import RunError
+from mobilenet.scenario import load_scenario
+from mobilenet.scenario.radio_words import radio_of_study
 
 from ..figures import study_figures
 from ..figures.frames import by_power

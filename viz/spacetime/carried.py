@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from mobilenet.rundir.schema import names_in
+from mobilenet.record.schema import names_in
 
 SAYS = '{"says":'
 

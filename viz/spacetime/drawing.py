@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.quoting import pluralize
 
 from ..style import QUIET, cut, page, plain, save, station_colour

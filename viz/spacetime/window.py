@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 
 from .carried import broadcasts_carried
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil
 
-from mobilenet.clock import MICROSECOND
+from mobilenet.engine.clock import MICROSECOND
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import MODES
 

@@ -15,17 +15,17 @@ from bisect import bisect_left
 from functools import lru_cache
 from pathlib import Path
 
+from mobilenet.network.propagation.budget import LinkBudget
+from mobilenet.network.propagation.fading import Fading
+from mobilenet.network.propagation.obstacles import walls
+from mobilenet.network.propagation.path_loss import loss_table, mean_loss_db, median_reach_m
+from mobilenet.network.propagation.shadowing import CLIP, ONE
 from mobilenet.network.radio.framing import IP_BYTES, UDP_BYTES, link_bytes
 from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.reception import STRONG_CDB, Reception, hundredths, reception_noise_cdbm
 from mobilenet.network.radio.survival import CHANCE
-from mobilenet.propagation.budget import LinkBudget
-from mobilenet.propagation.fading import Fading
-from mobilenet.propagation.obstacles import walls
-from mobilenet.propagation.path_loss import loss_table, mean_loss_db, median_reach_m
-from mobilenet.propagation.shadowing import CLIP, ONE
-from mobilenet.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Origin
 
 BELOW_NOISE_CDB = 2_000
 LEAST_GROUND_M = 1.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 FOREVER = 10**18

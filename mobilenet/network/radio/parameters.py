@@ -16,15 +16,15 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from mobilenet.network.radio.phy import MODES
-from mobilenet.parameters import Parameters
-from mobilenet.propagation.parameters import ONLY as MEANINGFUL
-from mobilenet.propagation.parameters import (
+from mobilenet.network.propagation.parameters import ONLY as MEANINGFUL
+from mobilenet.network.propagation.parameters import (
     FadingParameters,
     ObstaclesParameters,
     PathLossParameters,
     ShadowingParameters,
 )
+from mobilenet.network.radio.phy import MODES
+from mobilenet.parameters import Parameters
 
 ONLY = {
     "dcf": (

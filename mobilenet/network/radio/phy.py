@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from mobilenet.clock import MICROSECOND
+from mobilenet.engine.clock import MICROSECOND
 
 ACK_BYTES = 14
 DSSS_RATES = (1, 2, 5.5, 11)

@@ -28,6 +28,8 @@ from typing import Final
 
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.keyed_draws import KeyedDraws
+from mobilenet.network.propagation.budget import LinkBudget
+from mobilenet.network.propagation.fading import Fading
 from mobilenet.network.radio.decibels import HIGHEST_CDBM, cdbm_of, times
 from mobilenet.network.radio.frame import (
     BIT_ERRORS,
@@ -46,8 +48,6 @@ from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.reception import Reception
 from mobilenet.network.radio.survival import CHANCE
 from mobilenet.network.radio.transceiver import NEVER, Transceiver
-from mobilenet.propagation.budget import LinkBudget
-from mobilenet.propagation.fading import Fading
 
 PREAMBLE_NS: Final = 4_000
 NOWHERE_M: Final = 1e12

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.network.tcp.congestion import MAX_WINDOW, Congestion
 from mobilenet.network.tcp.estimator import Estimator
 from mobilenet.network.tcp.incoming import Incoming

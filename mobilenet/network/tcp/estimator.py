@@ -9,7 +9,7 @@ Source    RFC 6298, 2 and 5.5
 
 from __future__ import annotations
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.network.tcp.parameters import TcpParameters
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 
 from ..port import Port
 from .messages import Chal, Join

@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 
 from ..port import HostPort, MessageId, timer_name
 from .messages import (

@@ -25,8 +25,8 @@ from itertools import chain
 
 import numpy as np
 
-from mobilenet.clock import SECOND, ns
-from mobilenet.rundir.table import Table
+from mobilenet.engine.clock import SECOND, ns
+from mobilenet.record.table import Table
 from mobilenet.verify.broadcasts.conduct import conduct_problem
 from mobilenet.verify.broadcasts.given_up import forgotten_rows
 from mobilenet.verify.broadcasts.silence import MARGIN_NS

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 
 from ..port import Port, timer_name
 from .parameters import MobileCausalParameters

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 
 from ..port import timer_name
 from .host import Host

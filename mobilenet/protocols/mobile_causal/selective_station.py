@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 
 from .context import Context, State
 from .messages import AppCo, AppOne, AppSh, Have, Init, Item

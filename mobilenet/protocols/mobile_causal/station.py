@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 
 from ..port import MessageId, StationPort, WiredPort, timer_name
 from .context import Context, Contexts, State

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 
 from ..port import Port, timer_name
 from .context import Context, Contexts, State

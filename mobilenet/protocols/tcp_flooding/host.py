@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 
 from ..port import Channel, ChannelHostPort, MessageId, timer_name
 from .messages import App, Attach, Here, Leave, Moved, Ping, Reenter, Return, Safe, Stay, Welcome

@@ -15,7 +15,7 @@ import json
 
 import numpy as np
 
-from mobilenet.rundir.table import by_code
+from mobilenet.record.table import by_code
 from mobilenet.verify.broadcasts.conduct import conduct_problem
 from mobilenet.verify.check import Check
 from mobilenet.verify.evidence import Evidence

@@ -24,7 +24,7 @@ from mobilenet.network.radio.frame import (
 from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.transceiver import Transceiver
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
 from mobilenet.simulation.invariants.fault import Faults
 from mobilenet.simulation.invariants.flight import Flight, Times
 from mobilenet.simulation.invariants.power import Power

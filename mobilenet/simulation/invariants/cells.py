@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import dist
 
-from mobilenet.clock import MILLISECOND, SECOND
+from mobilenet.engine.clock import MILLISECOND, SECOND
 from mobilenet.network.radio.links import budget_of, detected_cdbm, serving_reach_m, station_tx_dbm
 from mobilenet.network.radio.reception import hundredths
 from mobilenet.simulation.hosts import HostNode

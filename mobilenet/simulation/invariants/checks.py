@@ -7,7 +7,7 @@ Source    ours: docs/validation/trust.md
 
 from __future__ import annotations
 
-from mobilenet.clock import Progress
+from mobilenet.engine.clock import Progress
 from mobilenet.network.wired.parameters import LinkParameters
 from mobilenet.scenario import AnyScenario, ProcessScenario
 from mobilenet.simulation.invariants.air import Air

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from mobilenet.clock import SECOND, ns
+from mobilenet.engine.clock import SECOND, ns
 from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.simulation.invariants.fault import Faults

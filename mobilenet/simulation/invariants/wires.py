@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from mobilenet.clock import SECOND, ns
+from mobilenet.engine.clock import SECOND, ns
 from mobilenet.network.wired.network import RECEIVED, Edge, WiredNetwork
 from mobilenet.network.wired.parameters import LinkParameters
 from mobilenet.simulation.invariants.fault import Faults

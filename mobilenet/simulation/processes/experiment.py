@@ -20,18 +20,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mobilenet.clock import SECOND, Progress, ns
+from mobilenet.engine.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
-from mobilenet.expected.process_plans import broadcasts, crashes
 from mobilenet.network.wired.network import Receive, adjacency
 from mobilenet.network.wired.network import WiredNetwork as Wires
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.quoting import there_are
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
+from mobilenet.scenario.plans.process_plans import broadcasts, crashes
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.causes import CauseLog

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.parameters import number
 from mobilenet.scenario.process_parameters import AbstractNetwork

@@ -16,7 +16,7 @@ from typing import Any
 
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.recorder import EventLog
+from mobilenet.record.recorder import EventLog
 from mobilenet.simulation.processes.process import Process
 
 

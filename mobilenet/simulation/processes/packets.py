@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.engine.event_queue import NORMAL
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import generator

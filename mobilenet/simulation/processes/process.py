@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.vcube.port import MessageId
-from mobilenet.rundir.recorder import Recording
+from mobilenet.record.recorder import Recording
 from mobilenet.scenario.processes import ProcessScenario
 
 

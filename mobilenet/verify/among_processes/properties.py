@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.rundir.table import Columns
+from mobilenet.record.table import Columns
 
 
 class ProcessJudge:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 from mobilenet.verify.among_processes.properties import ProcessJudge
 
 NEVER: Final = np.iinfo(np.int32).max

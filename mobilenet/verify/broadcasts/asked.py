@@ -20,8 +20,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from mobilenet.expected.expectations import Expectations, HostPlan
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.record.table import Columns, Table
+from mobilenet.scenario.plans.expectations import Expectations, HostPlan
 from mobilenet.verify.broadcasts.given_up import forgotten_rows
 
 KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end"))

@@ -13,7 +13,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.record.table import Columns, Table
 from mobilenet.verify.broadcasts.sessions import turns
 
 Allowed = tuple[str | None, ...]  # the stations that a delivery may name now

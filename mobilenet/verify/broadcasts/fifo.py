@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from mobilenet.clock import SECOND
-from mobilenet.rundir.table import Columns
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.table import Columns
 
 
 def fifo_problem(events: Columns, delivers_to_all: bool) -> str | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 
-from mobilenet.rundir.table import Columns
+from mobilenet.record.table import Columns
 
 
 def forgotten_rows(events: Columns) -> set[int]:

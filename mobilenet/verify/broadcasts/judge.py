@@ -26,8 +26,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mobilenet.clock import SECOND
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.table import Columns, Table
 from mobilenet.verify.broadcasts.given_up import forgotten_rows, messages_given_up
 from mobilenet.verify.broadcasts.reach import Reach
 from mobilenet.verify.broadcasts.silence import Silence

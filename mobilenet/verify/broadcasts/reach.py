@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expectations, HostPlan
-from mobilenet.rundir.table import Columns, Table
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.table import Columns, Table
+from mobilenet.scenario.plans.expectations import Expectations, HostPlan
 
 ROUNDING_M = 1e-3
 

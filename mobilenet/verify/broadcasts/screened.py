@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mobilenet.rundir.table import Table, by_code
+from mobilenet.record.table import Table, by_code
 from mobilenet.verify.broadcasts.judge import BroadcastJudge, Host, Violation
 from mobilenet.verify.broadcasts.reach import Reach
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.rundir.table import Columns, Table, by_code
+from mobilenet.record.table import Columns, Table, by_code
 
 
 def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.verify.broadcasts.reach import Reach
 
 Aspect = Literal["up", "covered", "connected", "answered"]

@@ -17,9 +17,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.quoting import cut
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
+from mobilenet.scenario.plans.expectations import Expectations, ProcessPlan
 from mobilenet.verify.lines.forms import ROLES
 from mobilenet.verify.lines.timers import Timers
 

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mobilenet.expected.expectations import Expectations, ProcessPlan
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
+from mobilenet.scenario.plans.expectations import Expectations, ProcessPlan
 from mobilenet.verify.lines.forms import DONE, ROLES, has_form
 from mobilenet.verify.lines.inputs import inputs_problem
 from mobilenet.verify.lines.line_totals import line_totals_problem

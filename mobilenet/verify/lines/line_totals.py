@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mobilenet.expected.expectations import Expectations, ProcessPlan
+from mobilenet.scenario.plans.expectations import Expectations, ProcessPlan
 
 SENDS = ("send", "broadcast")
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -19,9 +19,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.quoting import pluralize
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 HANDOFFS = ("handoff_start", "handoff_end")

@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from mobilenet.quoting import cut
-from mobilenet.rundir.table import Table
+from mobilenet.record.table import Table
 
 LONGEST = 80  # characters of a name in a sentence
 NEVER = 1 << 62

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mobilenet.expected.expectations import ProcessPlan
+from mobilenet.scenario.plans.expectations import ProcessPlan
 from mobilenet.verify.lines.inputs import encode
 
 Way = tuple[int, int, str]  # from, to, words

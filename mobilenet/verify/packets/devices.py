@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from mobilenet.packets.checksums import wrong_checksum
-from mobilenet.packets.passed import PassedPacket
-from mobilenet.packets.segments import is_fragment
 from mobilenet.quoting import pluralize
+from mobilenet.record.packets.checksums import wrong_checksum
+from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.segments import is_fragment
 
 DROPPED = ("packets_malformed", "packets_spoofed", "packets_misaddressed")
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mobilenet.packets.passed import Captures, Mismatch, PassedPacket, packets_of
-from mobilenet.rundir.table import Columns
+from mobilenet.record.packets.passed import Captures, Mismatch, PassedPacket, packets_of
+from mobilenet.record.table import Columns
 from mobilenet.verify.packets.devices import devices_problem
 from mobilenet.verify.packets.tcp import connections_problem
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mobilenet.packets.passed import PassedPacket
-from mobilenet.packets.segments import ACK, FIN, RST, SYN, TCP, End, Segment, near, segment_in
+from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.segments import ACK, FIN, RST, SYN, TCP, End, Segment, near, segment_in
 
 
 class Direction:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mobilenet.clock import MICROSECOND, MILLISECOND
+from mobilenet.engine.clock import MICROSECOND, MILLISECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.radio.acking import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.frame import RECEIVED
 

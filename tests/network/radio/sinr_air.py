@@ -6,6 +6,8 @@ from math import log10
 from typing import Any
 
 from mobilenet.engine.kernel import Kernel
+from mobilenet.network.propagation.budget import LinkBudget
+from mobilenet.network.propagation.walls import Walls
 from mobilenet.network.radio.frame import Frame
 from mobilenet.network.radio.links import fading_of, reach_m, reception_of
 from mobilenet.network.radio.neighbours import Neighbours
@@ -13,8 +15,6 @@ from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.sinr import Sinr
 from mobilenet.network.radio.transceiver import Transceiver
-from mobilenet.propagation.budget import LinkBudget
-from mobilenet.propagation.walls import Walls
 from tests.network.radio.air import Air, Node, Reception
 
 NOISE_MW = 10 ** (-93.965 / 10)  # 20 MHz, 290 K, noise figure 7 dB

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.frame import COLLISION, HALF_DUPLEX, NEVER_ATTEMPTED, OUTCOMES, RECEIVED
 from mobilenet.network.radio.framing import Framing

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mobilenet.api import manifest_of
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.metrics import metrics
 from mobilenet.network.radio.frame import ACK, SINR_OUTCOMES, Frame

@@ -20,7 +20,7 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.parameters import ScenarioError
-from mobilenet.rundir.reader import read_json
+from mobilenet.record.reader import read_json
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
 from tests.conftest import ROOT, SCENARIOS

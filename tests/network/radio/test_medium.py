@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.clock import MILLISECOND, SECOND
+from mobilenet.engine.clock import MILLISECOND, SECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.neighbours import Neighbours

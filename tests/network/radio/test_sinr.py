@@ -6,8 +6,8 @@ from math import log10
 
 import pytest
 
+from mobilenet.network.propagation.walls import Walls
 from mobilenet.network.radio.transceiver import NEVER
-from mobilenet.propagation.walls import Walls
 from tests.network.radio.air import Script
 from tests.network.radio.sinr_air import NOISE_MW, SinrAir, milliwatts, received_dbm, sinr_air
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Any, NamedTuple
 
-from mobilenet.clock import SECOND
+from mobilenet.engine.clock import SECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer

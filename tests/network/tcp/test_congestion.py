@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mobilenet.clock import MILLISECOND
+from mobilenet.engine.clock import MILLISECOND
 from mobilenet.network.tcp.congestion import Congestion, initial_window
 from mobilenet.network.tcp.segment import Segment
 

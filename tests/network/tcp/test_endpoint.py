@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mobilenet.clock import MILLISECOND
+from mobilenet.engine.clock import MILLISECOND
 from mobilenet.network.tcp.endpoint import Link
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.segment import ACK, SYN, UNKNOWN, Segment

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mobilenet.clock import MILLISECOND, SECOND
+from mobilenet.engine.clock import MILLISECOND, SECOND
 from mobilenet.network.tcp.connection import Connection, State
 from mobilenet.network.tcp.segment import ACK, RST, SYN, UNKNOWN, Segment, reset_of
 

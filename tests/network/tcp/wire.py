@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
-from mobilenet.clock import MILLISECOND
+from mobilenet.engine.clock import MILLISECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.timer import Timer
 from mobilenet.network.tcp.connection import Connection

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.clock import MILLISECOND
+from mobilenet.engine.clock import MILLISECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.wired.link import Link

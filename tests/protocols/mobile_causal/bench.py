@@ -1,6 +1,6 @@
 """Stations and hosts on a table: every packet waits until the test says what becomes of it.
 
-Model     ports are those of mobilenet/controlled; `air` and `wire` hold what was sent, in order; timers run on a real
+Model     ports are those of lab/hunt/controlled; `air` and `wire` hold what was sent, in order; timers run on a real
           kernel
 Source    ours: docs/architecture.md
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-from mobilenet.clock import ns
-from mobilenet.controlled.port import ControlledHostPort, ControlledPort, ControlledWire
+from mobilenet.engine.clock import ns
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.engine.timer import Timer
+from mobilenet.lab.hunt.controlled.port import ControlledHostPort, ControlledPort, ControlledWire
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
 from mobilenet.protocols.mobile_causal.context import Context
 from mobilenet.protocols.port import MessageId

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.protocols.mobile_causal.messages import AppCo, AppHs, AppOne, AppSh, Have
 from mobilenet.protocols.mobile_causal.stream import CELL
 

@@ -24,11 +24,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from mobilenet.lab.hunt.swarm import scenes
+from mobilenet.lab.hunt.swarm.campaign import record_adversary, record_radio
+from mobilenet.lab.hunt.swarm.schedule import Schedule, draw
 from mobilenet.protocols.mobile_causal import Station
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
-from mobilenet.swarm import scenes
-from mobilenet.swarm.campaign import record_adversary, record_radio
-from mobilenet.swarm.schedule import Schedule, draw
 from mobilenet.verify import Verdict, verify_run
 from tests.protocols.edits import Edit, mutate
 

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from mobilenet.clock import SECOND
-from mobilenet.expected.expectations import Expectations, KnownProtocol
+from mobilenet.engine.clock import SECOND
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.mobile_causal.promises import CHECKS
+from mobilenet.scenario.plans.expectations import Expectations, KnownProtocol
 from mobilenet.verify import Evidence
 
 FORGETTING = next(check for check in CHECKS if "stub_lifetime_s" in check.asks)

@@ -13,10 +13,10 @@ from types import ModuleType
 
 import pytest
 
+from mobilenet.lab.hunt.swarm.campaign import judge_seed, record_adversary
+from mobilenet.lab.hunt.swarm.schedule import Schedule, draw
 from mobilenet.protocols import mobile_causal
 from mobilenet.protocols.names import SELECTIVE
-from mobilenet.swarm.campaign import judge_seed, record_adversary
-from mobilenet.swarm.schedule import Schedule, draw
 from mobilenet.verify import verify_run
 from tests.protocols.edits import mutate
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mobilenet.lab.hunt.swarm.campaign import record_adversary
+from mobilenet.lab.hunt.swarm.schedule import FLAVOURS, PlayedSchedule, draw, run
 from mobilenet.protocols.mobile_causal import Status
-from mobilenet.swarm.campaign import record_adversary
-from mobilenet.swarm.schedule import FLAVOURS, PlayedSchedule, draw, run
 from mobilenet.verify import verify_run
-from tests.exhaustion.mutants import TRIED, explore
+from tests.lab.hunt.exhaustion.mutants import TRIED, explore
 
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 from .mutants import MUTANTS, hunt

@@ -1,6 +1,6 @@
 """Hosts and stations on a table: what is said over a channel waits until the test lets it through.
 
-Model     channels and ports of mobilenet/controlled; timers run on a real kernel
+Model     channels and ports of mobilenet/lab/hunt/controlled; timers run on a real kernel
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from mobilenet.clock import ns
-from mobilenet.controlled.connections import Connections
-from mobilenet.controlled.node import midpoint
-from mobilenet.controlled.port import ControlledHostPort, ControlledPort, Effects
+from mobilenet.engine.clock import ns
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.timer import Timer
+from mobilenet.lab.hunt.controlled.connections import Connections
+from mobilenet.lab.hunt.controlled.node import midpoint
+from mobilenet.lab.hunt.controlled.port import ControlledHostPort, ControlledPort, Effects
 from mobilenet.protocols.tcp_flooding import Host, Stable, Station, TcpFloodingParameters
 
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
+from mobilenet.lab.hunt.swarm import scenes
 from mobilenet.protocols.tcp_flooding import Host, Station, Status
 from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
 from mobilenet.protocols.tcp_flooding.messages import App, Attach, Closed, Moved, Ping, Return, Stay, Welcome
 from mobilenet.protocols.tcp_flooding.spacing import HostLink
-from mobilenet.swarm import scenes
 from tests.protocols.edits import Edit, mutate
 
 from .judged import judge

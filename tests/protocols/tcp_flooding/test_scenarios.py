@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import manifest_of, simulate
+from mobilenet.lab.hunt.swarm import scenes
 from mobilenet.scenario import Scenario
-from mobilenet.swarm import scenes
 from mobilenet.verify import Evidence
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.judge import overall

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from mobilenet.lab.hunt.swarm.broadcasts import draw
 from mobilenet.protocols.vcube import catalogue, causal_reliable
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
 from mobilenet.protocols.vcube.best_effort import BOTTOM, Ack, BestEffortBroadcast, Tree
@@ -25,7 +26,6 @@ from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.protocols.vcube.reliable import NOBODY, Delv, Message, ReliableBroadcast
 from mobilenet.protocols.vcube.topology import c, children, cluster, first_fault_free
-from mobilenet.swarm.broadcasts import draw
 
 from . import readings
 from .play import PlayedRun

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mobilenet.clock import ns
+from mobilenet.engine.clock import ns
 from mobilenet.metrics import metrics
 from mobilenet.protocols.vcube import catalogue
-from mobilenet.rundir.manifest import manifest
+from mobilenet.record.manifest import manifest
 from mobilenet.scenario import ProcessScenario
 from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.verify import Evidence, verify

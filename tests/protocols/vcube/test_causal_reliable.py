@@ -8,8 +8,8 @@ import pytest
 
 from mobilenet.protocols.vcube import causal_reliable
 from mobilenet.protocols.vcube.causal_layer import CausalLayer
-from mobilenet.rundir.manifest import manifest
-from mobilenet.rundir.table import Table
+from mobilenet.record.manifest import manifest
+from mobilenet.record.table import Table
 from mobilenet.verify import Evidence, verify
 
 from .mutants import ByOwnEntries, DropsWhenSuspected, HandsUpWhenSuspected

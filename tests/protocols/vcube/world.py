@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mobilenet.clock import SECOND
-from mobilenet.controlled.node import midpoint
-from mobilenet.controlled.port import ControlledProcessPort
+from mobilenet.engine.clock import SECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
+from mobilenet.lab.hunt.controlled.node import midpoint
+from mobilenet.lab.hunt.controlled.port import ControlledProcessPort
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.simulation.processes.packets import PacketNetwork
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet import api
-from mobilenet.clock import MILLISECOND
+from mobilenet.engine.clock import MILLISECOND
+from mobilenet.lab.hunt.swarm.campaign import judge_seed, record_adversary
+from mobilenet.lab.hunt.swarm.schedule import draw
 from mobilenet.protocols.vcube import backbone
 from mobilenet.protocols.vcube.backbone import ID_BYTES, Layer
-from mobilenet.swarm.campaign import judge_seed, record_adversary
-from mobilenet.swarm.schedule import draw
 from mobilenet.verify import verify_run
 
 from .mutants import FifoOnly, OtherChannel, OtherChannelBesideCausal, StampedWhenSent, Unordered

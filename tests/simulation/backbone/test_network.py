@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mobilenet.clock import MILLISECOND
+from mobilenet.engine.clock import MILLISECOND
 from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.network import WiredNetwork, adjacency, next_hops
 

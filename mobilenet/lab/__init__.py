@@ -1,0 +1,1 @@
+"""The lab: what makes, compares or packs many runs, or talks to people and programs. The core runs without it."""

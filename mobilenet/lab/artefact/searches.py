@@ -1,0 +1,156 @@
+"""Capacity searches and screenings in an archive: their answers, and how they are made again.
+
+Model     such a part is a study whose runs its command has chosen. The command is in the answer, in normal form; it is
+          made again on the configurations of the archive, and the answers are compared
+Errors    ArtefactError, StudyError: an answer that is damaged, or not about the study in its directory
+Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/kept_commands.py
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mobilenet.lab.artefact import ArtefactError
+from mobilenet.lab.studies.capacity import kept as of_capacity
+from mobilenet.lab.studies.csv_tables import read_rows
+from mobilenet.lab.studies.sensitivity import kept as of_screening
+from mobilenet.quoting import cut, format_number, spell_out
+from mobilenet.record.provenance import read_provenance
+from mobilenet.record.stamp import KEY
+
+CAPACITY, SCREENING = "capacity", "sensitivity"  # the verbs of their commands, and the names of their files
+TITLES = {CAPACITY: "Capacity search", SCREENING: "Screening"}
+NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # of what is compared
+ANSWERS = {CAPACITY: of_capacity.ANSWER, SCREENING: of_screening.ANSWER}
+FILES = {
+    CAPACITY: (of_capacity.ANSWER, "capacity.csv", "capacity.parquet", "capacity.md"),
+    SCREENING: ("sensitivity.csv", of_screening.ANSWER),
+}
+PICTURES = ("capacity.svg", "capacity.png")
+SHORT = 60  # of a note of the check
+WORDS = 120  # of what a README repeats, at most, in each cell
+
+
+@dataclass(frozen=True)
+class Search:
+    """The answer of a search, for README and metadata."""
+
+    verb: str
+    command: str  # in normal form, where STUDY stands for the directory
+    sentences: Sequence[str] = ()
+    ranking: Sequence[Mapping[str, str]] = ()
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.verb]
+
+    def command_in(self, place: str) -> str:
+        """Return its command with a directory."""
+        words = shlex.split(self.command)
+        return shlex.join(place + word[len("STUDY") :] if word.startswith("STUDY/") else word for word in words)
+
+
+def verb_of(path: Path) -> str | None:
+    """Return what has made a study's directory: `capacity` or `sensitivity`; None: neither."""
+    verbs = [verb for verb, names in FILES.items() if any((path / name).exists() for name in names)]
+    if len(verbs) > 1:
+        raise ArtefactError(f"{path}: contains the answers of two commands; expected one directory for each")
+    return verbs[0] if verbs else None
+
+
+def plan_of(path: Path) -> Any:
+    """Return the plan of the search that has made a directory. Raises StudyError, ScenarioError."""
+    verb = verb_of(path)
+    missing = [name for name in FILES[str(verb)] if not (path / name).is_file()]
+    if missing:
+        raise ArtefactError(f"{path / missing[0]}: missing; repeat the command that made the directory")
+    return of_capacity.read_back(path) if verb == CAPACITY else of_screening.read_back(path)
+
+
+def search_in(path: Path) -> Search | None:
+    """Return the answer of the search that has made a directory; None for other studies."""
+    if (verb := verb_of(path)) is None:
+        return None
+    provenance = read_provenance(path / ANSWERS[verb])
+    command = provenance.command if provenance is not None else f"mobilenet {verb}"
+    if verb == CAPACITY:
+        sentences = document_of(path).get("sentences")
+        texts = [one for one in sentences if isinstance(one, str)] if isinstance(sentences, list) else []
+        return Search(verb, command, texts)
+    question, _ = of_screening.read_question(path)
+    return Search(
+        verb, command, (), [row for row in read_rows(path / FILES[verb][0]) if row.get("metric") in question.metrics]
+    )
+
+
+def document_of(path: Path) -> dict[str, Any]:
+    """Return capacity.json without its provenance. Raises ArtefactError."""
+    file = path / ANSWERS[CAPACITY]
+    try:
+        document = json.loads(file.read_bytes())
+        return {key: value for key, value in document.items() if key != KEY}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        raise ArtefactError(f"{file}: damaged; repeat the command that made it") from None
+
+
+def answer_in(path: Path, with_words: bool) -> dict[str, Any]:
+    """Return what is compared of capacity.json; other versions may word sentences differently."""
+    if verb_of(path) != CAPACITY:
+        return {}
+    document = document_of(path)
+    return document if with_words else {key: value for key, value in document.items() if key != "sentences"}
+
+
+def pictures_of(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures of an answer that were drawn from it."""
+    made_by = read_provenance(path / ANSWERS[CAPACITY])
+    for name in PICTURES:
+        file = path / name
+        if file.is_file() and not file.is_symlink() and read_provenance(file) == made_by:
+            yield name, file.read_bytes()
+
+
+def answer_lines(one: Search) -> list[str]:
+    """Return the answer as blocks of Markdown."""
+    if one.verb == CAPACITY:
+        return ["\n".join(f"- {' '.join(text.split())[:500]}" for text in one.sentences)]
+    rows = [
+        (
+            row.get("metric", ""), row.get("range", ""), _number(row.get("size", "")),
+            f"{_number(row.get('low', ''), 0.0)} to {_number(row.get('high', ''))}", _number(row.get("p_adjusted", "")),
+        )
+        for row in one.ranking
+    ]  # fmt: skip
+    head = ("metric", "key", "size", "interval", "p (Holm)")
+    lines = [
+        head,
+        tuple("---" for _ in head),
+        *(tuple(cell.replace("|", "\\|")[:WORDS] for cell in row) for row in rows),
+    ]
+    return ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
+
+
+def _number(text: str, least: float = -math.inf) -> str:
+    try:
+        return format_number(max(least, float(text)))
+    except ValueError:
+        return text
+
+
+def first_of(path: Path) -> str:
+    """Return the answer of a search in a few words, whatever its file contains."""
+    if verb_of(path) == CAPACITY:
+        document = document_of(path)
+        value = document.get("value")
+        text = str(document.get("verdict")) + (f": {value}" if value is not None else "")
+    else:
+        search = search_in(path)
+        keys = [row.get("key", "") for row in search.ranking] if search is not None else []
+        text = f"first: {keys[0]}" if keys else ""
+    return cut(spell_out(text), SHORT)

@@ -1,0 +1,98 @@
+"""How fast the broadcasts over VCube are at the papers' scale, next to a bare event queue.
+
+Model     each case is one run with 1 024 processes in a separate process, as in bench.py: the run with the median
+          figure counts, the baseline takes turns with it. Deliveries are recorded, as in any run; buffers are not
+Cases     bundling: every process broadcasts at 0, without bundling (NO-AGGR), no faults, no detector: 2 095 104
+          messages. causal_plain, causal: one message each, 1 047 552 packets without aggregation
+Units     messages (packets) per CPU second; `share` is that divided by the baseline's events per CPU second. For
+          `causal` the messages count that the packets carry over links, N(N - 1), as aggregation saves packets and
+          not messages
+Errors    RuntimeError when a case fails
+Source    ours: docs/protocols/vcube.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mobilenet.lab.bench.baseline import Baseline
+from mobilenet.lab.bench.row import Column, Head, tell
+from mobilenet.lab.bench.simulator import middle
+from mobilenet.lab.shipped import SCENARIOS
+
+PROCESSES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    scenario: str
+    changes: tuple[str, ...]
+    target: float  # share of the baseline
+
+
+CASES = (
+    Case("bundling", "bundling.yaml", ("detector=null", "protocol={name: best_effort}"), 0.25),
+    Case("causal_plain", "causal.yaml", ("protocol.aggregate=false",), 0.125),
+    Case("causal", "causal.yaml", (), 0.125),
+)
+
+
+COLUMNS = (
+    Column("case", "broadcast"),
+    Column("processes", "processes"),
+    Column("messages_per_cpu_s", "messages per CPU s", ",.0f"),
+    Column("queue_events_per_s", "bare queue, events/s", ",.0f"),
+    Column("share", "share of it", ".3f"),
+    Column("target", "at least", "g"),
+    Column("passed", ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Head):
+    """One case, measured."""
+
+    processes: int
+    messages: int
+    cpu_s: float
+    messages_per_cpu_s: float
+    queue_events_per_s: float
+    share: float
+    target: float
+    passed: bool
+
+
+def measure(repeat: int) -> Iterator[Row]:
+    """All cases, one after the other."""
+    for case in CASES:
+        run = middle("mobilenet.lab.bench.broadcasts", case.name, repeat)
+        speed = run["messages"] / run["cpu_s"]
+        share = speed / run["baseline"]
+        yield Row.now(
+            case.name, PROCESSES,
+            int(run["messages"]), round(run["cpu_s"], 3), round(speed), round(run["baseline"]),
+            round(share, 4), case.target, share >= case.target,
+        )  # fmt: skip
+
+
+def once(case: Case) -> dict[str, float]:
+    """Run a case here."""
+    from mobilenet.scenario import ProcessScenario
+    from mobilenet.simulation.processes.experiment import Experiment
+
+    changes = (f"processes={PROCESSES}", "record.buffers=false", *case.changes)
+    scenario = ProcessScenario.load(SCENARIOS / "vcube" / case.scenario, changes)
+    baseline = Baseline()
+    baseline.begin()
+    outcome = Experiment(scenario).run(baseline.look)
+    baseline.end()
+    sent = outcome.recording.counters["messages"]
+    carried = sent.get("packets_by_messages")
+    messages = sent["sent"] if carried is None else sum(int(size) * count for size, count in carried.items())
+    return {"cpu_s": baseline.cpu_s, "messages": messages, "baseline": baseline.events_per_s}
+
+
+if __name__ == "__main__":
+    tell(once, CASES)

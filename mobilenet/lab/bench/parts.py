@@ -1,0 +1,20 @@
+"""All that is measured of the simulator itself, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mobilenet.lab.bench import broadcasts, delays, live, programs, radios, simulator, start, whole_runs
+from mobilenet.lab.bench.row import Column
+
+Part = tuple[str, tuple[Column, ...], Iterator[Any]]  # the end of its file's name, the columns, the rows
+
+
+def parts_of_the_simulator(repeat: int) -> list[Part]:
+    """What needs neither Spark nor real software."""
+    modules = {
+        "": simulator, "_broadcasts": broadcasts, "_radios": radios, "_programs": programs, "_whole_runs": whole_runs,
+        "_delays": delays, "_start": start, "_live": live,
+    }  # fmt: skip
+    return [(suffix, module.COLUMNS, module.measure(repeat)) for suffix, module in modules.items()]

@@ -1,0 +1,94 @@
+"""What a whole run costs beyond simulating it: judging, measuring, writing.
+
+Model     each case is one run in a separate process, from its scenario to a directory that is complete, as
+          `mobilenet run` makes it; the run with the median share counts. Simulating is building and running the
+          simulation; all that comes after is the rest, and what it has to import as well
+Cases     dynamic: dynamic.yaml as it stands, 400 s. bundling_512: 512 processes that broadcast at once
+Units     CPU seconds; `share` is the rest divided by simulating
+Errors    RuntimeError when a case fails
+Source    ours: docs/performance.md
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.lab.bench.row import Column, Head, tell
+from mobilenet.lab.bench.simulator import in_a_process
+from mobilenet.lab.shipped import SCENARIOS
+
+MOST = 0.4  # share that the rest may have
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    scenario: str
+    changes: tuple[str, ...] = ()
+
+
+CASES = (Case("dynamic", "dynamic.yaml"), Case("bundling_512", "vcube/bundling.yaml", ("processes=512",)))
+
+
+COLUMNS = (
+    Column("case", "whole run"),
+    Column("events", "events", ","),
+    Column("simulating_cpu_s", "simulating, CPU s", ".2f"),
+    Column("rest_cpu_s", "judging, measuring, writing, CPU s", ".2f"),
+    Column("share", "share of simulating", ".2f"),
+    Column("target", "at most", "g"),
+    Column("passed", ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Head):
+    """One case, measured."""
+
+    events: int
+    simulating_cpu_s: float
+    rest_cpu_s: float
+    share: float
+    target: float
+    passed: bool
+
+
+def measure(repeat: int) -> Iterator[Row]:
+    """All cases, one after the other."""
+    for case in CASES:
+        runs = [in_a_process("mobilenet.lab.bench.whole_runs", case.name) for _ in range(repeat)]
+        run = sorted(runs, key=lambda one: one["rest_cpu_s"] / one["simulating_cpu_s"])[repeat // 2]
+        share = run["rest_cpu_s"] / run["simulating_cpu_s"]
+        yield Row.now(
+            case.name, int(run["events"]), round(run["simulating_cpu_s"], 3), round(run["rest_cpu_s"], 3),
+            round(share, 3), MOST, share <= MOST,
+        )  # fmt: skip
+
+
+def once(case: Case) -> dict[str, float]:
+    """Run a case here."""
+    from mobilenet.api import keep, simulate
+    from mobilenet.record.writer import run_directory
+    from mobilenet.scenario import load_scenario
+
+    scenario = load_scenario(SCENARIOS / case.scenario, case.changes)
+    with scratch_folder("bench") as folder:
+        began_s = time.process_time()
+        outcome = simulate(scenario)
+        simulated_s = time.process_time()
+        with run_directory(Path(folder, "run")) as partial:
+            keep(partial, scenario, outcome, 0.0, "mobilenet bench")
+        ended_s = time.process_time()
+    return {
+        "events": len(outcome.recording.events),
+        "simulating_cpu_s": simulated_s - began_s,
+        "rest_cpu_s": ended_s - simulated_s,
+    }
+
+
+if __name__ == "__main__":
+    tell(once, CASES)

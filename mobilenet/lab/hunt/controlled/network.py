@@ -1,0 +1,284 @@
+"""Stations and hosts under a test's control: every frame, wired message and timer waits until the driver decides what
+becomes of it.
+
+Model     radio: a frame is one packet for each node that may hear it (a station's frame for its cell: for every
+          host, for the driver decides which ones hear it). A packet is delivered, delivered and kept (a copy), or lost;
+          in any order; also to a host that has changed its cell. wire: a tree of FIFO links, so delivery is causal over
+          broadcasts and sends. Connections, for a protocol that needs them: see connections.py. Timers fire when the
+          driver decides, in any order; the clock, one for all, then goes on to the deadline if that lies ahead.
+          Handlers run to completion; a frame is reported as sent at the end of the step that sent it
+Units     integer nanoseconds
+Errors    ValueError for a packet that is not there, a link that is empty or a timer that is not armed; what the
+          protocol raises passes through
+Source    ours. Example: a message overtaken on its way to a host
+
+    >>> from mobilenet.lab.hunt.controlled import Network
+    >>> from mobilenet.protocols.mobile_causal import MobileCausalParameters
+    >>> from mobilenet.protocols.mobile_causal.declaration import MobileCausal
+    >>> parameters = MobileCausalParameters()
+    >>> network = Network(MobileCausal, parameters, cells=[0, 0])
+    >>> network.join(0); network.join(1)
+    >>> network.settle()
+    >>> for _ in range(2):  # two messages of h0, which its station passes on
+    ...     network.broadcast(0)
+    ...     network.deliver(network.packet("AppHs"))
+    MessageId(host=0, seq=0)
+    MessageId(host=0, seq=1)
+    >>> first, second = network.packets("AppSh", receiver="h1")
+    >>> network.deliver(second)  # it overtakes the first,
+    >>> network.deliveries(1)  # and has to wait
+    []
+    >>> network.deliver(first, keep=True)
+    >>> network.deliver(first)  # once more
+    >>> [message.seq for message in network.deliveries(1)]
+    [0, 1]
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from mobilenet.network.wired.network import TreeRoutes
+from mobilenet.protocols.declaration import fill_in
+from mobilenet.protocols.port import MessageId, association_changes
+
+from .connections import Connections
+from .node import Input, Node, Uniform, host_node, midpoint, station_node
+from .port import Clock, Effects, Timer
+
+ROUNDS = 20  # of timers, until `settle` gives up
+
+
+class Packet(NamedTuple):
+    number: int  # in the order of sending
+    sender: str
+    receiver: str
+    message: Any
+
+
+def matching_packets(
+    packets: Iterable[Packet], kind: str | None, sender: str | None, receiver: str | None
+) -> list[Packet]:
+    """Return the packets of this class of messages, from and to these nodes; None: any."""
+    return [
+        packet
+        for packet in packets
+        if kind in (None, type(packet.message).__name__)
+        and sender in (None, packet.sender)
+        and receiver in (None, packet.receiver)
+    ]
+
+
+class WiredMessage(NamedTuple):
+    source: int
+    to: int | None  # None: all
+    message: Any
+
+
+class Event(NamedTuple):
+    """What a node reported: 'deliver', 'joined', 'left', 'gap', ..., or was asked to do: 'broadcast'."""
+
+    node: str
+    name: str
+    arguments: tuple[Any, ...]
+
+
+class Network:
+    """`roles` declares a protocol, as in a scenario; `cells[h]` is where host h is; `parents[i]` is the neighbour of
+    station i+1 towards station 0.
+    """
+
+    def __init__(
+        self,
+        roles: type,
+        parameters: Any,
+        cells: Sequence[int | None],
+        parents: Sequence[int] = (),
+        uniform: Uniform = midpoint,
+    ) -> None:
+        roles = fill_in(roles)
+        count = len(parents) + 1
+        self.clock = Clock()
+        self.air: list[Packet] = []
+        self.events: list[Event] = []
+        self._associated: dict[int, int | None] = {}  # host -> the station that was last notified
+        self._routes = TreeRoutes.of_parents(parents)
+        self.links: dict[tuple[int, int], deque[WiredMessage]] = {link: deque() for link in self._routes.links}
+        self.nodes: dict[str, Node] = {}
+        self._sent = 0
+        self.connections = Connections(lambda name, handler: self._step(name, ("channel", handler)).answer)
+        connections = self.connections if "connections" in roles.needs else None
+        near = self._routes.near
+        if connections is not None:
+            for s in range(count):  # each is there before the first asks for it
+                connections.of(f"s{s}", near[s])
+        for s in range(count):
+            self._add(station_node(s, roles, parameters, count, self.clock, uniform, connections, near[s]))
+        for h, cell in enumerate(cells):
+            self._associate(h, cell)
+            self._add(host_node(h, cell, roles, parameters, count, self.clock, uniform, connections))
+
+    def _add(self, node: Node) -> None:
+        self.nodes[node.name] = node
+        self._take(node, node.effects)
+
+    @property
+    def hosts(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.is_host]
+
+    @property
+    def stations(self) -> list[Node]:
+        return [node for node in self.nodes.values() if not node.is_host]
+
+    # --- what the driver may do to a host
+
+    def join(self, host: int) -> None:
+        self._step(f"h{host}", ("join",))
+
+    def leave(self, host: int) -> bool:
+        """False: refused now."""
+        return bool(self._step(f"h{host}", ("leave",)).answer)
+
+    def broadcast(self, host: int, body: Any = 1) -> MessageId | None:
+        """None: refused."""
+        message_id: MessageId | None = self._step(f"h{host}", ("broadcast", body)).answer
+        return message_id
+
+    def move(self, host: int, cell: int | None) -> None:
+        if self.nodes[f"h{host}"].protocol is not None:
+            self._associate(host, cell)
+        self._step(f"h{host}", ("cell", cell))
+
+    def crash(self, host: int) -> None:
+        """Its channels are gone without a word."""
+        self.connections.forget(f"h{host}")
+        self._step(f"h{host}", ("crash",))
+
+    def recover(self, host: int) -> None:
+        if self.nodes[f"h{host}"].protocol is None:
+            self._associate(host, self.nodes[f"h{host}"].cell)
+        self._step(f"h{host}", ("recover",))
+
+    def _associate(self, host: int, cell: int | None) -> None:
+        """Notify the stations, as a run does, before the host itself notices."""
+        before, self._associated[host] = self._associated.get(host), cell
+        for station, hook in association_changes(before, cell):
+            if hasattr(self.nodes[f"s{station}"].protocol, hook):
+                self._step(f"s{station}", (hook, host))
+
+    # --- the radio
+
+    def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
+        """Return the packets in the air, oldest first; `kind`: the name of the message's class."""
+        return matching_packets(self.air, kind, sender, receiver)
+
+    def packet(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> Packet:
+        """The oldest of them."""
+        packets = self.packets(kind, sender, receiver)
+        if not packets:
+            raise ValueError(
+                f"no {kind or 'packet'} from {sender or 'any sender'} to {receiver or 'any receiver'} is in transit"
+            )
+        return packets[0]
+
+    def deliver(self, packet: Packet, keep: bool = False) -> None:
+        """It arrives. `keep`: as a copy; it will arrive, or be lost, once more."""
+        if packet not in self.air:
+            raise ValueError(f"not in transit: {packet}")
+        if not keep:
+            self.lose(packet)
+        self._step(packet.receiver, ("receive", int(packet.sender[1:]), packet.message))
+
+    def lose(self, packet: Packet) -> None:
+        self.air = [other for other in self.air if other.number != packet.number]
+
+    # --- the wire
+
+    def cross(self, a: int, b: int) -> None:
+        """The oldest message on this link arrives at b: it is forwarded first, then handled if it is for b."""
+        queue = self.links[a, b]
+        if not queue:
+            raise ValueError(f"nothing is in transit from s{a} to s{b}")
+        wired = queue.popleft()
+        self._spread(b, a, wired)
+        if wired.to in (None, b):
+            self._step(f"s{b}", ("wired", wired.source, wired.message))
+
+    def _spread(self, at: int, before: int | None, wired: WiredMessage) -> None:
+        for neighbour in self._routes.onward(at, before, wired.to):
+            self.links[at, neighbour].append(wired)
+
+    # --- time
+
+    def timers(self) -> list[tuple[str, Timer]]:
+        """All that are armed, node by node."""
+        return [(name, timer) for name, node in self.nodes.items() for timer in node.running_timers]
+
+    def fire(self, name: str, number: int) -> None:
+        """A timer of a node, by its place among those the protocol asked for."""
+        deadline = self.nodes[name].port.timers[number].deadline_ns
+        self.clock.now = max(self.clock.now, deadline or 0)
+        self._step(name, ("timer", number))
+
+    # --- shortcuts
+
+    def flush(self) -> None:
+        """All that is in transit arrives, frames at nodes in the same cell only, and what that causes."""
+        while True:
+            self.connections.settle()
+            if self.air:
+                packet = self.air[0]
+                host, station = (packet.sender, packet.receiver)[:: 1 if packet.sender[0] == "h" else -1]
+                if self.nodes[host].cell == int(station[1:]):
+                    self.deliver(packet)
+                else:
+                    self.lose(packet)
+                continue
+            link = next((link for link, queue in self.links.items() if queue), None)
+            if link is None:
+                return
+            self.cross(*link)
+
+    def settle(self) -> None:
+        """Nothing is lost and timers fire in turn, until every node has settled and no buffer holds anything."""
+        for _ in range(ROUNDS):
+            self.flush()
+            protocols = [node.protocol for node in self.nodes.values() if node.protocol is not None]
+            if all(p.settled() and not any(p.buffer_sizes()) for p in protocols):
+                return
+            for name, timer in self.timers():
+                if timer.running:
+                    self.fire(name, timer.number)
+                    self.flush()
+        raise ValueError(f"not settled after {ROUNDS} rounds of timers")
+
+    def deliveries(self, host: int) -> list[MessageId]:
+        return [event.arguments[0] for event in self.events if event.node == f"h{host}" and event.name == "deliver"]
+
+    # --- steps
+
+    def give(self, name: str, node_input: Input) -> Effects:
+        """Any input of node.py, as it is: whether a packet for it is in the air is not asked."""
+        return self._step(name, node_input)
+
+    def _step(self, name: str, node_input: Input) -> Effects:
+        node = self.nodes[name]
+        effects = node.step(node_input)
+        if node_input[0] == "broadcast" and effects.answer is not None:
+            self.events.append(Event(name, "broadcast", (effects.answer,)))
+        self._take(node, effects)
+        return effects
+
+    def _take(self, node: Node, effects: Effects) -> None:
+        for upcall in effects.upcalls:
+            self.events.append(Event(node.name, *upcall))
+        others = self.stations if node.is_host else self.hosts
+        for to, message in effects.radio:
+            for other in others:
+                if to in (None, other.me):
+                    self.air.append(Packet(self._sent, node.name, other.name, message))
+                    self._sent += 1
+        for to, message in effects.wired:
+            self._spread(node.me, None, WiredMessage(node.me, to, message))

@@ -1,0 +1,200 @@
+"""The ports of one node on another one's network: what the protocol does there is handed to a driver.
+
+Model     one port for each life of a node. Its driver handles what the protocol does (`EffectHandler`):
+          `Effects` notes it until the step is over, a fuzzer's network lets it happen at once, a test's bench does what
+          the test needs. A timer is armed or not, with its deadline, and the clock stands still within a step, unless
+          the driver brings its own clock and timers
+Units     integer nanoseconds
+Errors    none
+Source    ours; the interface is mobilenet/protocols/port.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from mobilenet.protocols.port import MessageId
+
+
+class Transmission(NamedTuple):
+    """A radio frame, or a message for the wire."""
+
+    to: int | None  # None: all in range, or all other stations
+    message: Any
+
+
+class Upcall(NamedTuple):
+    """What a protocol reports to its application: 'deliver', 'joined', 'left', 'gap', ..."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+
+class EffectHandler(Protocol):
+    """What a driver does with what a node does."""
+
+    def frame(self, to: int | None, message: Any) -> None:
+        """A radio frame; among processes a message to another one."""
+
+    def wire(self, to: int | None, message: Any) -> None:
+        """A message of a station for another one, or for all others."""
+
+    def tell(self, name: str, *arguments: Any) -> None:
+        """An upcall: deliver, joined, left, gap, session_opened, session_confirmed, expired, complete."""
+
+
+class Effects:
+    """All that a node did in one step."""
+
+    __slots__ = ("answer", "radio", "upcalls", "wired")
+
+    def __init__(self) -> None:
+        self.radio: list[Transmission] = []
+        self.wired: list[Transmission] = []
+        self.upcalls: list[Upcall] = []
+        self.answer: Any = None  # what the called method returned
+
+    def frame(self, to: int | None, message: Any) -> None:
+        self.radio.append(Transmission(to, message))
+
+    def wire(self, to: int | None, message: Any) -> None:
+        self.wired.append(Transmission(to, message))
+
+    def tell(self, name: str, *arguments: Any) -> None:
+        self.upcalls.append(Upcall(name, arguments))
+
+
+class HasNow(Protocol):
+    @property
+    def now(self) -> int: ...
+
+
+class Clock:
+    """The time of one node, or of several."""
+
+    __slots__ = ("now",)
+
+    def __init__(self, now: int = 0) -> None:
+        self.now = now
+
+
+class Timer:
+    """A timer, armed or not. It fires only at the driver's command."""
+
+    __slots__ = ("_clock", "action", "deadline_ns", "number")
+
+    def __init__(self, clock: HasNow, number: int, action: Callable[[], None]) -> None:
+        self._clock = clock
+        self.number = number  # in the order in which the protocol asked for them
+        self.action = action
+        self.deadline_ns: int | None = None
+
+    @property
+    def running(self) -> bool:
+        return self.deadline_ns is not None
+
+    def start(self, delay_ns: int) -> None:
+        self.deadline_ns = self._clock.now + delay_ns
+
+    def stop(self) -> None:
+        self.deadline_ns = None
+
+    def fire(self) -> None:
+        self.deadline_ns = None
+        self.action()
+
+
+class ControlledPort:
+    """A station's port, and what a host's has in common with it."""
+
+    def __init__(
+        self,
+        me: int,
+        clock: HasNow,
+        uniform: Callable[[float, float], float],
+        effects: EffectHandler,
+        new_timer: Callable[[Callable[[], None]], Any] | None = None,
+    ) -> None:
+        """`new_timer`: of a driver whose timers fire by themselves; otherwise each waits for `Timer.fire`."""
+        self.me = me
+        self.uniform = uniform
+        self.effects = effects
+        self.timers: list[Any] = []
+        self.channels: Any = None  # for a protocol that needs connections: see connections.py
+        self._clock = clock
+        self._new_timer = new_timer
+
+    @property
+    def now(self) -> int:
+        return self._clock.now
+
+    def timer(self, action: Callable[[], None]) -> Any:
+        new = self._new_timer
+        timer = Timer(self._clock, len(self.timers), action) if new is None else new(action)
+        self.timers.append(timer)
+        return timer
+
+    def between(self, low: int, high: int) -> int:
+        return low + int(self.uniform(0, 1) * (high - low + 1))
+
+    def die(self) -> None:
+        """The node has crashed: nothing that waits here happens any more."""
+        for timer in self.timers:
+            timer.stop()
+
+    def broadcast(self, message: Any) -> None:
+        self.effects.frame(None, message)
+
+    def send(self, to: int, message: Any) -> None:
+        self.effects.frame(to, message)
+
+    def unicast(self, to: int, message: Any) -> None:
+        self.effects.frame(to, message)
+
+    def expired(self, host: int) -> None:
+        self.effects.tell("expired", host)
+
+
+class ControlledHostPort(ControlledPort):
+    def deliver(self, message: MessageId, body: Any) -> None:
+        self.effects.tell("deliver", message, body)
+
+    def joined(self, session: int, station: int) -> None:
+        self.effects.tell("joined", session, station)
+
+    def left(self, session: int) -> None:
+        self.effects.tell("left", session)
+
+    def gap(self, session: int, station: int) -> None:
+        self.effects.tell("gap", session, station)
+
+    def session_opened(self, session: int, station: int | None, cause: str) -> None:
+        self.effects.tell("session_opened", session, station, cause)
+
+    def session_confirmed(self, session: int, station: int, detail: dict[str, int]) -> None:
+        self.effects.tell("session_confirmed", session, station, detail)
+
+
+class ControlledProcessPort(ControlledPort):
+    """The port of a broadcast among processes."""
+
+    def deliver(self, message: Any, body: Any) -> None:
+        self.effects.tell("deliver", message, body)
+
+    def complete(self, message: Any) -> None:
+        self.effects.tell("complete", message)
+
+
+class ControlledWire:
+    """A station's port to the others."""
+
+    def __init__(self, port: ControlledPort) -> None:
+        self._port = port
+        self.me = port.me
+
+    def broadcast(self, message: Any) -> None:
+        self._port.effects.wire(None, message)
+
+    def send(self, to: int, message: Any) -> None:
+        self._port.effects.wire(to, message)

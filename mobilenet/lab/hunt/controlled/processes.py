@@ -1,0 +1,155 @@
+"""Processes on a table: every message, timer and suspicion waits until the driver decides its fate.
+
+Model     a message of a process to another one arrives when the driver delivers it, in any order: links keep none.
+          It is never lost, unless one of the two has crashed. There is not any detector: the driver decides who
+          suspects whom. The clock, one for all, goes on to the deadline of the timer that fires
+Units     integer nanoseconds
+Errors    ValueError for a message that is not in transit, that may not be lost, or a timer that is not armed; what the
+          protocol raises passes through
+Source    ours; the interface is mobilenet/protocols/vcube/port.py. Example: a message that overtakes another one
+
+    >>> from mobilenet.lab.hunt.controlled import Processes
+    >>> from mobilenet.protocols.vcube.catalogue import new_process
+    >>> from mobilenet.protocols.vcube.parameters import CausalParameters
+    >>> processes = Processes(lambda port, n: new_process(CausalParameters(), port, n), 2)
+    >>> for _ in range(2):
+    ...     processes.broadcast(0)
+    MessageId(source=0, ts=0)
+    MessageId(source=0, ts=1)
+    >>> first, second = processes.packets(receiver="p1")
+    >>> processes.deliver(second)  # it overtakes the first,
+    >>> processes.deliveries(1)  # and has to wait
+    []
+    >>> processes.deliver(first)
+    >>> [message.ts for message in processes.deliveries(1)]
+    [0, 1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mobilenet.protocols.vcube.port import BroadcastProtocol, MessageId, ProcessPort
+
+from .network import ROUNDS, Event, Packet, matching_packets
+from .node import midpoint
+from .port import Clock, ControlledProcessPort, Effects, Timer
+
+
+class Processes:
+    """n processes of a broadcast; `make(port, n)` makes one of them."""
+
+    def __init__(self, make: Callable[[ProcessPort, int], BroadcastProtocol], n: int) -> None:
+        self.clock = Clock()
+        self.under_way: list[Packet] = []
+        self.events: list[Event] = []
+        self._sent = 0
+        self._effects = [Effects() for _ in range(n)]
+        self._ports = [ControlledProcessPort(i, self.clock, midpoint, self._effects[i]) for i in range(n)]
+        self.protocols: list[BroadcastProtocol | None] = [make(port, n) for port in self._ports]  # None: crashed
+        for i in range(n):
+            self._take(i)
+
+    # --- what the driver may do to a process
+
+    def broadcast(self, i: int, body: Any = None) -> MessageId:
+        """The deliveries that it causes at once come after it."""
+        message = self._alive(i).broadcast(body)
+        self.events.append(Event(f"p{i}", "broadcast", (message,)))
+        self._take(i)
+        return message
+
+    def crash(self, i: int) -> None:
+        """What it has sent is still in transit: each may arrive or be lost."""
+        self._ports[i].die()
+        self.protocols[i] = None
+
+    def suspect(self, by: int, about: int) -> None:
+        """Rightly or not."""
+        self._alive(by).on_crash(about)
+        self._take(by)
+
+    def trust(self, by: int, about: int) -> None:
+        """It takes its suspicion back."""
+        self._alive(by).on_up(about)
+        self._take(by)
+
+    # --- messages
+
+    def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
+        """The messages in transit, oldest first; `kind`: the name of the message's class."""
+        return matching_packets(self.under_way, kind, sender, receiver)
+
+    def deliver(self, packet: Packet) -> None:
+        """It arrives, at a process that is up."""
+        self._remove(packet)
+        i = int(packet.receiver[1:])
+        protocol = self.protocols[i]
+        if protocol is not None:
+            protocol.on_receive(int(packet.sender[1:]), packet.message)
+            self._take(i)
+
+    def lose(self, packet: Packet) -> None:
+        if all(self.protocols[int(name[1:])] is not None for name in (packet.sender, packet.receiver)):
+            raise ValueError(
+                f"neither {packet.sender} nor {packet.receiver} has crashed, so this packet cannot be lost: {packet}"
+            )
+        self._remove(packet)
+
+    def _remove(self, packet: Packet) -> None:
+        if packet not in self.under_way:
+            raise ValueError(f"not in transit: {packet}")
+        self.under_way.remove(packet)
+
+    # --- time
+
+    def timers(self) -> list[tuple[int, Timer]]:
+        """All that are armed, process by process."""
+        return [(port.me, timer) for port in self._ports for timer in port.timers if timer.running]
+
+    def fire(self, i: int, number: int) -> None:
+        """A timer of a process, by its place among those the protocol asked for."""
+        timer = self._ports[i].timers[number]
+        if not timer.running:
+            raise ValueError(f"p{i}: timer {number} is not running")
+        self.clock.now = max(self.clock.now, timer.deadline_ns)
+        timer.fire()
+        self._take(i)
+
+    # --- shortcuts
+
+    def settle(self) -> None:
+        """Everything arrives, oldest first, and timers fire in turn, until nothing is in transit and no buffer holds
+        anything.
+        """
+        for _ in range(ROUNDS):
+            while self.under_way:
+                self.deliver(self.under_way[0])
+            if not any(any(protocol.buffer_sizes()) for protocol in self.protocols if protocol is not None):
+                return
+            for i, timer in self.timers():
+                if timer.running:
+                    self.fire(i, timer.number)
+        raise ValueError(f"not settled after {ROUNDS} rounds of timers")
+
+    def deliveries(self, i: int) -> list[MessageId]:
+        return [event.arguments[0] for event in self.events if event.node == f"p{i}" and event.name == "deliver"]
+
+    # --- steps
+
+    def _alive(self, i: int) -> BroadcastProtocol:
+        protocol = self.protocols[i]
+        if protocol is None:
+            raise ValueError(f"p{i} has crashed")
+        return protocol
+
+    def _take(self, i: int) -> None:
+        """What it did in its step."""
+        effects, self._effects[i] = self._effects[i], Effects()
+        self._ports[i].effects = self._effects[i]
+        for to, message in effects.radio:
+            self.under_way.append(Packet(self._sent, f"p{i}", f"p{to}", message))
+            self._sent += 1
+        for upcall in effects.upcalls:
+            self.events.append(Event(f"p{i}", *upcall))

@@ -1,0 +1,282 @@
+"""A fuzzing campaign: small hostile scenarios by the thousand, each judged from its run directory by the verifier.
+
+Model     a seed is a schedule: an even one for the adversary's network, which does its worst without physics, an odd
+          one for the real medium access and radio. TCP-flooding plays only on the radio, and so does everything tried
+          over a MAC that is not DCF; broadcasts over VCube play among processes (broadcasts.py). Each is recorded
+          into a run directory and judged only from that. A protocol of ours whose self-checks fail, or that raises
+          anything, has violated them; if a plug-in raises or ends its run, the result is unknown
+Shapes    Result.explanation: the violated properties, or why the answer is unknown; otherwise empty. Result.happened:
+          how many events of each kind were recorded
+Errors    RecordError when a run directory cannot be written
+Source    ours: docs/architecture.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from mobilenet.api import judge, manifest_of, simulate, write_scenario
+from mobilenet.by_kind import with_declared
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.judgement import own_checks
+from mobilenet.lab.hunt.swarm import broadcasts, plug_ins, scenes, schedule
+from mobilenet.lab.workers import in_order
+from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.mobile_causal import Host, Station
+from mobilenet.protocols.names import AMONG_PROCESSES, DEFAULT, SELECTIVE
+from mobilenet.protocols.vcube.backbone import Layer
+from mobilenet.quoting import cut
+from mobilenet.record.manifest import manifest
+from mobilenet.record.reader import read_json
+from mobilenet.record.recorder import Recording
+from mobilenet.record.writer import RecordError, run_directory, write_manifest, write_recording
+from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario.adversary import AdversarySchedule
+from mobilenet.scenario.protocol_groups import DECLARATIONS
+from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.verify import Verdict, verify_run
+from mobilenet.verify.check import Check
+from mobilenet.verify.judge import Answer, overall
+
+Network = Literal["radio", "adversary", "processes"]
+ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"  # of a plug-in
+LONGEST_ERROR = 400  # of what a plug-in raised: an exception may have any text
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    seed: int
+    network: Network
+    answer: Answer | Literal["ended with an error"]
+    explanation: str
+    fingerprint: str = ""  # of the run's events
+    happened: dict[str, int] = field(default_factory=dict)
+
+
+def run_campaign(
+    seeds: Iterable[int],
+    workers: int,
+    keep: Path | None = None,
+    backbone: str = "tree",
+    protocol: str = DEFAULT,
+    radio: scenes.Radio = "dcf",
+) -> Iterator[Result]:
+    """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
+    look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, radio=radio)
+    return in_order(look, seeds, workers)
+
+
+def network_of(seed: int, protocol: str = DEFAULT, radio: scenes.Radio = "dcf") -> Network:
+    kind = plug_ins.plug_in_kind(protocol) if plug_ins.is_plug_in(protocol) else None
+    if protocol in AMONG_PROCESSES or kind == "processes":
+        return "processes"
+    if protocol == SELECTIVE:
+        protocol = DEFAULT
+    has_connections = "connections" in DECLARATIONS[protocol].needs if kind is None else kind.endswith("connections")
+    return "radio" if seed % 2 or has_connections or radio != "dcf" else "adversary"
+
+
+def judge_seed(
+    seed: int,
+    keep: Path | None = None,
+    backbone: str = "tree",
+    protocol: str = DEFAULT,
+    radio: scenes.Radio = "dcf",
+) -> Result:
+    """Play the schedule of a seed and judge what it recorded."""
+    network = network_of(seed, protocol, radio)
+    with scratch_folder("swarm") as directory:
+        try:
+            fingerprint = record(seed, directory, backbone, protocol, radio)
+        except (OSError, RecordError):
+            raise
+        except Exception as error:
+            message = cut(_error_in_words(error, protocol), LONGEST_ERROR)
+            if plug_ins.is_plug_in(protocol):
+                return Result(seed, network, ENDED_BY_ERROR, message)
+            return Result(seed, network, "violated", f"the protocol's self-checks: {message}")
+        verdicts = verify_run(directory, plug_ins.checks_of(protocol))
+        happened = read_json(directory, "counters.json")["rows"]["events"]
+    result = Result(seed, network, overall(verdicts), explain(verdicts), fingerprint, happened)
+    if keep is not None and result.answer != "valid":  # what ended with an error cannot be played to its end
+        keep_run(seed, keep / f"swarm-s{seed}", backbone, protocol, radio)
+    return result
+
+
+def _error_in_words(error: Exception, protocol: str) -> str:
+    """Return what was raised and where; for a plug-in, the place in its own file if the error passed through it."""
+    if isinstance(error, ScenarioError):
+        return str(error)  # has its own place in it
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if plug_ins.is_plug_in(protocol) and frame.filename == plug_ins.file_of(protocol)]
+    place = (own or frames)[-1]
+    return f"{type(error).__name__}: {' '.join(str(error).split())} ({Path(place.filename).name}:{place.lineno})"
+
+
+def explain(verdicts: dict[str, Verdict]) -> str:
+    """What is violated; if nothing is, what is unknown and why."""
+    for answer in ("violated", "unknown"):
+        explanations = [
+            f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer
+        ]
+        if explanations:
+            return "\n".join(explanations)
+    return ""
+
+
+# --- run directories
+
+
+def keep_run(
+    seed: int, directory: Path, backbone: str = "tree", protocol: str = DEFAULT, radio: scenes.Radio = "dcf"
+) -> None:
+    """The same once more, into a whole run directory, verdict and metrics included."""
+    with run_directory(directory) as partial_directory:
+        record(seed, partial_directory, backbone, protocol, radio, whole=True)
+
+
+def record(
+    seed: int,
+    directory: Path,
+    backbone: str = "tree",
+    protocol: str = DEFAULT,
+    radio: scenes.Radio = "dcf",
+    whole: bool = False,
+) -> str:
+    """Play what belongs to a seed, write what was recorded, return its fingerprint."""
+    network = network_of(seed, protocol, radio)
+    is_own = plug_ins.is_plug_in(protocol)
+    if network == "processes":
+        drawn = plug_ins.experiment_of(seed, protocol) if is_own else broadcasts.draw(seed, protocol)
+        return record_scenario(drawn, directory, again(seed, protocol=protocol), whole)
+    if is_own and network == "radio":
+        scene = with_declared(plug_ins.scene_of(seed, protocol, radio), True)
+        return record_scenario(scene, directory, again(seed, protocol=protocol, radio=radio), whole)
+    if is_own:
+        hostile = schedule.draw(seed)
+        own = plug_ins.parties_of(protocol, seed, len(hostile.parents) + 1, len(hostile.first_cells))
+        return record_adversary(hostile, directory, whole=whole, own=own)
+    if network == "radio":
+        return record_radio(seed, directory, whole, backbone, radio, protocol)
+    hostile = schedule.draw(seed, backbone=backbone, repairs=protocol == SELECTIVE)
+    return record_adversary(hostile, directory, whole=whole)
+
+
+def record_radio(
+    seed: int,
+    directory: Path,
+    whole: bool = False,
+    backbone: str = "tree",
+    radio: scenes.Radio = "dcf",
+    protocol: str = DEFAULT,
+) -> str:
+    """The same for a seed that plays on the radio."""
+    scene = scenes.draw(seed, protocol, backbone, radio)
+    return record_scenario(scene, directory, again(seed, 1, backbone, protocol, radio), whole)
+
+
+def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, command: str, whole: bool = False) -> str:
+    """Simulate a scenario, write what was recorded, return its fingerprint."""
+    started = time.perf_counter()
+    outcome = simulate(scenario, allow_code=True)  # asked for when the campaign began
+    facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
+    write_recording(directory, outcome.recording)
+    write_scenario(directory, outcome.scenario)
+    return _write_rest(directory, outcome.recording, facts, whole, _checks_of(outcome.scenario))
+
+
+def _checks_of(scenario: Scenario | ProcessScenario) -> list[Check]:
+    return own_checks(scenario.protocol, scenario.folder, True)
+
+
+def _write_rest(
+    directory: Path, recording: Recording, facts: dict[str, Any], whole: bool, checks: Sequence[Check] = ()
+) -> str:
+    """The rest of a run directory; the fingerprint."""
+    if checks:
+        facts["own_checks"] = {check.property: check.asks for check in checks}
+    write_manifest(directory, facts)
+    if whole:
+        judge(directory, recording, facts, checks=checks)
+    return str(facts["fingerprint"])
+
+
+def record_adversary(
+    drawn: schedule.Schedule,
+    directory: Path,
+    host_class: type[Host] | None = None,
+    station_class: type[Station] | None = None,
+    check: bool = True,
+    whole: bool = False,
+    layer: Layer | None = None,
+    own: plug_ins.Parties | None = None,
+) -> str:
+    """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
+    started = time.perf_counter()
+    try:
+        outcome = schedule.run(drawn, host_class, station_class, check, layer, own)
+    finally:
+        if own is not None:
+            own.end()
+    described = description(drawn, own)
+    named = SELECTIVE if drawn.parameters.repair == "selective" else DEFAULT
+    facts = manifest(
+        outcome.recording,
+        described,
+        outcome.simulated_ns,
+        outcome.quiescent,
+        time.perf_counter() - started,
+        again(drawn.seed, backbone=drawn.backbone, protocol=named if own is None else own.reference),
+        host_names={},
+        station_names={},
+        skipped_tracks=0,
+        **({"not_at_rest": list(outcome.not_at_rest)} if outcome.not_at_rest else {}),
+    )
+    write_recording(directory, outcome.recording)
+    if own is None:
+        (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
+    else:
+        write_scenario(directory, own.scene, described.model_dump())
+    return _write_rest(directory, outcome.recording, facts, whole, _checks_of(own.scene) if own is not None else ())
+
+
+def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -> AdversarySchedule:
+    """A schedule in scenario.yaml: seed and flavour, from which it is drawn."""
+    air = drawn.air
+    mobile_causal = {"name": DEFAULT} | drawn.parameters.model_dump()
+    return AdversarySchedule.model_validate(
+        {
+            "network": "adversary",
+            "seed": drawn.seed,
+            "flavour": drawn.flavour,
+            "duration_s": drawn.active_ns / 1e9,
+            "drain_s": schedule.PATIENCE_NS / 1e9,
+            "stations": 1 + len(drawn.parents),
+            "hosts": len(drawn.first_cells),
+            "actions": len(drawn.actions),
+            "backbone": drawn.backbone,
+            "air": {name: getattr(air, name) for name in air.__slots__},
+            "protocol": mobile_causal if own is None else own.group.model_dump(),
+        }
+    )
+
+
+def again(
+    seed: int, count: int = 1, backbone: str = "tree", protocol: str = DEFAULT, radio: scenes.Radio = "dcf"
+) -> str:
+    """The command that repeats a schedule."""
+    is_own = plug_ins.is_plug_in(protocol)
+    named = plug_ins.options_of(protocol) if is_own else ""
+    chosen = (
+        ("protocol", DEFAULT if is_own else protocol, DEFAULT),
+        ("backbone", backbone, "tree"),
+        ("mac" if radio == "acking" else "radio", radio, "dcf"),
+    )
+    others = "".join(f" --{option} {value}" for option, value, usual in chosen if value != usual)
+    return f"mobilenet swarm --count {count} --seed {seed}{others}{named}"

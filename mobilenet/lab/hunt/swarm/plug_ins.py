@@ -1,0 +1,153 @@
+"""Custom protocols in a swarm: a class, `path/to/file.py:Class`, or programs, named by the group
+`protocol` of a scenario as JSON. Decides where it plays and what is drawn for it.
+
+Model     a broadcast among processes plays where those over VCube do; a protocol of hosts and stations where the mobile
+          causal broadcast does, on the adversary's network and on the radio, on the same schedules and scenes. One that
+          needs connections plays only on the radio: the adversary's network has none. What a class declares decides
+          what is done to it and what it is judged by; its settings are its defaults
+Errors    ScenarioError: no such file or class, or one that is not a protocol. Whether its code may run was asked before
+Source    ours: docs/guide/plug-ins.md, docs/validation/trust.md
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from mobilenet.by_kind import with_declared
+from mobilenet.judgement import own_checks
+from mobilenet.lab.hunt.swarm import broadcasts, scenes
+from mobilenet.lab.programs.cast import Cast
+from mobilenet.protocols.declaration import Declaration
+from mobilenet.scenario import OwnProtocol, ProcessScenario, Scenario, effective
+from mobilenet.scenario.processes import OwnBroadcast
+from mobilenet.scenario.protocol_groups import OwnProgram
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugins import declaration_for
+from mobilenet.simulation.processes.plugins import plays_among_processes
+from mobilenet.simulation.programs import as_played, cast_of
+from mobilenet.verify.check import Check
+
+Kind = Literal["hosts", "hosts over connections", "processes"]
+
+
+class Parties(NamedTuple):
+    """A protocol of hosts and stations as the adversary's network takes it, for one schedule."""
+
+    reference: str  # path/to/file.py:Class, or the group of programs
+    scene: Scenario  # one that has it, for the files that it names
+    declaration: type[Declaration]
+    settings: Any
+    cast: Cast | None = None  # of programs
+
+    @property
+    def group(self) -> OwnProtocol | OwnProgram:
+        """The protocol in scenario.yaml, with what showed only while it was played."""
+        return as_played(self.scene, self.cast).protocol  # type: ignore[return-value]
+
+    def end(self) -> None:
+        """The schedule is over."""
+        if self.cast is not None:
+            self.cast.end(0)
+
+
+def is_plug_in(protocol: str) -> bool:
+    """Whether this names a class in a file, or programs."""
+    return ".py:" in protocol or are_programs(protocol)
+
+
+def are_programs(protocol: str) -> bool:
+    return protocol.startswith("{")
+
+
+def options_of(protocol: str) -> str:
+    """How the command line of a swarm names it."""
+    if not are_programs(protocol):
+        return f" --protocol {protocol} --allow-code"
+    group = json.loads(protocol)
+    words = [f" --command {shlex.quote(shlex.join(group['command']['host']))}"]
+    if group["command"]["station"] != group["command"]["host"]:
+        words.append(f"--station-command {shlex.quote(shlex.join(group['command']['station']))}")
+    return " ".join([*words, f"--promises {group['promises']}", "--allow-code"])
+
+
+def protocol_in(command: str, usual: str) -> str:
+    """The protocol that the command line of a swarm names; `usual`: where it names none."""
+    options = dict(pairwise(shlex.split(command)))
+    if "--command" not in options:
+        return options.get("--protocol", usual)
+    host, station = options["--command"], options.get("--station-command", options["--command"])
+    words = {"host": shlex.split(host), "station": shlex.split(station)}
+    return json.dumps({"command": words, "promises": options["--promises"]})
+
+
+def file_of(protocol: str) -> str:
+    """As a traceback names it."""
+    return "" if are_programs(protocol) else str(_split(protocol)[0])
+
+
+def plug_in_kind(protocol: str) -> Kind:
+    """Its code is run, once for each version of the file."""
+    if are_programs(protocol):
+        scene_of(1, protocol)  # raises for what is wrong with it
+        return "hosts"
+    path, _ = _split(protocol)
+    return _kind_by_version(protocol, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@cache
+def _kind_by_version(protocol: str, version: int) -> Kind:
+    path, name = _split(protocol)
+    scene = scene_of(1, protocol)  # raises for a wrong file name
+    if plays_among_processes("--protocol", f"{path.name}:{name}", path.parent, True):
+        return "processes"
+    declaration, _ = declaration_for(scene, True)
+    return "hosts over connections" if "connections" in declaration.needs else "hosts"
+
+
+def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
+    """The scene of a seed with this protocol; its code is not run yet."""
+    path, name = _split(protocol)
+    named = protocol if are_programs(protocol) else inline({"class": f"{path.name}:{name}"})
+    drawn = effective(scenes.draw(seed, radio=radio))
+    return Scenario.from_text(drawn, [f"protocol={named}"], path.parent, "swarm")
+
+
+def experiment_of(seed: int, protocol: str) -> ProcessScenario:
+    """The experiment of a seed with this broadcast among processes."""
+    path, name = _split(protocol)
+    named = {"processes": 2, "protocol": {"class": f"{path.name}:{name}"}, "detector": None}
+    plain = ProcessScenario.from_text(effective(ProcessScenario.model_validate(named)), (), path.parent, "swarm")
+    declared = with_declared(plain, True)
+    assert isinstance(declared, ProcessScenario) and isinstance(declared.protocol, OwnBroadcast)
+    drawn = broadcasts.draw(seed, "own", declared.protocol)
+    return ProcessScenario.from_text(effective(drawn), (), path.parent, "swarm")
+
+
+def parties_of(protocol: str, seed: int, stations: int, hosts: int) -> Parties:
+    """What plays on the adversary's network in the schedule of a seed."""
+    scene = with_declared(scene_of(1, protocol), True)
+    assert isinstance(scene, Scenario)
+    named = scene.model_copy(update={"seed": seed})
+    cast = cast_of(named, {"stations": stations, "hosts": hosts}, None)
+    declaration, settings = declaration_for(scene, True, cast)
+    return Parties(protocol, scene, declaration, settings, cast)
+
+
+def checks_of(protocol: str) -> list[Check]:
+    """What judges the promises of its own that the class makes."""
+    if not is_plug_in(protocol):
+        return []
+    scene = scene_of(1, protocol)
+    return own_checks(scene.protocol, scene.folder, True)
+
+
+def _split(protocol: str) -> tuple[Path, str]:
+    if are_programs(protocol):
+        return Path("command"), ""
+    file, _, name = protocol.rpartition(":")
+    return Path(file), name

@@ -1,0 +1,142 @@
+"""Shrink a scenario that violates a property to one that a person can read.
+
+Model     what happened at random in the run is written down as lists (who broadcasts when, who crashes when), and then
+          the lists, the time, the hosts and the stations are made smaller as long as the property is still violated.
+          A candidate is run and judged like any scenario; nothing is known of its protocol. What the explanation names
+          is tried first, then the lists are cut as delta debugging does it. Each removal changes what is
+          drawn for the rest, so a candidate may be played with a few other seeds
+Units     seconds, as the names show
+Errors    RunError: a run that violates nothing, or that does not violate it again
+Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), algorithm ddmin; which parts
+          are made smaller is ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mobilenet.api import Run, run
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.lab.hunt.swarm.smaller import KINDS, Changes
+from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.names import REAL_TIME
+from mobilenet.record.reader import RunError
+from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_code import require_allowed
+
+T = TypeVar("T")
+OnTrial = Callable[[str], None]
+SEEDS = 4  # that a candidate is played with
+
+
+class Shrinking:
+    """The search, step by step. `scenario` is the smallest one so far."""
+
+    def __init__(self, directory: Path, allow_code: bool = False, most: int = 200, on_trial: OnTrial = print) -> None:
+        """`most`: trials; `on_trial` is called after each with its finding."""
+        self._allow_code = allow_code
+        self._most = most
+        self._on_trial = on_trial
+        self.trials = 0
+        opened = Run(directory)
+        violated = [name for name, verdict in opened.verdicts.items() if verdict.answer == "violated"]
+        if not violated:
+            raise RunError(f"{directory}: no property is violated; expected a run whose verdict is violated")
+        self.violated = violated[0]
+        self.explanation = opened.verdicts[self.violated].explanation
+        try:
+            self.scenario: AnyScenario = load_scenario(directory / "scenario.yaml")
+        except ScenarioError:
+            raise RunError(
+                f"{directory}: this is a schedule for the swarm's network without a radio, and such schedules cannot be"
+                " shrunk; expected a run of a scenario, or a swarm run with an odd seed"
+            ) from None
+        if self.scenario.protocol.name in REAL_TIME:
+            raise RunError(f"{directory}: a run in real time, which cannot be repeated; expected a run in virtual time")
+        require_allowed(self.scenario, allow_code)
+        self.events = opened.events
+        self._kind = KINDS[type(self.scenario)](self)
+        if not self.attempt({}, 1):
+            raise RunError(f"{directory}: does not violate {self.violated} again; run it with --twice to see why")
+
+    # --- the search
+
+    def run(self) -> None:
+        """Make it smaller until nothing can be taken away any more, or the trials are used up."""
+        self._kind.run()
+
+    @property
+    def is_over(self) -> bool:
+        return self.trials >= self._most
+
+    def cut_list(self, key: str, items: Sequence[T]) -> None:
+        def still(subset: Sequence[T]) -> bool:
+            return not self.is_over and self.attempt({key: subset})
+
+        ddmin(items, still)
+
+    def attempt(self, changes: Changes, seeds: int = SEEDS, first: int = 0) -> bool:
+        """Whether it is still violated with these values and one of the seeds tried; if so, they stay. `first`: how
+        many seeds were tried before.
+        """
+        seed = self.scenario.seed
+        return any(self._trial({**changes, "seed": seed + more}) for more in range(first, first + seeds))
+
+    def _trial(self, changes: Changes) -> bool:
+        if self.is_over:
+            return False
+        self.trials += 1
+        try:
+            candidate = self.scenario.with_changes([f"{key}={inline(_plain(value))}" for key, value in changes.items()])
+            with scratch_folder("shrink") as folder:
+                verdicts = run(candidate, out=folder / "run", allow_code=self._allow_code).verdicts
+        except ScenarioError:
+            return False  # no scenario, or one that its protocol does not survive
+        is_violated = self.violated in verdicts and verdicts[self.violated].answer == "violated"
+        if is_violated:
+            self.scenario = self._kind.without_the_late(candidate)
+        self._on_trial(self.summary())
+        return is_violated
+
+    # --- what was found
+
+    @property
+    def to_look_at(self) -> Sequence[str]:
+        """Changes that alter nothing that happens, and let it be drawn."""
+        changes: Sequence[str] = self._kind.to_look_at
+        return changes
+
+    def around(self, small: Run) -> str:
+        """Where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
+        return str(self._kind.around(small.verdicts[self.violated].explanation))
+
+    def summary(self) -> str:
+        """How small it is, for people."""
+        return str(self._kind.summary(self.scenario))
+
+
+def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
+    """A shorter list for which `fails` still holds, and which it does not for any one item less, unless `fails` gives
+    up before.
+    """
+    current, parts = list(items), 2
+    while current:
+        size = -(-len(current) // parts)
+        rests = [current[:i] + current[i + size :] for i in range(0, len(current), size)]
+        smaller = next((rest for rest in rests if fails(rest)), None)
+        if smaller is not None:
+            current, parts = smaller, max(2, parts - 1)
+        elif size == 1:
+            break
+        else:
+            parts = min(len(current), 2 * parts)
+    return current
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value.model_dump() if hasattr(value, "model_dump") else value

@@ -1,0 +1,129 @@
+"""The interventions in a run, in order, and its other branches.
+
+Model     a branch is a scenario with a list of interventions. Going back before some of them and continuing begins
+          another branch, with those before that time. The branch left behind stays as it was
+Units     integer nanoseconds
+Errors    ScenarioError, one line, for what cannot be done
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from mobilenet.engine.clock import SECOND, ns
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import cut
+from mobilenet.scenario import Scenario
+from mobilenet.scenario.given import plain_values
+from mobilenet.scenario.interventions_check import without_effect
+from mobilenet.scenario.yaml_reader import Node, parse_value
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.world.interventions import AnyIntervention, in_order
+
+HERE = "by hand"  # the place of an intervention, in error messages
+LONGEST_S = 1e7  # of a run
+MOST = 5_000  # of them: a file with more could not be read again
+_WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
+_KEY = re.compile(r"[a-z_]{1,20}")
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One way of the run. `parent`: the number of the branch that it began from, at `from_ns`."""
+
+    number: int
+    scenario: Scenario  # with its interventions
+    parent: int | None = None
+    from_ns: int = 0
+    reached_ns: int = 0
+
+    @property
+    def interventions(self) -> tuple[AnyIntervention, ...]:
+        return self.scenario.interventions
+
+    def interventions_until(
+        self, scenario_interventions: Sequence[AnyIntervention], to_ns: int | None
+    ) -> list[AnyIntervention]:
+        """Return `scenario_interventions` and those by hand until then, in order; None: all of them."""
+        earlier = [one for one in self.interventions if to_ns is None or ns(one.at_s) <= to_ns]
+        return in_order([*scenario_interventions, *(one for one in earlier if one not in scenario_interventions)])
+
+
+def seconds(time_ns: int) -> float:
+    """The number of seconds that becomes this number of nanoseconds again."""
+    return time_ns / SECOND
+
+
+def instant_ns(what: str, time_s: float) -> int:
+    """Parse a time from a command; ScenarioError if it is not one."""
+    if not isinstance(time_s, Real) or not 0 <= time_s <= LONGEST_S:
+        raise ScenarioError(f"{what}: got {cut(repr(time_s), 40)}, expected a time from 0 to {LONGEST_S:g} s")
+    return ns(float(time_s))
+
+
+def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
+    """This time, or the first one after it at which nothing is done by hand."""
+    taken = {ns(one.at_s) for one in interventions}
+    while time_ns in taken:
+        time_ns += 1
+    return time_ns
+
+
+def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
+    """The scenario with these interventions instead of its own, checked as if read from a file. Those that others have
+    left without effect are left out, except for new ones, which are refused.
+    """
+    idle = without_effect(scenario, interventions)
+    interventions = [one for place, one in enumerate(interventions) if isinstance(one, Mapping) or place not in idle]
+    if len(interventions) > MOST:
+        raise ScenarioError(f"there are already {MOST} interventions, and a scenario cannot contain more")
+    try:
+        return scenario.with_nodes({"interventions": Node([_node(one) for one in interventions], HERE)})
+    except ScenarioError as error:
+        first = str(error).splitlines()[0]
+        raise ScenarioError(_WHERE.sub("", first)) from None
+
+
+def check_request(what: Mapping[str, Any]) -> dict[str, Any]:
+    """A requested intervention, before it has a time; ScenarioError for invalid keys."""
+    for key in what:
+        if key == "at_s":
+            raise ScenarioError(
+                "at_s: an intervention takes effect now, so leave at_s out; for an earlier time, go back first"
+            )
+        if not _KEY.fullmatch(key):
+            raise ScenarioError(f"{cut(repr(key), 60)}: unknown key; expected a key of an intervention")
+    return dict(what)
+
+
+def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
+    """As the reader has it; what was checked already needs no words for it."""
+    if isinstance(one, Mapping):
+        return parse_value(inline(plain_values(one, HERE)), HERE)
+    return Node.of(one.model_dump(), HERE)
+
+
+def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
+    """The intervention as a scenario writes it."""
+    values = one if isinstance(one, Mapping) else one.model_dump()
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+
+def require_same(own: Mapping[str, list[Any]], directory: Path) -> None:
+    """A run from the beginning has these events of its session, as far as that has gone."""
+    from mobilenet.record.reader import read_coded
+
+    events = read_coded(directory, "events")
+    count = len(own["time_ns"])
+    differing = [name for name, column in own.items() if list(events[name][:count]) != column]
+    if differing:
+        raise ScenarioError(
+            f"{directory}: the events of the run differ from those of the session (column {differing[0]});"
+            " this is a bug: please report it with the scenario in that directory"
+        )

@@ -1,0 +1,190 @@
+"""The effect of an intervention: runs with it and without it compared, world by world, in a few sentences.
+
+Model     computed from what the runs recorded from the intervention to the end of the observed time: delays
+          and number of the deliveries there of messages broadcast there, in the whole network and at whom it was done
+          to, and at the other hosts of its cell, which are those that had their session with the same station before.
+          Up to the intervention the two runs of a world are identical, and what comes after the
+          observed time does not matter
+Units     seconds
+Source    paired t intervals: lab/studies/statistics.py; ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mobilenet.engine.clock import ns
+from mobilenet.lab.studies.statistics import compare_pairs
+from mobilenet.metrics.deliveries import Deliveries
+from mobilenet.record.reader import read_coded
+from mobilenet.record.table import Table
+from mobilenet.world.interventions import (
+    Add,
+    AnyIntervention,
+    Cut,
+    Drag,
+    Impair,
+    ImpairLink,
+    Interval,
+    Loss,
+    Mend,
+    OfHost,
+    OfStation,
+    OnHost,
+)
+
+EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network
+THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # at whom it is done to
+CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # at the others of its cell
+COUNTS = (EFFECTS[1], THERE[1], CELL[1])
+CONFIDENCE = 0.95
+
+WORDS = {  # of what is done to a host or a station
+    "crash": "crash of", "recover": "recovery of", "join": "join of", "leave": "departure of",
+    "broadcast": "broadcast by", "radio_off": "radio switched off at", "radio_on": "radio switched on at",
+}  # fmt: skip
+
+
+def in_words(one: AnyIntervention) -> str:
+    """An intervention in a few words: crash of h3 at 12.5 s."""
+    match one:
+        case OfHost():
+            what = f"{WORDS[one.do]} {one.host}"
+        case OfStation():
+            what = f"{WORDS[one.do]} {one.station}"
+        case Drag():
+            what = f"drag of {one.host} to {_place(one.to_m)}"
+        case Add():
+            what = f"new host at {_place(one.to_m)}"
+        case Loss():
+            what = f"random loss of {one.loss:g}"
+        case Interval():
+            what = f"broadcast interval of {one.interval_s:g} s"
+        case Cut() | Mend():
+            kind = "repair" if isinstance(one, Mend) else "lossy cut" if one.loses else "cut"
+            what = f"{kind} of {'–'.join(one.link)}"
+        case Impair():
+            what = f"{_impairment(one)} of {one.host}"
+        case ImpairLink():
+            what = f"{_impairment(one)} of {'–'.join(one.link)}"
+    return f"{what} at {one.at_s:.6g} s"
+
+
+def _impairment(one: Impair | ImpairLink) -> str:
+    """A loss of 10 % and a delay of 0.2 s, or one of them."""
+    loss, delay = f"loss of {100 * one.loss:g} %", f"delay of {one.delay_s:g} s"
+    if one.loss and one.delay_s:
+        return f"{loss} and {delay}"
+    return loss if one.loss else delay if one.delay_s else "end of the impairment"
+
+
+def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[str, Any]]:
+    """Return how EFFECTS, and THERE and CELL where they have hosts, differ with and without `one`.
+
+    Runs whose backlog grows count, too, although a study gives no mean for them: the question is the effect within a
+    time. `study`: of two configurations, the second one with the intervention.
+    """
+    runs = pd.read_parquet(study / "tables" / "runs.parquet", columns=["run", "configuration", "replication"])
+    measured = [outcome(read_coded(study / "runs" / run, "events"), one, end_s) for run in runs["run"]]
+    return compare_worlds(pd.concat([runs, pd.DataFrame(measured, index=runs.index)], axis=1))
+
+
+def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
+    """World by world, with an interval. `runs`: `replication`, `configuration` (1: with it) and a column a metric,
+    which a run need not have; worlds in which one of the two has none are left out.
+    """
+    findings = []
+    for metric in (*EFFECTS, *(name for name in (*THERE, *CELL) if name in runs)):
+        values = pd.DataFrame()
+        if metric in runs:
+            values = runs.pivot_table(index="replication", columns="configuration", values=metric).dropna()
+        if values.shape[1] < 2 or len(values) < 2:
+            findings.append({"metric": metric, "pairs": 0})
+            continue
+        result = compare_pairs(values[1].to_numpy(float), values[0].to_numpy(float), CONFIDENCE)
+        mean, low, high = result.difference.mean, result.difference.low, result.difference.high
+        findings.append({"metric": metric, "pairs": result.pairs, "difference": mean, "low": low, "high": high})
+    return findings
+
+
+def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
+    """What messages broadcast since the intervention had become by `end_s`: EFFECTS, and THERE and CELL where they have
+    hosts.
+    """
+    host = one.host if isinstance(one, OnHost) else None
+    at_ns = ns(one.at_s)
+    cells = dict(station_changes(events, at_ns))
+    station = one.station if isinstance(one, OfStation) else cells.get(host or "")
+    others = [name for name, of in cells.items() if of == station and name != host] if station else []
+    deliveries = Deliveries(events)
+    inside = deliveries.was_broadcast & (deliveries.sent_ns >= at_ns) & (deliveries.time_ns < ns(end_s))
+    node = events.column("node")
+    groups = {EFFECTS: inside}
+    for metrics, hosts in ((THERE, [host] if host else []), (CELL, others)):
+        if hosts:
+            groups[metrics] = inside & np.isin(deliveries.node, [node.code(each) for each in hosts])
+    measures = {}
+    for (mean, count), own in groups.items():
+        measures[count] = float(own.sum())
+        if own.any():
+            measures[mean] = float(deliveries.delay_s[own].mean())
+    return measures
+
+
+def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
+    """Whose session was last with which station before that time, in order of time; None: it has left."""
+    event = events.column("event")
+    rows = event.rows("join", "handoff_end", "leave")
+    rows = rows[events.numbers("time_ns")[rows] < at_ns]  # what is done takes effect at that time
+    names = zip(*(events.pick(name, rows) for name in ("event", "node", "station")), strict=True)
+    for kind, node, station in names:
+        yield node, None if kind == "leave" else station
+
+
+def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[str, Any]]) -> str:
+    """What it did, with intervals: a sentence for each metric that differs, and one for those that do not."""
+    host = one.host if isinstance(one, OnHost) else ""
+    cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
+    words = {
+        "delivery_delay_mean_s": ("the mean delivery delay", " s"), "deliveries": ("the number of deliveries", ""),
+        THERE[0]: (f"the mean delay at {host} itself", " s"), THERE[1]: (f"the number of deliveries at {host}", ""),
+        CELL[0]: (f"the mean delay at {cell}", " s"), CELL[1]: (f"the number of deliveries at {cell}", ""),
+    }  # fmt: skip
+    worlds = max(finding["pairs"] for finding in findings)
+    sentences, alike = [], []
+    for finding in sorted(findings, key=lambda one: one["metric"] not in COUNTS):  # what was delivered comes first
+        name, unit = words[finding["metric"]]
+        if not finding["pairs"]:
+            sentences.append(f"Too few runs have a value for {name}.")
+            continue
+        low, high = finding["low"], finding["high"]
+        half = (high - low) / 2
+        some = f" in {finding['pairs']} worlds" if finding["pairs"] < worlds else ""
+        if low > 0 or high < 0:
+            size = _amount(abs(finding["difference"]), half, unit)
+            sentences.append(f"{name[0].upper()}{name[1:]} {'rises' if low > 0 else 'falls'} by {size}{some}.")
+        else:
+            alike.append(f"{name} ({_amount(finding['difference'], half, unit, '+')}{some})")
+    if alike:
+        sentences.append(f"The worlds show no measurable difference in {', or in '.join(alike)}.")
+    return (
+        f"Effect of the {in_words(one)} on the following {after_s:.3g} s, from {worlds} worlds with and without"
+        " the intervention"
+        f" ({100 * CONFIDENCE:g} % intervals): " + " ".join(sentences)
+    )
+
+
+def _amount(mean: float, half: float, unit: str, sign: str = "") -> str:
+    """Both to the second digit of the half width."""
+    digits = max(0, 1 - math.floor(math.log10(half))) if half > 0 else 3 if unit else 0
+    return f"{mean:{sign},.{digits}f}{unit} ± {half:,.{digits}f}{unit}"
+
+
+def _place(to_m: tuple[float, float]) -> str:
+    return f"[{to_m[0]:g}, {to_m[1]:g}]"

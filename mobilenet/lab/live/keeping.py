@@ -1,0 +1,53 @@
+"""What is left of a live run that was stopped: its record up to there, marked as ended early; of other branches the
+scenarios.
+
+Errors    RecordError for a directory that cannot be written
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from mobilenet import api
+from mobilenet.lab.live.branch import Branch
+from mobilenet.lab.live.packets import keep_packets
+from mobilenet.lab.live.session import LiveSession
+from mobilenet.record.writer import run_directory
+from mobilenet.scenario.run_source import command_of
+from mobilenet.simulation.plugin_code import PluginError
+
+
+class _NothingYet(Exception):
+    """To leave a directory that is not to be kept."""
+
+
+def require_room(session: LiveSession, out: Path | None) -> None:
+    """RecordError where no run could be kept: better before it than after."""
+    with suppress(_NothingYet), run_directory(_place(session, out)):
+        raise _NothingYet
+
+
+def keep_unfinished(session: LiveSession, out: Path | None) -> Path:
+    """Into `out`, or a free directory below runs/; where that is."""
+    scenario = session.scenario
+    directory = _place(session, out)
+    outcome = session.outcome or session.simulation.so_far()
+    ended_by = None if session.is_over else PluginError(session.error or f"stopped by hand at {session.now_s:.9g} s")
+    with run_directory(directory) as partial:
+        keep_packets(session.folder, partial)
+        api.keep(partial, outcome.scenario, outcome, 0.0, command_of(directory.name, scenario), (), ended_by)
+    return directory
+
+
+def keep_branch(session: LiveSession, branch: Branch) -> Path:
+    """The scenario of a branch that is not the present one, with the files that it names; where that is."""
+    directory = api.free_directory(f"{session.name}-live", branch.scenario.seed)
+    directory.mkdir(parents=True)
+    api.write_scenario(directory, branch.scenario)
+    return directory
+
+
+def _place(session: LiveSession, out: Path | None) -> Path:
+    return out if out is not None else api.free_directory(f"{session.name}-live", session.scenario.seed)

@@ -1,0 +1,28 @@
+"""Open a run to play by hand.
+
+Errors    ScenarioError for a scenario that cannot be run live
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mobilenet.lab.live.session import LiveSession
+from mobilenet.scenario import Scenario
+
+
+def live(
+    scenario: str | Path | Scenario | Mapping[str, Any],
+    seed: int | None = None,
+    overrides: Any = (),
+    allow_code: bool = False,
+) -> LiveSession:
+    """A run to play by hand, as `mobilenet live` has it, without a browser. The arguments are those of `run`."""
+    from mobilenet.scenario.given import given_scenario
+
+    full_scenario = given_scenario(scenario, seed, overrides)
+    name = full_scenario.name or (Path(scenario).stem if isinstance(scenario, (str, Path)) else None)
+    return LiveSession(full_scenario, allow_code, name or "live")

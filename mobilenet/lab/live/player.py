@@ -1,0 +1,285 @@
+"""Keep the pace of a live run, and carry out commands between two pieces of it.
+
+Model     one thread owns the session. Commands go into a queue, and their answers come as futures.
+          Emulated time is the clock's, times the speed, since the last change of it; where the machine is slower, it
+          plays without a rest, and a lag beyond MOST_BEHIND_S is dropped. States go out 20 times a second,
+          10 with many hosts, and at once after something was done
+Units     seconds of the wall clock in names with _s, nanoseconds of emulated time
+Errors    what a command raises is in its future
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Literal
+
+from mobilenet.engine.clock import SECOND, ns
+from mobilenet.lab.live.commands import is_step
+from mobilenet.lab.live.session import LiveSession
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import first_line
+
+IDLE_S = 1.0  # a signal that arrives just before the wait begins is handled at its end
+PIECE_S = 0.01  # the target length of a piece
+TURN_S = 0.03  # until others have their turn
+MOST_BEHIND_S = 0.5
+LONGEST_PAUSE_S = 0.1  # the longest that time stands, however slow the listeners
+LONGEST_PIECE_NS = 10 * SECOND
+MANY_HOSTS = 300  # with more hosts, states are sent half as often
+Task = Callable[[], Any]
+
+
+class Player:
+    """`on_state`: called in the player's thread when listeners are due a state, with whether something was done;
+    False: some could not take it, and need it again soon.
+    """
+
+    def __init__(
+        self, session: LiveSession, on_state: Callable[[bool], bool], speed: float | Literal["max"] = 1.0
+    ) -> None:
+        self.session = session
+        self.speed = speed
+        self.is_playing = False
+        self.is_held = False  # it waits meanwhile
+        self.rate = 0.0  # simulated seconds per second, of late
+        self.stopped_because = ""
+        self.is_ending = False
+        self.stepped: dict[str, Any] | None = None  # the last step: its number, and the event that it led to
+        self._stepping: str | None = None  # to what
+        self._rows_before = 0
+        self._on_state = on_state
+        self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
+        self._until_ns: int | None = None  # where a `play` with a time ends
+        self._since_wall_s, self._since_ns = 0.0, 0
+        self.shortest_pause_s = 0.05 if len(session.simulation.hosts) <= MANY_HOSTS else 0.1
+        self.pause_s = self.shortest_pause_s  # between two states
+        self._is_behind = False
+        self._piece_ns = SECOND // 100
+        self._reported_wall_s, self._reported_ns = 0.0, 0
+        self._next_s = 0.0  # when the next state is due, if nothing is done
+        self._is_due = True
+        self._is_owed = False  # a listener still lacks the present state
+
+    def ask(self, task: Task) -> Future[Any]:
+        """Queue a task, from any thread, to be run between two pieces of the simulation."""
+        answer: Future[Any] = Future()
+        self._tasks.put((task, answer))
+        return answer
+
+    def tell_each(self, pause_s: float) -> None:
+        """Report states no more often than every `pause_s` seconds, within the limits."""
+        self.pause_s = max(self.shortest_pause_s, min(LONGEST_PAUSE_S, pause_s))
+
+    def end(self) -> None:
+        """From any thread, or a signal: `run` returns."""
+        self.is_ending = True
+        self.ask(lambda: None)
+
+    # --- in its own thread
+
+    def run(self) -> None:
+        """Run until it is ended."""
+        while not self.is_ending:
+            now_s = time.monotonic()
+            self._do_tasks(self._wait_s(now_s))
+            if self.is_going:
+                self._go_on()
+            waits = self.is_going or self._is_owed
+            if self._is_due or time.monotonic() >= self._next_s and waits:
+                self._tell()
+
+    def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
+        self._require_more()
+        if until_s is not None:
+            self.session.require_virtual_time("play: until_s")
+        if speed is not None:
+            self.set_speed(speed)
+        self._until_ns = None if until_s is None else ns(until_s)
+        self._stepping = None
+        self._go()
+
+    @property
+    def is_going(self) -> bool:
+        """Whether it is played, and not held."""
+        return self.is_playing and not self.is_held
+
+    def hold(self, on: bool) -> None:
+        """Let it wait, or go on from there."""
+        self.is_held = on
+        self._from_here()
+        self.send_state()
+
+    def step(self, what: str) -> None:
+        """Run to the next of its kind at full speed, then pause; `stepped` has the place."""
+        self._require_more()
+        self.session.require_virtual_time("step")
+        self._stepping = what
+        self._rows_before = len(self.session.simulation.recording.events)
+        self._go()
+
+    def set_speed(self, speed: float | Literal["max"]) -> None:
+        """Set the clock: of a running run now, of a paused one when it goes on."""
+        if self.session.is_real_time and speed != 1:
+            raise ScenarioError("speed: a run in real time always has speed 1")
+        self.speed = speed
+        self._from_here()
+        self.send_state()
+
+    def _require_more(self) -> None:
+        if self.session.is_over:
+            raise ScenarioError("the run is over; go back to an earlier time to play it again")
+        self.session.require_sound()
+
+    def _go(self) -> None:
+        self.is_playing, self.is_held = True, False
+        self.stopped_because = ""
+        self.session.forget_violation()
+        self._from_here()
+        self.send_state()
+
+    def ask_to_pause(self) -> None:
+        """By a listener."""
+        if self.session.is_real_time and not self.session.is_over:
+            raise ScenarioError("pause: programs in real time cannot be paused")
+        self.pause()
+
+    def pause(self, because: str = "") -> None:
+        self.is_playing = False
+        self._stepping = None
+        self.stopped_because = because
+        self.rate = 0.0
+        self.send_state()
+
+    def note_change(self) -> None:
+        """Something was done by hand: what time stood at is past."""
+        if not self.is_playing:
+            self.stopped_because = ""
+            if self.session.violation is not None:  # by what was done
+                self._has_to_stop()
+        self.send_state()
+
+    def send_state(self) -> None:
+        """Send listeners the state at once."""
+        self._is_due = True
+
+    def _from_here(self) -> None:
+        self._since_wall_s, self._since_ns = time.monotonic(), self.session.now_ns
+        self._reported_wall_s, self._reported_ns = self._since_wall_s, self._since_ns
+
+    def _wait_s(self, now_s: float) -> float:
+        if self._is_due or self.is_going and (self.speed == "max" or self._stepping is not None or self._is_behind):
+            return 0.0
+        if not self.is_going and not self._is_owed:
+            return IDLE_S
+        return max(0.0, self._next_s - now_s)
+
+    def _do_tasks(self, wait_s: float) -> None:
+        """Those that are there; the first one is waited for."""
+        try:
+            task, answer = self._tasks.get(timeout=wait_s) if wait_s > 0 else self._tasks.get_nowait()
+            while True:
+                if answer.set_running_or_notify_cancel():
+                    self._do(task, answer)
+                task, answer = self._tasks.get_nowait()
+        except queue.Empty:
+            return
+
+    def _do(self, task: Task, answer: Future[Any]) -> None:
+        try:
+            answer.set_result(task())
+        except Exception as error:  # the caller gets it
+            answer.set_exception(error)
+
+    def _go_on(self) -> None:
+        if self._stepping is not None:
+            self._step_on(self._stepping)
+            return
+        if self.session.is_real_time:
+            self._go_on_in_real_time()
+            return
+        session, began_s = self.session, time.monotonic()
+        target_ns = 2**62
+        if self.speed != "max":
+            self._let_go(self.speed, began_s)
+            target_ns = self._since_ns + int((began_s - self._since_wall_s) * self.speed * SECOND)
+        if self._until_ns is not None:
+            target_ns = min(target_ns, self._until_ns)
+        now_s, self._is_behind = began_s, False
+        try:
+            while session.now_ns < target_ns and not self._has_to_stop():
+                if now_s - began_s > TURN_S:
+                    self._is_behind = True
+                    break
+                session.play_ns(min(target_ns, session.now_ns + self._piece_ns))
+                took_s, now_s = time.monotonic() - now_s, time.monotonic()
+                share = min(2.0, PIECE_S / max(took_s, 1e-6))
+                self._piece_ns = min(LONGEST_PIECE_NS, max(1_000, int(self._piece_ns * share)))
+        except Exception as error:  # of a program or a plug-in
+            self.pause(first_line(error))
+            return
+        self._has_to_stop()
+
+    def _go_on_in_real_time(self) -> None:
+        """A piece, which takes as long as it lasts; what comes from programs wakes it."""
+        try:
+            self.session.play_ns(self.session.now_ns + int(PIECE_S * SECOND))
+        except Exception as error:  # of a program
+            self.pause(first_line(error))
+            return
+        self._is_behind = True  # the next one follows at once
+        self._has_to_stop()
+
+    def _let_go(self, speed: float, now_s: float) -> None:
+        """What the machine cannot keep up with."""
+        behind_s = now_s - self._since_wall_s - (self.session.now_ns - self._since_ns) / SECOND / speed
+        if behind_s > MOST_BEHIND_S:
+            self._since_wall_s, self._since_ns = now_s - MOST_BEHIND_S, self.session.now_ns
+
+    def _step_on(self, what: str) -> None:
+        try:
+            is_there = self.session.step_for(what, TURN_S)
+        except Exception as error:  # of a program or a plug-in
+            self.pause(first_line(error))
+            return
+        if is_there:
+            self.pause()
+            self._has_to_stop()  # which may have the reason
+            number = 0 if self.stepped is None else self.stepped["number"]
+            self.stepped = {"number": number + 1, "what": what, "event": self._event_of(what)}
+
+    def _event_of(self, what: str) -> dict[str, Any] | None:
+        """The last event of the kind since the step began; None: it came to none."""
+        columns = self.session.simulation.recording.events.columns()
+        violation = self.session.violation
+        rows = range(self._rows_before, len(columns["event"]))
+        if what == "violation":
+            rows = range(0) if violation is None else range(violation.row, violation.row + 1)
+        row = next((row for row in reversed(rows) if is_step(what, columns["event"][row])), None)
+        if row is None:
+            return None
+        return {name: columns[name][row] for name in ("event", "node", "message", "station", "session")}
+
+    def _has_to_stop(self) -> bool:
+        """Pause where the run stops by itself."""
+        session = self.session
+        if session.violation is not None and not session.is_real_time:
+            self.pause(f"violated: {session.violation.check}")
+        elif session.is_over:
+            self.pause("the run is over")
+        elif self._until_ns is not None and session.now_ns >= self._until_ns:
+            self.pause()
+        return not self.is_playing
+
+    def _tell(self) -> None:
+        now_s, now_ns = time.monotonic(), self.session.now_ns
+        if self.is_going and now_s - self._reported_wall_s > 0.01:
+            self.rate = (now_ns - self._reported_ns) / SECOND / (now_s - self._reported_wall_s)
+        self._reported_wall_s, self._reported_ns = now_s, now_ns
+        # from when it was to be, so that what a piece takes does not add up; not at once again, nor later than usual
+        self._next_s = min(max(self._next_s + self.pause_s, now_s + self.pause_s / 4), now_s + self.pause_s)
+        was_due, self._is_due = self._is_due, False
+        self._is_owed = not self._on_state(was_due)

@@ -1,0 +1,139 @@
+"""Capacity searches from Python: the same as `mobilenet capacity`, with tables as pandas frames.
+
+    search = mobilenet.capacity("dynamic.yaml", "workload.interval_s", 1, 6, "delivery_delay_p95_s <= 1")
+    search.value, search.interval, search.points
+
+Model     the directory is that of the command line; called again it resumes
+Shapes    points: one row for each value and requirement, with the columns of capacity.csv
+Errors    ScenarioError for the question, StudyError for its directory or Spark
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.lab.notebook.asking import naming_out, require_out, spark_master
+from mobilenet.lab.notebook.studies import StudyFrames
+from mobilenet.lab.studies.batch import Standing
+from mobilenet.lab.studies.capacity import capacity as capacities
+from mobilenet.lab.studies.capacity.answer import Number, SearchResult
+from mobilenet.lab.studies.capacity.question import BUDGET, Question, default_directory, normal_form, plan
+from mobilenet.lab.studies.capacity.words import answer, sentences
+from mobilenet.lab.studies.rare import RARE
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import spell_out
+from mobilenet.scenario.given import plain_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Capacity:
+    """The answer of a search, with the study that it rests on."""
+
+    def __init__(self, path: Path, answer: SearchResult) -> None:
+        self.path = path
+        self.answer = answer
+
+    @property
+    def verdict(self) -> str:
+        """`largest`, `smallest`, `holds everywhere`, `holds nowhere`, `not monotone here` or `undecided`."""
+        return self.answer.verdict.value
+
+    @property
+    def value(self) -> Number | None:
+        """The largest or smallest value at which all requirements hold; None for the other verdicts."""
+        return self.answer.value
+
+    @property
+    def interval(self) -> tuple[Number, Number] | None:
+        """The two values, ascending, between which the requirements cease to hold; None if they are not known."""
+        return self.answer.interval
+
+    @property
+    def runs(self) -> int:
+        """How many runs the answer rests on."""
+        return self.answer.runs
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """Each value that was run, with each requirement: n, mean, low, high, state."""
+        import pandas as pd
+
+        return pd.DataFrame(self.answer.rows())
+
+    @cached_property
+    def study(self) -> StudyFrames:
+        """The runs as a study, whose factor is the key."""
+        return StudyFrames(self.path)
+
+    def sentences(self) -> list[str]:
+        """Return the answer in words, what supports it, and what its error means."""
+        return sentences(self.answer)
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: the requirements over the key, with intervals and the answer."""
+        from mobilenet.viz.capacity import compose
+
+        with compose(self.answer) as figure:
+            return figure
+
+    def __repr__(self) -> str:
+        return f"<Capacity {self.path}: {answer(self.answer)}>"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escape(spell_out(line))}</li>" for line in self.sentences())
+        return f"<b>{escape(spell_out(str(self.path)))}</b><ul>{lines}</ul>"
+
+
+def capacity(
+    scenario: str | Path | Mapping[str, Any],
+    vary: str,
+    low: float,
+    high: float,
+    require: str | Sequence[str],
+    *,
+    tolerance: float = 0.05,
+    resolution: float | None = None,
+    error: float = 0.05,
+    rare: float = RARE,
+    budget: int = BUDGET,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    seed: int = 1,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    master: str | None = None,
+    allow_code: bool = False,
+    progress: Callable[[Standing], None] = lambda standing: None,
+) -> Capacity:
+    """Find the largest or smallest value of a key at which all requirements hold.
+
+    `scenario`: a file, or its keys as a dictionary, which needs `out`; `low`, `high`: both ends of the key, in its
+    unit; `require`: one or several of `METRIC <= LIMIT` or `METRIC >= LIMIT`; `tolerance`: relative to each limit;
+    `resolution`: the step of the key; `error`: the probability of a wrong answer; `rare`: the share of the runs below
+    which outcomes may be missed; `budget`: the maximum number of runs; `overrides`: as for run; `workers`, `master`,
+    `allow_code`: as for study.
+    """
+    where = spark_master(workers, master)
+    require_out(scenario, out)
+    source = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario
+    texts = (require,) if isinstance(require, str) else tuple(require)
+    if not all(isinstance(text, str) for text in texts):
+        raise ScenarioError("require: expected text, such as 'delivery_delay_p95_s <= 1.0', or a list of such texts")
+    changes = plain_values(overrides, "overrides") if isinstance(overrides, Mapping) else tuple(overrides)
+    ends = plain_values(low, "low"), plain_values(high, "high")
+    question = Question(source, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes, rare)
+    planned = plan(question, allow_code)
+    place = default_directory(question) if out is None else Path(out)
+    with naming_out():
+        outcome = capacities.search(planned, place, where, progress, allow_code=allow_code)
+    if outcome.result.points:
+        from mobilenet.viz.capacity import draw_into
+
+        draw_into(outcome.result, place, normal_form(question, bool(outcome.store.code())))
+    return Capacity(place, outcome.result)

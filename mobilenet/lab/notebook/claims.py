@@ -1,0 +1,116 @@
+"""Claims files from Python: the same as `mobilenet claims`, with the answers as a pandas frame.
+
+    claims = mobilenet.claims("claims.yaml")
+    claims["faster"], claims.answers, claims.unexpected
+
+Model     the directory is that of the command line; called again it resumes
+Shapes    answers: one row for each claim, with the columns of claims.csv
+Errors    ScenarioError for the file, StudyError for its directory or Spark
+Source    ours: docs/guide/claims.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mobilenet.lab.notebook.asking import naming_out, spark_master
+from mobilenet.lab.notebook.studies import StudyFrames
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.batch import Standing
+from mobilenet.lab.studies.claims import answering
+from mobilenet.lab.studies.claims.answer import Outcome
+from mobilenet.lab.studies.claims.declaration import Claims
+from mobilenet.lab.studies.claims.questions import plan
+from mobilenet.lab.studies.claims.words import closing_lines, sentence, summary
+from mobilenet.quoting import spell_out, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ClaimAnswers:
+    """The answers to the claims of a file, with the studies that they rest on."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.path = outcome.path
+        self.outcome = outcome
+
+    def __getitem__(self, claim: str) -> str:
+        """Return `holds`, `does not hold` or `undecided`."""
+        answers = {one.question.name: one.answer.value for one in self.outcome.answers}
+        if claim not in answers:
+            raise KeyError(unknown("claim", claim, list(answers)))
+        return answers[claim]
+
+    @cached_property
+    def answers(self) -> pd.DataFrame:
+        """Each claim: answer, value, low, high, required, replications, command, ..."""
+        import pandas as pd
+
+        return pd.DataFrame(self.outcome.rows())
+
+    @property
+    def unexpected(self) -> list[str]:
+        """The claims whose answer is not the one that the file expects."""
+        return [one.question.name for one in self.outcome.unexpected]
+
+    @property
+    def left(self) -> list[str]:
+        """The claims that were not reached within the limit of `quick`."""
+        return [one.question.name for one in self.outcome.left]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The runs that failed, and why; called again, they are tried again."""
+        return self.outcome.failed
+
+    @property
+    def runs(self) -> int:
+        """How many runs the answers rest on."""
+        return self.outcome.runs
+
+    def study(self, experiment: str) -> StudyFrames:
+        """Return an experiment of the file as a study."""
+        names = {cell.experiment for one in self.outcome.answers for cell in one.question.cells}
+        if experiment not in names:
+            raise StudyError(unknown("experiment", experiment, sorted(names)))
+        return StudyFrames(self.path / experiment)
+
+    def sentences(self) -> list[str]:
+        """Return each answer in words, a summary, and what the answers assume."""
+        return [*(sentence(one, self.path) for one in self.outcome.answers), *closing_lines(self.outcome)]
+
+    def __repr__(self) -> str:
+        return f"<ClaimAnswers {self.path}: {summary(self.outcome)}>"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escape(spell_out(line))}</li>" for line in self.sentences())
+        return f"<b>{escape(spell_out(str(self.path)))}</b><ul>{lines}</ul>"
+
+
+def claims(
+    file: str | Path,
+    *,
+    quick: bool = False,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    workers: int | None = None,
+    master: str | None = None,
+    allow_code: bool = False,
+    progress: Callable[[Standing], None] = lambda standing: None,
+) -> ClaimAnswers:
+    """Answer the claims of a file.
+
+    `quick`: stop after ten minutes; `seed`: replaces that of the file; `workers`, `master`, `allow_code`: as for study.
+    """
+    where, file = spark_master(workers, master), Path(file)
+    planned = plan(Claims.load(file, seed), allow_code)
+    place = answering.default_directory(file) if out is None else Path(out)
+    limit_s = answering.QUICK_S if quick else None
+    means = answering.Means(place, workers, progress, allow_code=allow_code, limit_s=limit_s)
+    with naming_out():
+        return ClaimAnswers(answering.answer(planned, means, where))

@@ -1,0 +1,112 @@
+"""Studies that draw themselves: what mobilenet.study returns.
+
+Model     what a study is, lab/studies/frames.py knows; here is only what needs the pictures, which lie above it
+Errors    StudyError for figures that a study does not have
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.lab.studies import frames
+from mobilenet.lab.studies.effects import study_effects
+from mobilenet.lab.studies.sentences import conclusions, sentence
+from mobilenet.metrics.registry import axis_name
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import pluralize, spell_out
+
+MOST_ROWS = 20  # configurations that a notebook shows at once
+
+
+class StudyFrames(frames.StudyFrames):
+    """The directory of a study, opened for reading. Tables are read when first asked for, and then kept."""
+
+    def plot(
+        self,
+        *metrics: str,
+        x: str | None = None,
+        width_in: float | None = None,
+        kind: Literal["means", "comparison", "effects", "delays"] = "means",
+    ) -> Any:
+        """Return a matplotlib figure: the means of these metrics at the levels of a factor, with intervals; the
+        comparison; the effects of several factors; or the distribution of delays. By default, `metrics` are those that
+        the study compares. `x`: the factor of the horizontal axis of means, by default the one with most levels;
+        `width_in`: 3.5 for a column of a paper. StudyError for what the study does not have.
+        """
+        from mobilenet.viz.figures import study_figure
+
+        return study_figure(self.path, metrics, x, kind, width_in)
+
+    def sentences(self) -> list[str]:
+        """What the study found, in words: each comparison, the conclusion on the effects of several factors, and what
+        may be unstable.
+        """
+        from mobilenet.viz.figures.means import metrics_of_interest
+        from mobilenet.viz.study_tables import study_tables
+
+        tables = study_tables(self.path)
+        comparison = tables.comparison or {"factor": None, "findings": []}
+        others = [factor for factor in tables.factors if factor != comparison["factor"]]
+        lines = []
+        for finding in comparison["findings"]:
+            where = tables.in_words(finding, others)
+            what = axis_name(finding["metric"], tables.of_processes)
+            words = sentence(finding, comparison, tables.levels, tables.of_processes)
+            lines.append(f"{where}: {what}: {words}" if where else f"{what}: {words}")
+        effects = study_effects(self.path, tables.factors, metrics_of_interest(tables), tables.confidence)
+        in_words = conclusions(effects, tables.levels, tables.confidence, tables.of_processes)
+        return [*lines, *in_words.values(), *tables.doubts()]
+
+    def to_latex(self, *metrics: str) -> str:
+        """Return the means as a table for LaTeX, which needs the booktabs package; `metrics` as for plot."""
+        return self._table(metrics, latex=True)
+
+    def to_markdown(self, *metrics: str) -> str:
+        """Return the means as a table in Markdown."""
+        return self._table(metrics, latex=False)
+
+    def _table(self, metrics: Sequence[str], latex: bool) -> str:
+        from mobilenet.viz.means_table import write_means
+
+        with scratch_folder("means") as folder:
+            file: Path = write_means(self.path, folder, metrics, latex=latex, markdown=not latex)[0]
+            return file.read_text(encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """How far it is, and the means of its metrics with their intervals, for a notebook."""
+        head = f"<b>{_safe(self.path)}</b>: "
+        try:
+            return f"{head}{_safe(self._progress())}{self._means()}"
+        except ScenarioError as error:  # it is not finished, or damaged
+            return head + _safe(error)
+
+    def _means(self) -> str:
+        from mobilenet.viz.figures.means import metrics_of_interest
+        from mobilenet.viz.means_table import head_and_rows, note_of_means
+        from mobilenet.viz.study_tables import study_tables
+
+        tables = study_tables(self.path)
+        head, rows = head_and_rows(tables, metrics_of_interest(tables))
+        body = "".join(_row("td", row) for row in rows[:MOST_ROWS])
+        more = len(rows) - MOST_ROWS
+        rest = f" {pluralize(more, 'more configuration')} in <code>study.summary</code>." if more > 0 else ""
+        return f"<table>{_row('th', head)}{body}</table>{_safe(note_of_means(tables))}{rest}"
+
+
+def _row(kind: str, cells: list[str]) -> str:
+    return f"<tr>{''.join(f'<{kind}>{_safe(cell)}</{kind}>' for cell in cells)}</tr>"
+
+
+def _safe(text: Any) -> str:
+    return escape(spell_out(str(text)))
+
+
+@functools.wraps(frames.study)
+def study(*arguments: Any, **named: Any) -> StudyFrames:
+    return StudyFrames(frames.study(*arguments, **named).path)

@@ -1,0 +1,111 @@
+"""The programs of one run: what each learns of the run at its start, and how all of them end.
+
+Model     nothing is started before the run begins. The names of buffers are those that the first program of a role
+          gives in its answer to its first start; later names must be among them. A program whose node acts by a
+          clock of its own cannot show in virtual time what that node would still do. Where a delivery is missing when
+          the run is over, programs have LISTENS_S of wall time to report it; the first report ends the wait
+Units     bytes; time in nanoseconds, as the names show in seconds
+Errors    ProgramError
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mobilenet.engine.random_streams import key_of
+from mobilenet.lab.programs.actions import Role
+from mobilenet.lab.programs.children import Children
+from mobilenet.lab.programs.conversation import Conversation, decode
+from mobilenet.lab.programs.message import Says, encode
+
+VERSION = 1
+LISTENS_S = 10.0  # wall time that programs have to report a clock, at the end of a run that lacks a delivery
+OWN_CLOCK = {"do": "own_clock"}
+Note = Any  # (time_ns, node, life, from_program, line) -> None
+
+
+class Setting(NamedTuple):
+    """What a scenario declares about its programs."""
+
+    commands: Mapping[Role, Sequence[str]]
+    settings: Mapping[str, Any]
+    answer_within_s: float
+    folder: Path
+    seed: int
+    counts: Mapping[str, int]  # stations and hosts, or n: passed at each start
+
+
+class Cast:
+    """The programs of one run. `errors_into`: where standard error is kept; `note`: called for each line, both ways."""
+
+    def __init__(self, setting: Setting, errors_into: Path | None = None, note: Note = None) -> None:
+        self.setting = setting
+        self.note = note
+        self.buffers: dict[Role, tuple[str, ...]] = {}
+        self.own_clock: list[str] = []  # nodes whose programs have reported at the end that they act by their own clock
+        self.kinds: dict[str, type[Says]] = {}  # of messages, by name
+        self._lives: dict[str, int] = {}
+        self._children = Children(setting.folder, errors_into)
+        self._talking: dict[str, Conversation] = {}
+
+    def start(self, role: Role, me: int) -> tuple[Conversation, int]:
+        """The program of a node, and which of its lives this is, from 1."""
+        name = f"{role[0]}{me}"
+        life = self._lives[name] = self._lives.get(name, 0) + 1
+        child = self._children.spawn(name, self.setting.commands[role])
+        talk = self._talking[name] = Conversation(self._children, child, name, self.setting.answer_within_s)
+        return talk, life
+
+    def why_not_begun(self) -> str:
+        """A hint for a program that fails at its start; empty unless it starts from the directory of a run or a study,
+        which has only the files that its scenario names.
+        """
+        folder = self.setting.folder
+        if not (folder / "manifest.json").is_file() and folder.parent.name != "configurations":
+            return ""
+        return (
+            "; if the program loads other files, name them in protocol.files of the original scenario and run it again"
+        )
+
+    def introduction(self, role: Role, me: int, stable: str) -> str:
+        """The content of a start event, as members of an object. `stable`: as JSON."""
+        setting = self.setting
+        content = {
+            "v": VERSION,
+            "role": role,
+            "me": me,
+            **setting.counts,
+            "seed": key_of(setting.seed, "program", f"{role[0]}{me}")[:8].hex(),
+            "settings": setting.settings,
+        }
+        return f'{encode(content)[1:-1]},"stable":{stable}'
+
+    def end_life(self, name: str) -> None:
+        """A crash, or the host is gone: its program and the process group are killed."""
+        talk = self._talking.pop(name, None)
+        if talk is not None:
+            talk.end()
+
+    def end(self, now: int, is_owed: bool = False) -> None:
+        """End all programs. `is_owed`: a delivery is missing, so listen for programs that act by their own clocks, and
+        add them to `own_clock`.
+        """
+        listens_s = LISTENS_S if is_owed else 0.0
+        more = f',"listens_s":{listens_s:g}' if is_owed else ""
+        for talk in self._talking.values():
+            talk.tell_end(f'{{"ev":"stop","t":{now}{more}}}')
+        names = {talk.child: name for name, talk in self._talking.items()}
+        self._talking.clear()
+        clock_children = self._children.close(listens_s, _says_own_clock)
+        if is_owed:
+            self.own_clock += [names[child] for child in clock_children if child in names]
+
+
+def _says_own_clock(line: bytes) -> bool:
+    try:
+        return bool(decode(line.decode()) == OWN_CLOCK)
+    except (ValueError, RecursionError):
+        return False

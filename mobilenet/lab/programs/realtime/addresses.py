@@ -1,0 +1,75 @@
+"""An address for each pair of hosts, so that a datagram's destination also identifies its sender.
+
+Model     host A reaches host B at PREFIX.A.B; PREFIX.A.A is A's own. All of them are local to this machine, since all
+          of 127.0.0.0/8 is, without special permission (Linux)
+Errors    none
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from socket import inet_aton
+
+from mobilenet.engine.scratch import scratch_folder
+
+
+class Addresses:
+    """Addresses for `hosts` hosts, at most 256, below `prefix`, two octets as in 127.77. Programs call h0 `first`.
+    `flat`: all hosts reach a host at its own address; otherwise each pair has one.
+    """
+
+    def __init__(self, prefix: str, hosts: int, port: int, first: int = 0, flat: bool = False) -> None:
+        self._text = prefix
+        self._prefix = inet_aton(f"{prefix}.0.0")[:2]
+        self._hosts = hosts
+        self._port = port
+        self._first = first
+        self.flat = flat
+        self._block = ExitStack()  # around the folder of files of hosts, until close()
+        self._folder: Path | None = None
+
+    def of(self, host: int, peer: int) -> str:
+        """Return the address at which `host` reaches `peer`, without the port; for itself, its own address."""
+        return f"{self._text}.{peer if self.flat else host}.{peer}"
+
+    def ends(self, address: bytes) -> tuple[int, int] | None:
+        """The sender and receiver of this address, four bytes; both are the same in a host's own address. None: it
+        belongs to no hosts.
+        """
+        host, peer = address[2], address[3]
+        if address[:2] != self._prefix or max(host, peer) >= self._hosts:
+            return None
+        return host, peer
+
+    def owner(self, address: bytes) -> int | None:
+        """The host whose own address this is."""
+        ends = self.ends(address)
+        return ends[0] if ends is not None and ends[0] == ends[1] else None
+
+    def fill_in(self, word: str, host: int, own_port: int | None) -> str:
+        """A word of a host's command, or the name of its log."""
+        values = {
+            "{me}": str(host + self._first),
+            "{address}": self.of(host, host),
+            "{own_port}": str(own_port or 0),
+            "{peers}": ",".join(f"{self.of(host, peer)}:{self._port}" for peer in range(self._hosts) if peer != host),
+        }
+        for name, value in values.items():
+            word = word.replace(name, value)
+        return word.replace("{hosts_file}", self._hosts_file(host, own_port)) if "{hosts_file}" in word else word
+
+    def _hosts_file(self, host: int, own_port: int | None) -> str:
+        """Write a line `NUMBER ADDRESS PORT` for each host, as this one reaches it; the file's path."""
+        if self._folder is None:
+            self._folder = self._block.enter_context(scratch_folder("hosts"))
+        path = self._folder / f"hosts{host + self._first}"
+        ports = (own_port if peer == host else self._port for peer in range(self._hosts))
+        lines = (f"{peer + self._first} {self.of(host, peer)} {port}\n" for peer, port in enumerate(ports))
+        path.write_text("".join(lines), encoding="ascii")
+        return str(path)
+
+    def close(self) -> None:
+        """Remove the files of hosts."""
+        self._block.close()

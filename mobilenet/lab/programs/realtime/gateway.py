@@ -1,0 +1,201 @@
+"""The socket between programs and the emulated network.
+
+Model     one UDP socket on the loopback interface receives what is sent to any address of a pair, sees which one it
+          was, and sends from any. Where the system does not let us bind to that interface, there is one socket for each
+          address. A datagram is handed over at the host's own port if a socket is open there, or else where the program
+          last sent from. What comes from outside 127.0.0.0/8, is for no host, or has no known sender, is dropped and
+          counted
+Units     bytes
+Errors    ScenarioError: a port that is taken, a system that is not Linux
+Source    RFC 768; Linux: ip(7), IP_PKTINFO and IP_RECVERR; socket(7), SO_BINDTODEVICE; ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+
+from mobilenet.lab.programs.realtime.addresses import Addresses
+from mobilenet.parameters import ScenarioError
+
+IP_PKTINFO = 8  # Linux; Python knows it from 3.12 on
+IP_RECVERR = 11
+INFO = struct.Struct("@i4s4s")  # interface, the address of ours, the destination
+MOST_BYTES = 65_507  # of a datagram
+MOST_PLACES = 1000  # that are remembered of a host
+AT_ONCE = 256  # datagrams, before the network goes on
+RECEIVE_BUFFER_BYTES = 1 << 22
+Place = tuple[str, int]  # address and port of a program's socket
+
+
+class Gateway:
+    """Takes datagrams from programs and hands them over. `own_port`: where programs listen; None: learned."""
+
+    def __init__(self, addresses: Addresses, hosts: int, own_port: int | None) -> None:
+        self._addresses = addresses
+        self._hosts = hosts
+        self._own_port = own_port
+        self._spoke: dict[tuple[int, int], Place] = {}  # (host, peer) -> where its program last sent from to this peer
+        self._last: dict[int, Place] = {}  # the same, to any host
+        self._left: dict[tuple[int, int], set[Place]] = {}  # where it has sent from before
+        self.claimed_twice: set[int] = set()  # hosts that several programs claim to be, at the same time
+        self.renamed: set[tuple[int, int]] = set()  # (sender by its own address, sender by the address that it sent to)
+        self.from_outside = 0
+        self.misaddressed = 0
+        self.unidentified = 0
+        self.sockets: dict[socket.socket, bytes | None] = {}  # with the one address that it is bound to
+        self._from: dict[bytes | None, socket.socket] = {}
+
+    def open(self, port: int) -> None:
+        if sys.platform != "linux":
+            raise ScenarioError(
+                "protocol: programs that use UDP run only on Linux, where all addresses in 127.0.0.0/8 are local"
+            )
+        try:
+            self.sockets = self._on_the_loopback(port) or self._one_each(port)
+        except OSError as error:
+            self.close()
+            raise ScenarioError(
+                f"protocol.port: cannot listen on port {port} of the loopback interface: {error.strerror}; expected a"
+                " free port"
+            ) from None
+        self._from = {name: each for each, name in self.sockets.items()}
+
+    def close(self) -> None:
+        for each in self.sockets:
+            each.close()
+        self.sockets = {}
+
+    def take(self) -> Iterator[tuple[int, int, bytes]]:
+        """What programs have sent: from, to, data. Not more than AT_ONCE of each socket."""
+        for each, bound in self.sockets.items():
+            _refusals(each)
+            for _ in range(AT_ONCE):
+                try:
+                    data, notes, _, source = each.recvmsg(MOST_BYTES, socket.CMSG_SPACE(INFO.size))
+                except BlockingIOError:
+                    break
+                except ConnectionRefusedError:  # of an earlier datagram
+                    continue
+                if not source[0].startswith("127."):
+                    self.from_outside += 1
+                elif (ends := self._ends(_destination(notes) if bound is None else bound, source)) is not None:
+                    self._learn(ends, source)
+                    yield (*ends, data)
+
+    def _ends(self, destination: bytes, source: Place) -> tuple[int, int] | None:
+        """The hosts that a datagram is from and to. A socket that is bound to its host's own address identifies the
+        sender. Any other socket sends from 127.0.0.1, and then the pair does, to whose address it sends.
+        """
+        ends = self._addresses.ends(destination)
+        if ends is None:
+            self.misaddressed += 1
+            return None
+        by_pair, to = ends
+        owner = self._addresses.owner(socket.inet_aton(source[0]))
+        if owner is None and by_pair == to:  # a flat address, and a socket that is not bound
+            self.unidentified += 1
+            return None
+        if owner is not None and owner != by_pair != to:
+            self.renamed.add((owner, by_pair))
+        sender = by_pair if owner is None else owner
+        if sender == to:
+            self.misaddressed += 1
+            return None
+        return sender, to
+
+    def _learn(self, ends: tuple[int, int], place: Place) -> None:
+        """A restarted program comes from another address; one that comes back was never gone."""
+        self._last[ends[0]] = place
+        known = self._spoke.get(ends)
+        if known == place:
+            return
+        self._spoke[ends] = place
+        if known is None or self._own_port is not None:
+            return
+        before = self._left.setdefault(ends, set())
+        if place in before:
+            self.claimed_twice.add(ends[0])
+        elif len(before) < MOST_PLACES:
+            before.add(known)
+
+    def hand_over(self, source: int, to: int, data: bytes) -> bool:
+        """Give a datagram to the program of a host, from the address that it knows the sender by. It listens at its
+        `own_port`, or else where it last sent from to this sender, or to any host. False: nowhere, or its buffer is
+        full.
+        """
+        name = socket.inet_aton(self._addresses.of(to, source))
+        ours = self._from.get(name) or self._from[None]
+        own = None if self._own_port is None else (self._addresses.of(to, to), self._own_port)
+        places = (own, self._spoke.get((to, source)), self._last.get(to))
+        return any(_send(ours, name, data, place) for place in dict.fromkeys(places) if place is not None)
+
+    def _on_the_loopback(self, port: int) -> dict[socket.socket, bytes | None] | None:
+        """One socket for all addresses; None where the system does not allow that."""
+        ours = _new_socket()
+        try:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
+        except PermissionError:  # before Linux 5.7
+            ours.close()
+            return None
+        ours.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+        try:
+            ours.bind(("", port))
+        except OSError:
+            ours.close()
+            raise
+        return {ours: None}
+
+    def _one_each(self, port: int) -> dict[socket.socket, bytes | None]:
+        sockets: dict[socket.socket, bytes | None] = {}
+        try:
+            for host in range(self._hosts):
+                for peer in range(self._hosts):
+                    if (host == peer) == self._addresses.flat:
+                        ours = _new_socket()
+                        sockets[ours] = socket.inet_aton(self._addresses.of(host, peer))
+                        ours.bind((self._addresses.of(host, peer), port))
+        except OSError:
+            for each in sockets:
+                each.close()
+            raise
+        return sockets
+
+
+def _new_socket() -> socket.socket:
+    ours = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    ours.setblocking(False)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    ours.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
+    return ours
+
+
+def _destination(notes: list[tuple[int, int, bytes]]) -> bytes:
+    """The address that a datagram was sent to."""
+    infos = (value for level, kind, value in notes if level == socket.IPPROTO_IP and kind == IP_PKTINFO)
+    return INFO.unpack(next(infos)[: INFO.size])[2]  # type: ignore[no-any-return]
+
+
+def _send(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
+    """Whether a socket there has taken it. On the loopback interface a refusal is known at once."""
+    for _ in range(2):  # the error of an earlier datagram comes once
+        try:
+            ours.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, INFO.pack(0, name, name))], 0, place)
+        except ConnectionRefusedError:
+            continue
+        except OSError:  # its buffer is full: the datagram is lost, as it would be elsewhere
+            return False
+        return place not in _refusals(ours)
+    return False
+
+
+def _refusals(ours: socket.socket) -> set[Place]:
+    """Where datagrams of this socket have been refused since the last call."""
+    places: set[Place] = set()
+    while True:
+        try:
+            places.add(ours.recvmsg(0, 0, socket.MSG_ERRQUEUE)[3])
+        except OSError:  # no more
+            return places

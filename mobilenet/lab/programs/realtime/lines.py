@@ -1,0 +1,164 @@
+"""Read what programs write, line by line, with two regular expressions of the scenario.
+
+Model     whole lines, of standard output or of a file that is followed. A search that takes too long is
+          given up, by a signal that counts the process's own time: a few characters are enough to keep one busy for
+          years. Where signals are not available (outside the main thread) it is not stopped
+Units     bytes; seconds of CPU
+Errors    ProgramError: an expression that takes too long, or finds no number. ScenarioError: a sender that does not
+          exist. Then the numbers of all senders are in doubt, and with them the record, so no run is kept
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from stat import S_ISREG
+from types import FrameType
+from typing import Any, NamedTuple
+
+from mobilenet.lab.programs.children import ProgramError
+from mobilenet.lab.programs.conversation import short_line
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import quote
+from mobilenet.scenario.base import is_file
+
+CHUNK_BYTES = 65_536
+LONGEST_LINE_BYTES = 1 << 20
+LONGEST_NUMBER = 12  # digits
+LONGEST_SEARCH_S = 1.0  # of CPU, for all that one program has written since the last time
+
+
+class ProgramLine(NamedTuple):
+    """A broadcast, or a delivery of a message of `sender`, by the number that the program gives it."""
+
+    sender: int | None  # None: it broadcasts
+    number: int
+
+
+class Expressions:
+    """The expressions in `lines` of a scenario; None: nothing is looked for. `hosts`: how many there are."""
+
+    def __init__(self, lines: Any, hosts: int) -> None:
+        self._hosts = hosts
+        self._first = 0 if lines is None else lines.first_number
+        self._looked_for: list[tuple[str, re.Pattern[bytes]]] = []
+        if lines is not None:
+            self._looked_for = [(key, re.compile(getattr(lines, key).encode())) for key in ("deliver", "broadcast")]
+
+    @property
+    def are_none(self) -> bool:
+        return not self._looked_for
+
+    def find(self, host: int, lines: Sequence[bytes], events: list[ProgramLine], log: Path | None = None) -> None:
+        """Add the events in lines of a host's program, in order, up to the first line not understood. `log`: the
+        file that they are from; None: standard output.
+        """
+        key, line = "", b""
+        try:
+            with _no_longer_than(LONGEST_SEARCH_S):
+                for line in lines:
+                    for key, expression in self._looked_for:
+                        if (match := expression.search(line)) is not None:
+                            sender = self._sender(host, match["sender"], line, log) if key == "deliver" else None
+                            events.append(ProgramLine(sender, _whole(host, match["number"], line)))
+                            break
+        except _TooLong:
+            raise ProgramError(
+                f"h{host}: searching its line {_in_words(line)} for protocol.lines.{key} takes longer than"
+                f" {LONGEST_SEARCH_S:g} s; expected an expression without nested repetitions such as (a+)+"
+            ) from None
+
+    def _sender(self, host: int, text: bytes | None, line: bytes, log: Path | None) -> int:
+        """The host that a delivery names."""
+        sender = _whole(host, text, line) - self._first
+        if not 0 <= sender < self._hosts:
+            where = "its standard output" if log is None else quote(log)
+            last = self._first + self._hosts - 1
+            raise ScenarioError(
+                f"protocol.lines.deliver: in the line {_in_words(line)} of h{host} in {where}, got sender"
+                f" {sender + self._first}, expected a host from {self._first} to {last}; if the programs number hosts"
+                " from 1, set protocol.lines.first_number: 1"
+            )
+        return sender
+
+
+def _whole(host: int, text: bytes | None, line: bytes) -> int:
+    """What a group of an expression has found, as a number."""
+    if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
+        what = "nothing" if text is None else _in_words(text)
+        raise ProgramError(
+            f"h{host}: in its line {_in_words(line)}, protocol.lines found {what}, expected a whole number of at most"
+            f" {LONGEST_NUMBER} digits"
+        )
+    return int(text)
+
+
+def _in_words(text: bytes) -> str:
+    return short_line(text.decode("utf-8", "replace"))
+
+
+class _TooLong(Exception):
+    """A line takes more than its share of this process's time."""
+
+
+@contextmanager
+def _no_longer_than(limit_s: float) -> Iterator[None]:
+    """Raise _TooLong where what is done here takes more. The matching of expressions looks for signals, too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    is_over = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if not is_over:
+            raise _TooLong
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, limit_s)
+        yield
+    finally:
+        is_over = True
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+class Log:
+    """Whole lines of what a program writes, on standard output or into a file. It need not be there yet."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._rest = b""
+        there = path.stat() if path is not None and is_file(path) else None
+        self.is_missing = path is not None and there is None
+        self._inode = None if there is None else there.st_ino
+        self._read_bytes = 0 if there is None else there.st_size  # of an earlier run
+
+    def more(self) -> bytes:
+        """Return what is new in it; all of it if the file was started again."""
+        assert self.path is not None
+        try:
+            status = self.path.stat()
+            if not S_ISREG(status.st_mode):
+                return b""
+            if status.st_size < self._read_bytes or status.st_ino != self._inode:
+                self._read_bytes, self._rest, self._inode = 0, b"", status.st_ino
+            with self.path.open("rb") as file:
+                file.seek(self._read_bytes)
+                data = file.read(CHUNK_BYTES)
+        except OSError:
+            return b""
+        self.is_missing = False
+        self._read_bytes += len(data)
+        return data
+
+    def lines(self, data: bytes) -> list[bytes]:
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > LONGEST_LINE_BYTES:
+            self._rest = b""
+        return whole

@@ -1,0 +1,128 @@
+"""The wall clock: emulated time follows it, and how far it falls behind is measured.
+
+Model     emulated time 0 is when the run begins. The emulation sleeps until its next event is due or something comes
+          in; then it does all that is due by now, and what came in happens now. Lateness: from the moment at which the
+          first event of such a batch was due until the whole batch is done
+Units     nanoseconds of the monotonic clock
+Errors    FellBehind: later than allowed; ProgramError: the run was asked to end
+Source    Linux: prctl(2), PR_SET_TIMERSLACK; ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+import ctypes
+import select
+import selectors
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mobilenet.lab.programs.children import ProgramError
+
+MILLISECOND = 1_000_000
+LONGEST_SLEEP_NS = 50 * MILLISECOND  # files are looked at so often
+RECENT = 500  # batches
+PR_SET_TIMERSLACK = 29
+DEFAULT_SLACK = 0  # of a thread
+
+
+class FellBehind(ProgramError):
+    """The emulation is later than allowed."""
+
+
+class RealTime(NamedTuple):
+    """Asked for. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what the run was asked to end, or
+    nothing; asked again and again. `begins`: called as the clock starts. `shell`: the node that runs a shell instead of
+    its program, and the descriptor of a pseudo-terminal for it.
+    """
+
+    hard_limit_ms: float | None = None
+    stopped: Callable[[], str] = lambda: ""
+    begins: Callable[[], None] = lambda: None
+    shell: tuple[str, int] | None = None
+
+
+class Pace:
+    """`take`: called when something may have come in."""
+
+    def __init__(self, take: Callable[[], None], options: RealTime) -> None:
+        self._options = options
+        self._take = take
+        self._selector = selectors.DefaultSelector()
+        self._prctl = ctypes.PyDLL(None).prctl if sys.platform == "linux" else None
+        self._begun_ns: int | None = None
+        self._due_ns: int | None = None  # the first event of the batch that is being done
+        self._late_ns: list[int] = []
+
+    def listen(self, source: Any) -> None:
+        """A socket or a descriptor: what can be read from it wakes the emulation."""
+        self._selector.register(source, selectors.EVENT_READ)
+
+    def forget(self, source: Any) -> None:
+        self._selector.unregister(source)
+
+    def ready(self) -> list[Any]:
+        """The sources that can be read now."""
+        return [key.fileobj for key, _ in self._selector.select(0)]
+
+    def close(self) -> None:
+        self._selector.close()
+
+    def wait(self, now_ns: int, next_ns: int | None, until_ns: int) -> int:
+        """Sleep until the next event is due, or something has come in; the time up to which the emulation goes on, at
+        most `until_ns`.
+        """
+        if self._begun_ns is None:  # what is due at the beginning, programs' starts among it, takes no time
+            return now_ns
+        if by := self._options.stopped():
+            raise ProgramError(f"stopped by {by} at {now_ns / 1e9:.3f} s", is_input=False)
+        target_ns = until_ns if next_ns is None else min(next_ns, until_ns)
+        left_ns = min(target_ns - self._elapsed_ns(), LONGEST_SLEEP_NS)
+        self._set_slack(1)
+        try:
+            select.select([self._selector], [], [], max(0, left_ns) / 1e9)  # its own wait is in whole milliseconds
+        finally:
+            self._set_slack(DEFAULT_SLACK)
+        reached_ns = max(now_ns, min(self._elapsed_ns(), until_ns))
+        self._due_ns = next_ns if next_ns is not None and next_ns <= reached_ns else None
+        return reached_ns
+
+    def finish_step(self) -> None:
+        """What was due is done: note how late, and take in what has come."""
+        if self._begun_ns is None:
+            self._options.begins()
+            self._begun_ns = time.monotonic_ns()
+        if self._due_ns is not None:
+            late_ns = self._elapsed_ns() - self._due_ns
+            self._late_ns.append(late_ns)
+            if self._options.hard_limit_ms is not None and late_ns > self._options.hard_limit_ms * MILLISECOND:
+                late = f"{late_ns / MILLISECOND:.1f} ms late, more than --hard-limit-ms {self._options.hard_limit_ms:g}"
+                raise FellBehind(
+                    f"at {self._due_ns / 1e9:.3f} s of emulated time, the emulation is {late}; expected fewer hosts,"
+                    " less load, or a faster machine",
+                    is_input=False,
+                )
+        self._take()
+
+    def lateness_ms(self) -> dict[str, float]:
+        """p50, p99 and the most, over all batches so far; empty before the first."""
+        if not self._late_ns:
+            return {}
+        p50, p99, most = (float(late_ns) / MILLISECOND for late_ns in np.percentile(self._late_ns, (50, 99, 100)))
+        return {"p50": round(p50, 3), "p99": round(p99, 3), "max": round(most, 3)}
+
+    def recent_lateness_ms(self) -> float:
+        """The most of the latest batches; 0 before the first."""
+        return max(self._late_ns[-RECENT:], default=0) / MILLISECOND
+
+    def _set_slack(self, slack_ns: int) -> None:
+        """By how much Linux may prolong a sleep. Programs would inherit it, so it holds for our own sleep only."""
+        if self._prctl is not None:
+            self._prctl(PR_SET_TIMERSLACK, slack_ns)
+
+    def _elapsed_ns(self) -> int:
+        assert self._begun_ns is not None
+        return time.monotonic_ns() - self._begun_ns

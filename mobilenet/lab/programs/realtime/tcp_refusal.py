@@ -1,0 +1,59 @@
+"""Refuse TCP with an explanation: hosts use UDP only.
+
+Model     a listening socket next to that for datagrams; each connection gets one line and ends. Without it the system
+          would refuse the connection without a reason
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+
+from mobilenet.lab.programs.realtime.addresses import Addresses
+
+AT_ONCE = 16  # before the network goes on: a program may ask again and again
+ANSWER = b"mobilenet carries UDP alone: no TCP here\n"
+
+
+class TcpRefusal:
+    """`refused_hosts`: the hosts whose programs wanted TCP."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        self._addresses = addresses
+        self.refused_hosts: set[int] = set()
+        self.listening: socket.socket | None = None
+
+    def open(self, port: int) -> None:
+        """Listen, where that is possible: on the loopback interface, at a free port."""
+        ours = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            ours.bind(("", port))
+            ours.listen()
+        except OSError:
+            ours.close()
+            return
+        ours.setblocking(False)
+        self.listening = ours
+
+    def answer(self) -> None:
+        """Answer those that have asked since the last time."""
+        for _ in range(AT_ONCE):
+            if self.listening is None:
+                return
+            try:
+                asking, _ = self.listening.accept()
+            except OSError:
+                return
+            with asking, suppress(OSError):
+                ends = self._addresses.ends(socket.inet_aton(asking.getsockname()[0]))
+                if ends is not None:
+                    self.refused_hosts.add(ends[0])
+                asking.send(ANSWER)
+
+    def close(self) -> None:
+        if self.listening is not None:
+            self.listening.close()
+            self.listening = None

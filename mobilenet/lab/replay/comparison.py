@@ -1,0 +1,145 @@
+"""Does a repeat of a run have the same record, row by row?
+
+Model     the scenario decides everything that happens, so the repeat has the same tables, counters, packets, verdict,
+          metrics and manifest. Only how long it took, the command, the version of mobilenet, and whether its modules
+          were compiled may differ
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mobilenet import __version__
+from mobilenet.lab.programs.children import LAST_WORDS
+from mobilenet.quoting import cut, spell_out
+from mobilenet.record.pcap import read_captures
+from mobilenet.record.reader import RunError, read_derived, read_json, read_manifest, read_table
+from mobilenet.record.schema import COLUMNS, DERIVED_FILES
+
+OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
+
+
+def difference(directory: Path, repeat: Path) -> str | None:
+    """The first difference between the record and the directory of its repeat; None: they are the same. Raises RunError
+    where only verdict.json or metrics.json differs, which follow from the record.
+    """
+    what = next(_differences(directory, repeat), None)
+    derived = next(_derived_differences(directory, repeat), None) if what is None else None
+    versions = _versions(read_manifest(directory), read_manifest(repeat))
+    if derived is not None:
+        raise RunError(f"{directory}/{derived}{versions}")
+    return None if what is None else f"{what}{versions}"
+
+
+def _versions(recorded: dict[str, Any], repeated: dict[str, Any]) -> str:
+    """With what each side was made, unless it is the same."""
+    one, other = ((facts.get("mobilenet_version"), facts.get("compiled")) for facts in (recorded, repeated))
+    if one == other:
+        return ""
+    sides = [f"{version} ({'compiled' if compiled else 'interpreted'})" for version, compiled in (one, other)]
+    return (
+        f". The run was recorded with mobilenet {sides[0]} and repeated with {sides[1]}: where only these differ, the"
+        " difference shows a change of the simulator, and not an edit"
+        if one[0] != __version__
+        else f". The run was recorded with mobilenet {sides[0]} and repeated with {sides[1]}"
+    )
+
+
+def _differences(directory: Path, repeat: Path) -> Iterator[str]:
+    for name in COLUMNS:
+        files = [(folder / f"{name}.parquet").exists() for folder in (directory, repeat)]
+        if files[0] != files[1]:
+            which = ("record", "repeat") if files[0] else ("repeat", "record")
+            yield f"{name}.parquet: the {which[0]} has it, but the {which[1]} does not"
+        elif all(files):
+            yield from _of_tables(name, read_table(directory, name), read_table(repeat, name))
+    yield from _of_values("counters.json", *(read_json(folder, "counters.json") for folder in (directory, repeat)))
+    facts, repeated = _facts(directory), _facts(repeat)
+    error = "ended_by_error"
+    if error in facts.keys() & repeated.keys() and _is_same_error(directory, facts[error], repeated[error]):
+        facts[error] = repeated[error]
+    yield from _of_values("manifest.json", facts, repeated)
+    yield from _of_values("packets", *(_packets(folder) for folder in (directory, repeat)))
+
+
+def _derived_differences(directory: Path, repeat: Path) -> Iterator[str]:
+    for name in DERIVED_FILES:
+        if (directory / name).exists() and (repeat / name).exists():
+            yield from _of_values(name, *(_read_comparable(folder, name) for folder in (directory, repeat)))
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    return {key: value for key, value in read_manifest(folder).items() if key not in OF_THE_MOMENT}
+
+
+def _is_same_error(directory: Path, error: object, repeated: object) -> bool:
+    """Whether two errors differ at most in the folder of the file that failed and in a program's standard error."""
+    words, again = (str(one).partition(LAST_WORDS)[0] for one in (error, repeated))
+    again = again.removeprefix(f"{directory}/")  # the repeat read the files of the run
+    return words == again or words.endswith(f"/{again}")
+
+
+def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
+    """Read verdict.json or metrics.json. Floats of whole numbers become whole: a file that `verify` restored has floats
+    where the run wrote whole numbers. The words of an error that ended the run are left out: they name the file that
+    failed, which is another one.
+    """
+    values = read_derived(folder, name).items()
+    document = {key: int(one) if isinstance(one, float) and one.is_integer() else one for key, one in values}
+    checks = document.get("checks")
+    record = checks.get("record") if isinstance(checks, dict) else None
+    if isinstance(record, dict) and "because of an error" in str(record.get("explanation")):
+        record["explanation"] = ""
+    return document
+
+
+def _packets(folder: Path) -> dict[str, Any]:
+    """Number the packets of each node."""
+    return {node: dict(enumerate(packets)) for node, packets in (read_captures(folder) or {}).items()}
+
+
+def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
+    if more := set(record.column_names) - {*COLUMNS[name]}:
+        yield f"{name}: the record has the column {min(more)}, but the repeat does not"
+    rows = min(len(record), len(repeat))
+    differ = np.zeros(rows, bool)
+    for column in COLUMNS[name]:
+        one, other = (table[column][:rows].to_numpy() for table in (record, repeat))
+        differ |= (one != other) & ((one == one) | (other == other))  # only NaN is not itself
+        if one.dtype == other.dtype == np.float64:
+            differ |= np.signbit(one) != np.signbit(other)  # of 0
+    if differ.any():
+        row = int(np.argmax(differ))
+        one, other = ({c: table[c][row].as_py() for c in COLUMNS[name]} for table in (record, repeat))
+        column = next(c for c in COLUMNS[name] if repr(one[c]) != repr(other[c]))
+        yield (
+            f"{name}: row {row}{_where(one)} has {column} {_short(one[column])}, but the repeat has"
+            f" {_short(other[column])}"
+        )
+    elif len(record) != len(repeat):
+        yield f"{name}: {len(record)} rows, but the repeat has {len(repeat)}"
+
+
+def _where(row: dict[str, Any]) -> str:
+    """The time and the node of a row."""
+    time_ns = next((row[name] for name in ("time_ns", "start_ns", "send_ns") if name in row), None)
+    node = row.get("node") or row.get("sender")
+    return "" if time_ns is None or node is None else f" ({node} at {time_ns / 1e9:.9f} s)"
+
+
+def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
+    if isinstance(record, dict) and isinstance(repeat, dict):
+        for key in (*repeat, *(key for key in record if key not in repeat)):
+            yield from _of_values(f"{path}: {key}", record.get(key, "nothing"), repeat.get(key, "nothing"))
+    elif repr(record) != repr(repeat):  # 1 equals 1.0 and True
+        yield f"{path}: {_short(record)}, but the repeat has {_short(repeat)}"
+
+
+def _short(value: Any) -> str:
+    return cut(spell_out(repr(value)), 80)

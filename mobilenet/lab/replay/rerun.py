@@ -1,0 +1,104 @@
+"""Repeat a run to record more of it: protocols and network are deterministic, so the same thing happens.
+
+Model     the effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
+          `record.programs`, and its fingerprint is compared with that of the manifest. What is recorded changes nothing
+          that happens
+Errors    RunError when the directory is not a run of hosts and stations, is one in real time, or its scenario no longer
+          gives the same run
+          (it was edited, or this version of mobilenet behaves otherwise)
+Source    ours: docs/guide/pictures.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.api import simulate
+from mobilenet.engine.clock import Progress
+from mobilenet.protocols.names import REAL_TIME
+from mobilenet.record.reader import RunError, read_coded, read_frame, read_manifest
+from mobilenet.record.recorder import Recording
+from mobilenet.record.table import Table
+from mobilenet.record.writer import write_table
+from mobilenet.scenario import ProcessScenario, load_scenario
+from mobilenet.simulation.plugin_code import PluginError, require_allowed
+from mobilenet.why.stories import Stories, recorded_stories, stories
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def protocol_messages(
+    directory: Path, progress: Progress | None = None, allow_code: bool = False
+) -> tuple[pd.DataFrame, bool]:
+    """The table of messages.parquet, and whether it was replayed because the run had not recorded it."""
+    import pandas as pd
+
+    read_manifest(directory)
+    if (directory / "messages.parquet").exists():
+        return read_frame(directory, "messages"), False
+    recording = _again(directory, "messages", progress, allow_code)
+    assert recording.messages is not None
+    table = pd.DataFrame(recording.messages.lists)
+    return table.astype({"receive_ns": "float64", "session": "float64"}), True
+
+
+def write_frames(directory: Path, folder: Path, progress: Progress | None = None, allow_code: bool = False) -> None:
+    """Simulate a run again that did not record its frames, and write frames.parquet into another folder."""
+    recording = _again(directory, "frames", progress, allow_code)
+    assert recording.frames is not None
+    write_table(folder / "frames.parquet", recording.frames.lists)
+
+
+def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
+    """The stories of all deliveries of a run, which is replayed if it has not recorded its causes."""
+    read_manifest(directory)
+    if (directory / "causes.parquet").exists():
+        return recorded_stories(directory)
+    recording = _again(directory, "causes", progress, allow_code)
+    assert recording.causes is not None
+    scenario = load_scenario(directory / "scenario.yaml")
+    return stories(Table(recording.causes.lists), read_coded(directory, "events"), scenario)
+
+
+def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:
+    """Rows of lines.parquet of a run of programs that had not recorded their lines."""
+    if not hasattr(load_scenario(directory / "scenario.yaml").protocol, "command"):
+        raise RunError(f"{directory}: its protocol is not a program; expected a scenario with protocol.command")
+    recording = _again(directory, "programs", progress, allow_code)
+    assert recording.lines is not None
+    return list(zip(*recording.lines.lists.values(), strict=True))
+
+
+def needs_code(directory: Path, what: str) -> bool:
+    """Whether a run has to be repeated for `what` (messages, frames, causes), and then runs custom code."""
+    if (directory / f"{what}.parquet").exists():
+        return False
+    return any(load_scenario(directory / "scenario.yaml").code())
+
+
+def _again(directory: Path, what: str, progress: Progress | None, allow_code: bool) -> Recording:
+    manifest = read_manifest(directory)
+    scenario = load_scenario(directory / "scenario.yaml")
+    if isinstance(scenario, ProcessScenario) and what not in ("programs", "causes"):
+        raise RunError(f"{directory}: a run of processes, whose {what} are counted but not recorded individually")
+    if scenario.protocol.name in REAL_TIME:
+        expected = f"cannot be repeated; expected a run that recorded its {what}, with --set record.{what}=true"
+        if what == "programs":
+            expected = "has no lines to send to its programs; expected a run of programs in virtual time"
+        raise RunError(f"{directory}: a run in real time, which {expected}")
+    require_allowed(scenario, allow_code)
+    try:
+        recording = simulate(scenario.with_changes([f"record.{what}=true"]), progress, allow_code).recording
+    except PluginError as error:
+        if "ended_by_error" not in manifest or error.outcome is None:
+            raise
+        recording = error.outcome.recording  # it ends early again
+    if recording.events.fingerprint() != manifest["fingerprint"]:
+        raise RunError(
+            f"{directory}: its scenario no longer produces the same run (another version of mobilenet, or"
+            " an edited file),"
+            f" so the {what} it did not record cannot be recovered"
+        )
+    return recording

@@ -1,0 +1,102 @@
+"""The lines to and from programs in a run: read from its record, or from the same run again.
+
+Model     lines.parquet holds all lines in the order in which they were sent. A run that did not record them is
+          repeated, which runs its programs. Two lines are the same if their values are: the order of keys, which
+          some languages draw for each process, and blanks do not matter
+Shapes    columns as record/schema.py has them; a Line is one row
+Errors    RunError: not a run of programs, or one that differs when repeated
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from mobilenet.engine.clock import Progress
+from mobilenet.lab.programs.conversation import decode
+from mobilenet.lab.replay.rerun import lines_again
+from mobilenet.record.reader import RunError, read_frame, read_manifest
+
+NODE = re.compile(r"[hsp][0-9]{1,9}")
+
+
+class Line(NamedTuple):
+    time_ns: int
+    node: str
+    life: int
+    said: bool  # by the program
+    line: str
+
+
+class Difference(NamedTuple):
+    """Where two runs of programs part: line `number` of a life of a node, from 1, each way counted on its own."""
+
+    node: str
+    life: int
+    is_output: bool
+    number: int
+    once: str | None  # None: no line any more
+    then: str | None
+
+
+def lines_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> tuple[list[Line], bool]:
+    """All lines of a run, and whether it was played again for them."""
+    read_manifest(directory)
+    if (directory / "lines.parquet").exists():
+        frame = read_frame(directory, "lines")
+        rows = zip(*(frame[name].tolist() for name in Line._fields), strict=True)
+        lines = [Line(*row) for row in rows]
+        if strange := next((line.node for line in lines if not NODE.fullmatch(line.node)), None):
+            raise RunError(f"{directory / 'lines.parquet'}: {strange[:40]!r} is not a node; the run is damaged")
+        return lines, False
+    return [Line(*row) for row in lines_again(directory, progress, allow_code)], True
+
+
+def lines_of_node(lines: list[Line], node: str, life: int, directory: Path) -> list[Line]:
+    """Return the lines of one life of a node."""
+    node_lines = [line for line in lines if line.node == node and line.life == life]
+    if not node_lines:
+        there = sorted({line.node for line in lines}, key=lambda name: (name[0], int(name[1:])))
+        lives = max((line.life for line in lines if line.node == node), default=0)
+        choice = f"expected one of {', '.join(there)}" if there else "there are none"
+        what = (
+            f"{node}: life {life} does not exist; expected {'1' if lives == 1 else f'1 to {lives}'}"
+            if lives
+            else f"no program {node}; {choice}"
+        )
+        raise RunError(f"{directory}: {what}")
+    return node_lines
+
+
+def first_difference(once: list[Line], then: list[Line]) -> Difference | None:
+    """The first difference between two runs of one scenario; None: all lines agree."""
+    for place, (a, b) in enumerate(zip(once, then, strict=False)):
+        if a != b and not (a[:-1] == b[:-1] and _say_the_same(a.line, b.line)):
+            same_place = (a.node, a.life, a.said) == (b.node, b.life, b.said)
+            return _at(once[: place + 1], a.line, b.line if same_place else None)
+    if len(once) == len(then):
+        return None
+    longer = once if len(once) > len(then) else then
+    last = longer[: min(len(once), len(then)) + 1]
+    return _at(last, last[-1].line if longer is once else None, None if longer is once else last[-1].line)
+
+
+def value_of(line: str) -> str:
+    """A line's value in one spelling: 1 and 1.0 and true are three values. ValueError, RecursionError: not JSON."""
+    return json.dumps(decode(line), sort_keys=True)
+
+
+def _say_the_same(a: str, b: str) -> bool:
+    try:
+        return value_of(a) == value_of(b)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _at(until: list[Line], once: str | None, then: str | None) -> Difference:
+    last = until[-1]
+    number = sum(line[1:4] == last[1:4] for line in until)
+    return Difference(last.node, last.life, last.said, number, once, then)

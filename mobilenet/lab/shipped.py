@@ -1,0 +1,16 @@
+"""Find the scenarios and data that come with the package: next to it in a clone, inside it in a wheel.
+
+Errors    none
+Source    ours: docs/architecture/set-up.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+IN_A_WHEEL = PACKAGE / "examples"  # setup.py copies both there
+ROOT = IN_A_WHEEL if IN_A_WHEEL.is_dir() else PACKAGE.parent
+FOLDERS = ("scenarios", "data")  # side by side, since scenarios name ../data/...
+SCENARIOS = ROOT / "scenarios"
+PAPERS = ROOT / "data" / "papers"

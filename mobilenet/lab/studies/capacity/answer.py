@@ -1,0 +1,122 @@
+"""What a capacity search has found: one value with all that reports, tables and figures need.
+
+Shapes    points: one for each value that was run, ascending; rows: one for each point and requirement
+Units     those of the key and of the metrics
+Errors    none
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from mobilenet.lab.studies.capacity.feasibility import State, ValueJudgement
+from mobilenet.lab.studies.capacity.requirements import Requirement
+from mobilenet.lab.studies.capacity.search import Verdict
+from mobilenet.lab.studies.rare import RARE
+
+Number = float | int
+
+
+def format_value(value: Number | None) -> str:
+    """A value of the key in full, as commands take it."""
+    return "–" if value is None else f"{value:.12g}"
+
+
+class SearchQuestion(NamedTuple):
+    """What was asked, as far as readers of the answer need it."""
+
+    key: str
+    values: tuple[Number, ...]  # of the key, ascending
+    requirements: tuple[Requirement, ...]
+    error: float
+    budget: int
+    seed: int
+    of_processes: bool
+    rare: float = RARE
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The answer. `holds_at`, `fails_at`: the values on both sides of the threshold, as far as they are known."""
+
+    question: SearchQuestion
+    verdict: Verdict
+    holds_at: Number | None
+    fails_at: Number | None
+    points: dict[Number, ValueJudgement]
+    runs: int
+    is_over_budget: bool = False
+    failed: int = 0  # runs that could not be made
+
+    @property
+    def value(self) -> Number | None:
+        """The largest or smallest value at which all requirements hold; None: none does."""
+        return self.holds_at if self.verdict in (Verdict.LARGEST, Verdict.SMALLEST) else None
+
+    @property
+    def interval(self) -> tuple[Number, Number] | None:
+        """Between which values the requirements cease to hold, ascending; None: not known."""
+        if self.holds_at is None or self.fails_at is None:
+            return None
+        return min(self.holds_at, self.fails_at), max(self.holds_at, self.fails_at)
+
+    @property
+    def is_undecided(self) -> bool:
+        return self.verdict is Verdict.UNDECIDED
+
+    @property
+    def open_points(self) -> list[Number]:
+        """The values that are not decided, and would have to be."""
+        judged = {value: one.state for value, one in self.points.items()}
+        inside = self.interval or (self.question.values[0], self.question.values[-1])
+        return [value for value, state in judged.items() if state is State.OPEN and inside[0] <= value <= inside[1]]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table capacity.csv."""
+        return [
+            {
+                self.question.key: value,
+                "requirement": str(estimate.requirement),
+                "metric": estimate.requirement.metric,
+                "limit": estimate.requirement.limit,
+                "tolerance": estimate.requirement.tolerance,
+                "n": estimate.n,
+                "infinite_runs": estimate.infinite,
+                "mean": getattr(estimate.bounds, "mean", None),
+                "low": getattr(estimate.bounds, "low", None),
+                "high": getattr(estimate.bounds, "high", None),
+                "state": judged.of(estimate)[0].value,
+                "all_requirements": judged.state.value,
+                "backlog": "runs away" if judged.runs_away else "",
+                "delivery_ratio": judged.delivery_ratio,
+                "broadcast_ratio": judged.broadcast_ratio,
+            }
+            for value, judged in self.points.items()
+            for estimate in judged.estimates
+        ]
+
+    def json(self) -> dict[str, Any]:
+        """Return the numbers of capacity.json; infinite ones, which JSON lacks, are texts."""
+        return {
+            "vary": self.question.key,
+            "from": self.question.values[0],
+            "to": self.question.values[-1],
+            "requirements": [str(one) for one in self.question.requirements],
+            "tolerances": [one.tolerance for one in self.question.requirements],
+            "error": self.question.error,
+            "rare": self.question.rare,
+            "verdict": self.verdict.value,
+            "value": self.value,
+            "interval": list(self.interval) if self.interval is not None else None,
+            "holds_at": self.holds_at,
+            "fails_at": self.fails_at,
+            "runs": self.runs,
+            "budget": self.question.budget,
+            "points": [{name: _plain(value) for name, value in row.items()} for row in self.rows()],
+        }
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and value in (float("inf"), float("-inf")) else value

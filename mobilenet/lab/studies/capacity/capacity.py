@@ -1,0 +1,155 @@
+"""Run a capacity search: a study whose next runs follow from what its runs have shown so far.
+
+Model     each round asks for the runs that the search wants next (search.py), within the budget. What to run follows
+          only from the runs of earlier looks, by replication, so a search that was killed goes on where it stood, and
+          the number of workers does not matter. Decisions use exactly the runs of their look, even if there are more
+Errors    ScenarioError for the question, StudyError for directories, Spark, and metrics that no run has
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.batch import Progress, run_all
+from mobilenet.lab.studies.capacity.answer import SearchResult
+from mobilenet.lab.studies.capacity.feasibility import Judge, Row, ValueJudgement
+from mobilenet.lab.studies.capacity.question import Plan, normal_form
+from mobilenet.lab.studies.capacity.search import Step, Verdict, claims, first_values, next_step
+from mobilenet.lab.studies.capacity.words import document, markdown, progress_note
+from mobilenet.lab.studies.commands import require_programs
+from mobilenet.lab.studies.configurations import highest_replications
+from mobilenet.lab.studies.csv_tables import read_rows
+from mobilenet.lab.studies.parts import metrics_by_configuration
+from mobilenet.lab.studies.rows import write_rows
+from mobilenet.lab.studies.spark import require_master, spark_context
+from mobilenet.lab.studies.statistics import look
+from mobilenet.lab.studies.store import Store, create
+from mobilenet.lab.studies.study import known_metrics
+from mobilenet.lab.studies.tables import write_tables
+from mobilenet.quoting import unknown
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.stamp import in_document, in_text
+from mobilenet.record.whole import write_whole
+from mobilenet.record.writer import write_json
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer, and what became of the runs."""
+
+    store: Store
+    result: SearchResult
+    failed: list[str]  # run: why
+    violated: list[str]  # runs
+
+
+class Rounds:
+    """The rounds of a search (batch.Rounds)."""
+
+    def __init__(self, plan: Plan, store: Store) -> None:
+        self._plan, self._store = plan, store
+        self._judge = Judge(plan.requirements, plan.question.error / claims(plan.last), plan.question.rare)
+        self._judged: dict[int, ValueJudgement] = {}
+        self._targets: list[int] = [0] * len(plan.values)
+        self._step = Step(Verdict.UNDECIDED, {})
+        self._is_over_budget = False
+
+    def first_targets(self) -> list[int]:
+        targets = list(self._targets)
+        for value in first_values(self._plan.last):
+            targets[value] = look(0)
+        return targets
+
+    def most(self, there: set[str]) -> list[int]:
+        return highest_replications(there, len(self._plan.values))
+
+    def more(self, targets: list[int]) -> int:
+        return max(0, self._plan.question.budget - sum(targets))
+
+    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
+        if self._store.failures():
+            return None
+        changed = {value for value, target in enumerate(targets) if target > self._targets[value]}
+        self._targets = list(targets)
+        rows = metrics_by_configuration(self._store.measured, targets)
+        self._require_metrics(rows)
+        self._judged |= {value: self._judge.judge(rows.get(value, [])) for value in changed}
+        self._step = next_step(self._plan.last, self._judged)
+        if not self._step.run_counts:
+            return None
+        next_targets = list(targets)
+        for value, runs in self._step.run_counts.items():
+            next_targets[value] = runs
+        self._is_over_budget = sum(next_targets) > self._plan.question.budget
+        if self._is_over_budget:
+            return None
+        middle = min(self._step.run_counts)
+        return next_targets, progress_note(
+            self._plan.search_question, self._plan.values[middle], self._judged.get(middle)
+        )
+
+    def answer(self, targets: list[int]) -> SearchResult:
+        """Return the answer, after the last round."""
+        values, step = self._plan.values, self._step
+        return SearchResult(
+            self._plan.search_question,
+            step.verdict,
+            None if step.holds_at is None else values[step.holds_at],
+            None if step.fails_at is None else values[step.fails_at],
+            {values[number]: self._judged[number] for number in sorted(self._judged)},
+            sum(targets),
+            self._is_over_budget,
+            self._store.failures(),
+        )
+
+    def _require_metrics(self, rows: dict[int, list[Row]]) -> None:
+        """Runs of plug-ins and of processes show only now which metrics they have. The others were known before, and
+        may be missing in the first runs by chance.
+        """
+        declared = [] if self._plan.search_question.of_processes else known_metrics()
+        known = sorted({name for own in rows.values() for row in own for name in row})
+        for one in self._plan.requirements:
+            if known and one.metric not in known and one.metric not in declared:
+                raise StudyError(unknown("metric", one.metric, known))
+
+
+def search(
+    plan: Plan,
+    out: Path,
+    master: str,
+    progress: Progress,
+    say: Callable[[str], None] = lambda line: None,
+    allow_code: bool = False,
+    context: SparkContext | None = None,
+) -> Outcome:
+    """Run what is missing, and write the answer into the directory. `context`: one of `master` that is open already."""
+    require_master(master)
+    store = create(plan.study, out, allow_code, say)
+    command = normal_form(plan.question, bool(store.code()))
+    with store.alone():
+        rounds = Rounds(plan, store)
+        with nullcontext(context) if context is not None else spark_context(master) as spark:
+            require_programs(store, spark)
+            targets = run_all(store, spark, progress, rounds)
+            write_tables(store, targets, spark, command)
+        result = rounds.answer(targets)
+        with stamping_of(out, command):
+            write_rows(out, "capacity", result.rows())
+            write_json(out / "capacity.json", in_document(document(result)))
+            write_whole(out / "capacity.md", in_text(markdown(result), "\n<!-- ", " -->"))
+        planned, run_rows = read_rows(out / "runs.csv"), read_rows(store.tables / "runs.csv")
+    return Outcome(
+        store,
+        result,
+        [f"{row['run']}: {row['error']}" for row in planned if row["state"] == "failed"],
+        [row["run"] for row in run_rows if row["verdict"] == "violated"],
+    )

@@ -1,0 +1,184 @@
+"""Whether all requirements hold at one value of the key, decided from as few runs as possible.
+
+Model     a sequential test at fixed looks (10, 14, 20, 28, ... runs). At each look every requirement has an interval of
+          its mean; the error is split over looks, sides and requirements, so that all intervals of a point hold
+          together. A point holds as soon as every interval ends before limit + tolerance, and fails as soon as one
+          interval begins behind limit - tolerance; where both are true of an interval, its mean decides. So it is
+          decided at the latest when the intervals are as wide as the tolerance. It also fails if its backlog runs away
+          (statistics.grows, at the error of a requirement), and does not hold as long as the backlog grows by the rule
+          of studies, at 1 %. A bound counts only if enough runs contradict it, or if such runs are rare (rare.py). A
+          metric that only some runs have is judged by those; as long as they are too few, the point goes on, until it
+          is certain that they are rare
+Shapes    rows: the metrics of each run, by replication
+Errors    none; too few values is a state of a requirement
+Source    Jennison, Turnbull, Interim analyses: the repeated confidence interval approach, J. R. Stat. Soc. B (1989);
+          Batur, Kim (2010) for the tolerance; docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.lab.studies.capacity.requirements import Requirement
+from mobilenet.lab.studies.delivered import mean_shares
+from mobilenet.lab.studies.rare import OF_RARE, RARE, Error, clip, is_rare, lower, unseen, upper
+from mobilenet.lab.studies.statistics import Bounds, Values, grows, look, may_grow, share_of_look
+from mobilenet.metrics.registry import NEVER, limits
+
+Row = Mapping[str, float]
+OF_BACKLOG = 0.05  # the share of the error for the test of the backlog, which is soon clear
+ENOUGH_VALUES = 5  # runs that have the metric, for an interval of its mean
+
+
+class State(Enum):
+    HOLDS = "holds"
+    FAILS = "fails"
+    OPEN = "open"
+    NO_DATA = "no data"
+
+
+class Estimate(NamedTuple):
+    """The mean of a metric at one value, over the `n` runs that have it; too few of them have no `bounds`."""
+
+    requirement: Requirement
+    n: int
+    bounds: Bounds | None
+    assumes: bool = False  # the decision neglects rare outcomes
+    runs: int = 0  # with and without the metric
+    infinite: int = 0  # runs
+
+    @property
+    def is_of_some(self) -> bool:
+        """Whether there are runs without the metric."""
+        return self.n < self.runs
+
+
+class ValueJudgement(NamedTuple):
+    """What is known at one value, from its first `n` runs."""
+
+    state: State
+    n: int
+    next_n: int  # runs for the next look; only of OPEN
+    estimates: tuple[Estimate, ...] = ()
+    runs_away: bool = False
+    is_clear: bool = False  # decided without the help of the tolerance
+    is_far: bool = False  # the interval is beyond the tolerance
+    may_run_away: bool = False  # all requirements hold, but the backlog may still grow without bound
+    delivery_ratio: float | None = None  # mean of the runs
+    broadcast_ratio: float | None = None  # of what was offered in them
+
+    @property
+    def assumes(self) -> bool:
+        """Whether the decision neglects rare outcomes."""
+        return not self.runs_away and any(one.assumes and self.of(one)[0] is self.state for one in self.estimates)
+
+    def of(self, one: Estimate) -> tuple[State, bool]:
+        """Return what is known about one requirement, and whether it is clear without the help of the tolerance."""
+        if self.runs_away:
+            return State.FAILS, True
+        if one.bounds is None:
+            return State.NO_DATA, False
+        state = _decide(one.requirement, one.bounds)
+        if state is State.OPEN or (state is State.HOLDS and self.may_run_away):
+            return State.OPEN, False
+        test = _holds if state is State.HOLDS else _fails
+        return state, test(one.requirement, one.bounds, 0.0)
+
+
+class Judge:
+    """Decide points. `error`: the probability of a wrong decision outside of the tolerance, at any one point and in
+    any one direction; `rare`: the share of runs below which outcomes may be missed.
+    """
+
+    def __init__(self, requirements: Sequence[Requirement], error: float, rare: float = RARE) -> None:
+        self.requirements = tuple(requirements)
+        self._rare = rare
+        self._error = (1 - OF_BACKLOG - OF_RARE) * error / len(self.requirements)
+        self._error_of_rare = OF_RARE * error / len(self.requirements)
+        self._error_of_backlog = OF_BACKLOG * error
+
+    def judge(self, rows: Sequence[Row]) -> ValueJudgement:
+        """Look at the runs as often as the schedule asks for, until the point is decided."""
+        judgement = ValueJudgement(State.OPEN, 0, look(0))
+        for number in itertools.count():
+            n = look(number)
+            if n > len(rows):
+                return judgement
+            judgement = self._look(rows[:n], share_of_look(number), look(number + 1))
+            delivered, accepted = mean_shares(rows[:n])
+            judgement = judgement._replace(delivery_ratio=delivered, broadcast_ratio=accepted)
+            if judgement.state is not State.OPEN:
+                return judgement
+        raise AssertionError("unreachable")
+
+    def _look(self, rows: Sequence[Row], share: float, next_n: int) -> ValueJudgement:
+        error = Error(share * self._error, self._error_of_rare, self._rare)
+        estimates = tuple(_estimate(rows, one, error) for one in self.requirements)
+        slopes = np.array([row.get("backlog_slope", 0.0) for row in rows])
+        if grows(slopes, share * self._error_of_backlog):
+            return ValueJudgement(State.FAILS, len(rows), 0, estimates, runs_away=True, is_clear=True, is_far=True)
+        known = [(e.requirement, e.bounds) for e in estimates if e.bounds is not None]
+        states = [_decide(one, bounds) for one, bounds in known]
+        if State.FAILS in states:
+            clear = any(_fails(one, bounds, 0.0) for one, bounds in known)
+            far = any(_fails(one, bounds, -one.tolerance) for one, bounds in known)
+            return ValueJudgement(State.FAILS, len(rows), 0, estimates, is_clear=clear, is_far=far)
+        if any(e.bounds is None and is_rare(len(rows), e.n, error) for e in estimates):
+            return ValueJudgement(State.NO_DATA, len(rows), 0, estimates)
+        if len(known) < len(estimates):
+            return ValueJudgement(State.OPEN, len(rows), next_n, estimates)
+        if all(state is State.HOLDS for state in states):
+            if may_run_away(slopes):
+                return ValueJudgement(State.OPEN, len(rows), next_n, estimates, may_run_away=True)
+            clear = all(_holds(one, bounds, 0.0) for one, bounds in known)
+            far = all(_holds(one, bounds, -one.tolerance) for one, bounds in known)
+            return ValueJudgement(State.HOLDS, len(rows), 0, estimates, is_clear=clear, is_far=far)
+        return ValueJudgement(State.OPEN, len(rows), next_n, estimates)
+
+
+def may_run_away(slopes: Values) -> bool:
+    """Whether a backlog may not settle: it grows by the rule of studies, or its runs are too few to decide."""
+    return grows(slopes) or may_grow(slopes)
+
+
+def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
+    """The mean over the runs that have the metric."""
+    values = [row[one.metric] for row in rows if one.metric in row]
+    if one.metric.startswith(NEVER) and len(values) < len(rows):
+        infinite, bounds = len(rows) - len(values), Bounds(math.inf, math.inf, math.inf)
+        return Estimate(one, len(rows), bounds, runs=len(rows), infinite=infinite)
+    if len(values) < ENOUGH_VALUES:
+        return Estimate(one, len(values), None, runs=len(rows))
+    sample = np.array(values, dtype=np.float64)
+    above = unseen(len(sample), int(np.sum(sample > one.limit + one.tolerance)), error)
+    below = unseen(len(sample), int(np.sum(sample < one.limit - one.tolerance)), error)
+    least, most = limits(one.metric)
+    ends = lower(sample, least, below, error), upper(sample, most, above, error)
+    interval = clip(Bounds(float(np.mean(sample)), *ends), least, most)
+    state = _decide(one, interval)
+    rests_on = above if one.at_most is (state is State.HOLDS) else below
+    return Estimate(one, len(values), interval, state is not State.OPEN and rests_on.is_assumed, len(rows))
+
+
+def _decide(one: Requirement, bounds: Bounds) -> State:
+    """Return what an interval shows. If all of it is within the tolerance of the limit, either decision is right, and
+    the mean decides.
+    """
+    holds, fails = _holds(one, bounds, one.tolerance), _fails(one, bounds, one.tolerance)
+    if holds and fails:
+        return State.HOLDS if one.lacks(bounds.mean) <= 0 else State.FAILS
+    return State.HOLDS if holds else State.FAILS if fails else State.OPEN
+
+
+def _holds(one: Requirement, bounds: Bounds, tolerance: float) -> bool:
+    return one.lacks(bounds.high if one.at_most else bounds.low) < tolerance
+
+
+def _fails(one: Requirement, bounds: Bounds, tolerance: float) -> bool:
+    return one.lacks(bounds.low if one.at_most else bounds.high) > -tolerance

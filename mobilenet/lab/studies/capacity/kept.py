@@ -1,0 +1,64 @@
+"""Read a capacity search back from its directory, so that it can be made again anywhere.
+
+Model     the question is in the command of capacity.json; values and scenarios are those of the directory. Its
+          scenarios are complete, so `--set` and the original scenario file are not needed
+Errors    StudyError: a directory that the command does not make, ScenarioError for its files
+Source    ours: docs/guide/artefact.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.capacity.question import (
+    BUDGET,
+    Plan,
+    Question,
+    changes_of,
+    normal_form,
+    require_sense,
+    values_of,
+)
+from mobilenet.lab.studies.capacity.requirements import requirements
+from mobilenet.lab.studies.declaration import KEPT, Replications, Study
+from mobilenet.lab.studies.kept_commands import options_in, provenance_in, require_made_by
+from mobilenet.lab.studies.rare import RARE
+from mobilenet.lab.studies.statistics import look
+from mobilenet.scenario import ProcessScenario
+from mobilenet.scenario.yaml_writer import inline
+
+ANSWER = "capacity.json"
+
+
+def read_back(folder: Path) -> Plan:
+    """Return the search that has made a directory."""
+    file = folder / ANSWER
+    command = provenance_in(file).command
+    options = options_in(file, command, "capacity")
+    low, high = options.number("from"), options.number("to")
+    resolution = options.number("resolution", 0.0) or None
+    question = Question(
+        folder / KEPT.format(0), options.text("vary"), low, high, options.texts("require"),
+        options.number("tolerance", 0.05), resolution, options.number("error", 0.05),
+        options.whole("budget", BUDGET), options.whole("seed", 1), options.texts("set"),
+        options.number("rare", RARE), is_command=True,
+    )  # fmt: skip
+    allow_code = options.flag("allow-code")
+    options.end()
+    require_sense(question)
+    if normal_form(question, allow_code) != command:
+        raise StudyError(f"{file}: its command is not in normal form; repeat the command that made it")
+    study = Study.load(folder / "study.yaml")
+    values = study.levels(question.vary) if question.vary in study.factors else ()
+    possible = [values_of(question, is_whole) for is_whole in (False, True)]
+    expected = {
+        "factors": {question.vary: next((one for one in possible if one == values), possible[0])},
+        "seed": question.seed, "first_seed": None, "set": changes_of(question), "kind": "terminating", "compare": None,
+        "confidence": 0.95, "replications": Replications(min=look(0)),
+    }  # fmt: skip
+    changes = [[f"{question.vary}={inline(value)}"] for value in values]
+    require_made_by(file, study, expected, changes)
+    all_requirements = requirements(question.require, question.tolerance, question.word("require"))
+    is_of_processes = isinstance(study.base(), ProcessScenario)
+    return Plan(question, study, tuple(values), tuple(all_requirements), is_of_processes)

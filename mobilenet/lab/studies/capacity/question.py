@@ -1,0 +1,284 @@
+"""What a capacity search is asked, checked before anything runs, and the study that it becomes.
+
+Model     the key becomes the only factor of a study; its levels are all values from one end to the other, one
+          `resolution` apart, of which the search runs only those that it needs. So replication r meets the same world
+          at each value, and the directory is that of a study. A key that takes only whole numbers gets whole levels
+Units     those of the key
+Errors    ScenarioError, one line, by the words of the caller: an option, or an argument of mobilenet.capacity
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mobilenet.lab.studies.capacity.answer import SearchQuestion
+from mobilenet.lab.studies.capacity.requirements import Requirement, requirements
+from mobilenet.lab.studies.capacity.search import first_values
+from mobilenet.lab.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
+from mobilenet.lab.studies.rare import LEAST_RARE, MOST_RARE, RARE
+from mobilenet.lab.studies.statistics import look
+from mobilenet.lab.studies.study import STUDIES, require_metric
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import as_file_name, quote
+from mobilenet.scenario import ProcessScenario
+from mobilenet.scenario.base import Change
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_code import require_allowed
+
+STEPS = 64  # between the ends at most, unless a resolution is given
+BUDGET = 12_000
+IN_PYTHON = {"from": "low", "to": "high", "set": "overrides"}  # arguments that have other names than the options
+
+
+@dataclass(frozen=True)
+class Question:
+    """As the caller puts it; nothing is checked yet."""
+
+    scenario: str | Path | Mapping[str, Any]
+    vary: str
+    low: float
+    high: float
+    require: tuple[str, ...]
+    tolerance: float = 0.05  # relative to each limit
+    resolution: float | None = None  # of the key; None: a round number, for 32 to 64 steps
+    error: float = 0.05  # probability of a wrong answer
+    budget: int = BUDGET  # runs, at most
+    seed: int = 1
+    set: tuple[str, ...] | Mapping[str, Any] = ()
+    rare: float = RARE  # share of the runs; outcomes in fewer may be missed
+    is_command: bool = False  # whether messages name options of the command line
+
+    @property
+    def name(self) -> str:
+        """How messages call the scenario."""
+        return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
+
+    def word(self, name: str) -> str:
+        """How the caller gave it: `--from`, or `low`."""
+        return f"--{name}" if self.is_command else IN_PYTHON.get(name, name)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A question that can be answered, as a study."""
+
+    question: Question
+    study: Study
+    values: tuple[float | int, ...]  # ascending
+    requirements: tuple[Requirement, ...]
+    of_processes: bool = False  # whether the scenario is one of processes
+
+    @property
+    def search_question(self) -> SearchQuestion:
+        """What readers of the answer need."""
+        q = self.question
+        return SearchQuestion(
+            q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.of_processes, q.rare
+        )
+
+    @property
+    def last(self) -> int:
+        """The number of the last value."""
+        return len(self.values) - 1
+
+
+def plan(question: Question, allow_code: bool = False) -> Plan:
+    """Check all of it against the scenario; `allow_code`: as for mobilenet.run. Raises ScenarioError."""
+    require_sense(question)
+    all_requirements = requirements(question.require, question.tolerance, question.word("require"))
+    bare = _study(question, None)
+    scenario = bare.scenario_with(_fixed_changes(question, bare))
+    _require_numeric(question, scenario)
+    try:
+        require_allowed(scenario, allow_code)
+    except ScenarioError as error:
+        raise ScenarioError(f"{question.name}: {error}") from None
+    is_whole = _takes_only_whole(question, bare)
+    values = values_of(question, is_whole)
+    study = _study(question, values)
+    for one, text in zip(all_requirements, question.require, strict=True):
+        try:
+            require_metric(study, one.metric)
+        except ScenarioError as error:
+            raise ScenarioError(f"{question.word('require')} {text!r}: {error}") from None
+    least = len(first_values(len(values) - 1)) * look(0)
+    if question.budget < least:
+        raise ScenarioError(
+            f"{question.word('budget')} {question.budget}: too few runs, expected at least {least}: the first"
+            f" {look(0)} at each of {least // look(0)} values"
+        )
+    return Plan(question, study, values, tuple(all_requirements), isinstance(scenario, ProcessScenario))
+
+
+def default_directory(question: Question) -> Path:
+    """studies/SCENARIO-capacity-KEY, with the last part of the key."""
+    return STUDIES / as_file_name(f"{Path(question.name).stem}-capacity-{question.vary.rpartition('.')[2]}")
+
+
+def require_sense(question: Question) -> None:
+    for name, value in (("from", question.low), ("to", question.high)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise ScenarioError(f"{question.word(name)} {value}: expected a number")
+    if question.low == question.high:
+        raise ScenarioError(
+            f"{question.word('from')} and {question.word('to')}: both are {question.low:g}, so there is nothing to"
+            " search; expected two different values"
+        )
+    if not 0 < question.tolerance < 1:
+        raise ScenarioError(
+            f"{question.word('tolerance')} {question.tolerance:g}: expected a share of the limit between 0 and 1, such"
+            " as 0.05"
+        )
+    if not 0.0001 <= question.error <= 0.5:
+        raise ScenarioError(f"{question.word('error')} {question.error:g}: expected a probability from 0.0001 to 0.5")
+    if not LEAST_RARE <= question.rare <= MOST_RARE:
+        raise ScenarioError(
+            f"{question.word('rare')} {question.rare:g}: expected a share of the runs from {LEAST_RARE} to {MOST_RARE}"
+        )
+    if question.budget < 1:
+        raise ScenarioError(f"{question.word('budget')} {question.budget}: expected at least 1")
+    if not question.vary.strip():
+        raise ScenarioError(f"{question.word('vary')}: missing; expected a key such as workload.interval_s")
+    if question.vary == "seed":
+        raise ScenarioError(
+            f"{question.word('vary')} seed: runs take their seeds from the seed of the study; expected another key"
+        )
+
+
+def _require_numeric(question: Question, scenario: Any) -> None:
+    """A key that has a value already shows its kind; others show it when they are set."""
+    value: Any = scenario.model_dump()
+    for part in question.vary.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        return
+    raise ScenarioError(
+        f"{question.word('vary')} {question.vary}: its value is {inline(value)[:60]}, which is not a number; expected a"
+        " key with a number, such as workload.interval_s or hosts.count"
+    )
+
+
+def _takes_only_whole(question: Question, study: Study) -> bool:
+    """Try it out, so that the settings of plug-ins are covered."""
+    low, high = sorted((question.low, question.high))
+    ends = [("from", question.low), ("to", question.high)]
+    refused = [error for name, value in ends if (error := _refusal(question, study, value, name)) is not None]
+    is_whole = _refusal(question, study, (math.floor(low) + math.ceil(high)) / 2 + 0.25, "vary") is not None and (
+        all(float(value).is_integer() for _, value in ends)
+    )
+    if refused:
+        raise refused[0]
+    if is_whole and question.resolution is not None and not (question.resolution >= 1 and _is_whole(question)):
+        raise ScenarioError(
+            f"{question.word('resolution')} {question.resolution:g}: {question.vary} takes whole numbers, expected a"
+            " whole number of at least 1"
+        )
+    return is_whole
+
+
+def _is_whole(question: Question) -> bool:
+    return question.resolution is not None and float(question.resolution).is_integer()
+
+
+def _refusal(question: Question, study: Study, value: float, name: str) -> ScenarioError | None:
+    plain = int(value) if float(value).is_integer() else value
+    where = f"{question.word(name)} {plain}"
+    try:
+        study.scenario_with([*_fixed_changes(question, study), Change(f"{question.vary}={inline(plain)}", where)])
+    except ScenarioError as error:
+        message = str(error).splitlines()[0]
+        if "unknown key" in message:
+            message = f"{question.word('vary')} {question.vary}: {message.removeprefix(f'{where}: ')}"
+        return ScenarioError(message)
+    return None
+
+
+def _fixed_changes(question: Question, study: Study) -> list[Change]:
+    """What holds for all values, by the words of the caller."""
+    values = {key: f"{key}={inline(value)}" for key, value in study.set.items()}
+    return [Change(text, f"{question.word('set')} {text}") for text in values.values()]
+
+
+def values_of(question: Question, is_whole: bool) -> tuple[float | int, ...]:
+    low, high = sorted((question.low, question.high))
+    span = high - low
+    step = question.resolution if question.resolution is not None else _round_step(span, is_whole)
+    if not (math.isfinite(step) and step > 0):
+        raise ScenarioError(f"{question.word('resolution')} {step:g}: expected more than 0")
+    count = max(1, math.ceil(min(span / step, 1e9) * (1 - 1e-9)))
+    _require_steps(question, count)
+    numbers = [float(f"{low + step * place:.12g}") for place in range(count)] + [float(high)]
+    return tuple(int(value) if value.is_integer() else value for value in numbers)
+
+
+def _round_step(span: float, is_whole: bool) -> float:
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten that makes at most STEPS steps."""
+    power = 10.0 ** math.floor(math.log10(span / STEPS))
+    steps = (float(f"{factor * power:.12g}") for factor in (1, 2, 2.5, 5, 10, 20, 50, 100))
+    return next(step for step in steps if step * STEPS >= span and not (is_whole and not (step >= 1 and step % 1 == 0)))
+
+
+def _require_steps(question: Question, count: int) -> None:
+    most = MOST_LEVELS - 1
+    if count > most:
+        least = abs(question.high - question.low) / most * 1.005  # not below the bound when it is rounded
+        raise ScenarioError(
+            f"{question.word('resolution')}: {count} steps between {question.low:g} and {question.high:g}, expected at"
+            f" most {most}; choose a resolution of at least {least:.3g}"
+        )
+
+
+def _study(question: Question, values: tuple[float | int, ...] | None) -> Study:
+    """Without values: only the scenario and what is set."""
+    scenario = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
+    declaration: dict[str, Any] = {"scenario": scenario, "seed": question.seed, "set": changes_of(question)}
+    if values is not None:
+        if question.vary in declaration["set"]:
+            raise ScenarioError(f"{question.word('set')} {question.vary}: it is the key that varies")
+        declaration |= {"factors": {question.vary: list(values)}, "replications": {"min": look(0)}}
+    return Study.of(declaration, Path(), question.name)
+
+
+def changes_of(question: Question) -> dict[str, Any]:
+    if isinstance(question.set, Mapping):
+        return dict(question.set)
+    return {key: node.plain() for key, node in given_values(question.set, question.word("set")).items()}
+
+
+def command_of(question: Question, scenario: str, out: Path | None = None, allow_code: bool = False) -> str:
+    """Return the same command without its budget; it resumes the search."""
+    words = ["mobilenet capacity", quote(Path(scenario)), "--vary", shlex.quote(question.vary)]
+    words += ["--from", f"{question.low:.12g}", "--to", f"{question.high:.12g}"]
+    for text in question.require:
+        words += ["--require", shlex.quote(text)]
+    options = [
+        ("tolerance", question.tolerance, 0.05), ("resolution", question.resolution, None),
+        ("error", question.error, 0.05), ("rare", question.rare, RARE), ("seed", question.seed, 1),
+    ]  # fmt: skip
+    for name, value, default in options:
+        text = f"{value:.12g}" if isinstance(value, float) else str(value)
+        words += [] if value == default else [f"--{name}", text]
+    for text in _texts_of_set(question):
+        words += ["--set", shlex.quote(text)]
+    words += [] if out is None else ["--out", quote(out)]
+    return " ".join([*words, *(["--allow-code"] if allow_code else [])])
+
+
+def normal_form(question: Question, allow_code: bool) -> str:
+    """Return the command for the provenance of files: with the scenario that the directory keeps. `allow_code`: whether
+    it runs code.
+    """
+    command = command_of(question, f"STUDY/{KEPT.format(0)}", None, allow_code)
+    return command if question.budget == BUDGET else f"{command} --budget {question.budget}"
+
+
+def _texts_of_set(question: Question) -> list[str]:
+    if isinstance(question.set, Mapping):
+        return [f"{key}={inline(value)}" for key, value in question.set.items()]
+    return list(question.set)

@@ -1,0 +1,119 @@
+"""Which value to look at next, and what follows from the decisions so far.
+
+Model     values are numbered 0 to `last` in ascending order. First both ends and the quarter points are looked at, so
+          that the direction, and requirements that hold only in between, show in the data. Then bisection: the middle
+          of what lies between a value that holds and one that fails. This is probabilistic bisection whose questions
+          are answered by sequential tests with a small error, so that the median of its posterior is that middle.
+          Which values come up depends only on decisions. As long as all are right, the values that can come up outside
+          of the tolerance are known beforehand: the first ones, and one for each halving on either side of the
+          threshold. So the error is split over `claims` of them, whatever the dependence between values; the same
+          worlds may serve all values
+Shapes    judged: value -> what is known there; missing: nothing was run
+Source    Horstein (1963); Waeber, Frazier, Henderson, Bisection search with noisy responses, SIAM J. Control Optim.
+          (2013); ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from enum import Enum
+from itertools import pairwise
+from typing import NamedTuple
+
+from mobilenet.lab.studies.capacity.feasibility import State, ValueJudgement
+from mobilenet.lab.studies.statistics import look
+
+QUARTERS = 4
+
+
+class Verdict(Enum):
+    LARGEST = "largest"
+    SMALLEST = "smallest"
+    EVERYWHERE = "holds everywhere"
+    NOWHERE = "holds nowhere"
+    NOT_MONOTONE = "not monotone here"
+    UNDECIDED = "undecided"
+
+
+class Step(NamedTuple):
+    """What is known, and what to run next: value -> number of runs; empty: the search is over."""
+
+    verdict: Verdict  # UNDECIDED as long as there is more to run
+    run_counts: dict[int, int]
+    holds_at: int | None = None  # the value next to the threshold that holds
+    fails_at: int | None = None
+
+
+def first_values(last: int) -> list[int]:
+    """Return both ends and the quarter points between them."""
+    return sorted({round(last * place / QUARTERS) for place in range(QUARTERS + 1)})
+
+
+def claims(last: int) -> int:
+    """Return over how many decisions the error is split."""
+    first = first_values(last)
+    widest = max(b - a for a, b in pairwise(first))
+    return len(first) + 2 * math.ceil(math.log2(widest))
+
+
+def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
+    """Return what to do with decisions at these values."""
+    first = first_values(last)
+    if missing := [value for value in first if value not in judged or judged[value].n == 0]:
+        return Step(Verdict.UNDECIDED, {value: look(0) for value in missing})
+    if _turns(judged) > 1:
+        return Step(Verdict.NOT_MONOTONE, {})
+    bracket = _bracket(judged)
+    known = sorted(bracket or (), key=lambda value: judged[value].state is State.FAILS)  # what holds, what fails
+    if any(one.state is State.NO_DATA for one in judged.values()):
+        return Step(Verdict.UNDECIDED, {}, *known)
+    if ends := _open(judged, [0, last]):
+        return Step(Verdict.UNDECIDED, ends)
+    if bracket is None:
+        if inside := _open(judged, first):
+            return Step(Verdict.UNDECIDED, inside)
+        holds = judged[0].state is State.HOLDS
+        return Step(Verdict.EVERYWHERE if holds else Verdict.NOWHERE, {})
+    low, high = bracket
+    begun = _open(judged, [value for value in judged if low < value < high])
+    if begun:
+        middle = min(begun, key=lambda value: (abs(2 * value - low - high), value))
+        return Step(Verdict.UNDECIDED, {middle: begun[middle]}, *known)
+    if high - low > 1:
+        return Step(Verdict.UNDECIDED, {(low + high) // 2: look(0)}, *known)
+    if outside := _open(judged, first):
+        return Step(Verdict.UNDECIDED, outside, *known)  # one of them may contradict the answer
+    return Step(Verdict.LARGEST if known[0] == low else Verdict.SMALLEST, {}, *known)
+
+
+def _open(judged: Mapping[int, ValueJudgement], values: list[int]) -> dict[int, int]:
+    return {value: judged[value].next_n for value in values if judged[value].state is State.OPEN}
+
+
+def _decided_values(judged: Mapping[int, ValueJudgement]) -> list[int]:
+    return [value for value in sorted(judged) if judged[value].state in (State.HOLDS, State.FAILS)]
+
+
+def _turns(judged: Mapping[int, ValueJudgement]) -> int:
+    """How often the requirements certainly begin or cease to hold. Two neighbouring states certainly differ if both are
+    clear without the tolerance, or if one of them is beyond the tolerance.
+    """
+    decided = [judged[value] for value in _decided_values(judged)]
+    sequences = [
+        [one.state for one in decided if one.is_clear],
+        [one.state for one in decided if one.state is State.HOLDS or one.is_far],
+        [one.state for one in decided if one.state is State.FAILS or one.is_far],
+    ]
+    return max(sum(a is not b for a, b in pairwise(states)) for states in sequences)
+
+
+def _bracket(judged: Mapping[int, ValueJudgement]) -> tuple[int, int] | None:
+    """Two decided values next to each other with different states. If there are several pairs, within the tolerance,
+    the one next to the end that holds: what is reported to hold is then surrounded by what holds.
+    """
+    pairs = [(a, b) for a, b in pairwise(_decided_values(judged)) if judged[a].state is not judged[b].state]
+    if not pairs:
+        return None
+    values = _decided_values(judged)
+    return pairs[0] if judged[values[0]].state is State.HOLDS else pairs[-1]

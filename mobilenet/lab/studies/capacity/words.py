@@ -1,0 +1,307 @@
+"""A capacity in words: one sentence with the answer, and a report in Markdown.
+
+Model     the answer comes first, then what supports it at the values on both sides, then what is not known. Numbers of
+          metrics have their intervals, which hold at all looks together
+Units     those of the key and of the metrics
+Source    ours: docs/guide/capacity.md
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mobilenet.lab.studies.capacity.answer import Number, SearchQuestion, SearchResult, format_value
+from mobilenet.lab.studies.capacity.feasibility import Estimate, State, ValueJudgement
+from mobilenet.lab.studies.capacity.requirements import Requirement
+from mobilenet.lab.studies.capacity.search import Verdict, first_values
+from mobilenet.lab.studies.delivered import DELIVERED, shares_in_words
+from mobilenet.lab.studies.rare import assumption
+from mobilenet.metrics.registry import unit_of
+from mobilenet.quoting import format_number, pluralize
+
+HEAD = ("requirement", "runs", "mean", "interval", "decision")
+TOGETHER = "all requirements"
+
+
+def answer(result: SearchResult) -> str:
+    """Return the answer as one sentence, which opens with what was delivered unless it was all."""
+    return _delivery_ratios(result) + _answer(result)
+
+
+def _delivery_ratios(result: SearchResult) -> str:
+    """What was delivered and broadcast at the values that the answer rests on, or at all that were run."""
+    ends = [value for value in (result.holds_at, result.fails_at) if value in result.points]
+    points = {f"at {format_value(value)}": result.points[value] for value in ends or result.points}
+    delivered = {name: one.delivery_ratio for name, one in points.items() if one.delivery_ratio is not None}
+    accepted = {name: one.broadcast_ratio for name, one in points.items() if one.broadcast_ratio is not None}
+    return "".join(f"{line}; " for line in shares_in_words({} if _requires_delivery(result) else delivered, accepted))
+
+
+def _requires_delivery(result: SearchResult) -> bool:
+    return any(one.metric == DELIVERED for one in result.question.requirements)
+
+
+def _answer(result: SearchResult) -> str:
+    key, over = result.question.key, span(result.question)
+    if result.verdict is Verdict.EVERYWHERE:
+        return (
+            f"holds everywhere: the requirements hold at {_values_tried(result)}, and therefore for"
+            f" {over}{_some(result)}"
+        )
+    if result.verdict is Verdict.NOWHERE:
+        return (
+            f"holds nowhere: the requirements fail at {_values_tried(result)}, and therefore for {over}{_some(result)}"
+        )
+    if result.verdict is Verdict.NOT_MONOTONE:
+        states = ", ".join(
+            f"{one.state.value} at {format_value(value)}" for value, one in result.points.items() if one.is_clear
+        )
+        turns = "the requirements change between holding and failing more than once"
+        return f"not monotone here: for {over}, {turns}: {states}"
+    if result.value is not None:
+        holds, fails = format_value(result.holds_at), format_value(result.fails_at)
+        threshold = f"the requirements hold at {holds} and fail at {fails}{_within(result)}"
+        return f"the {result.verdict.value} {key} is {holds}: {threshold}"
+    return f"undecided: {_so_far(result)}"
+
+
+def headline(result: SearchResult) -> str:
+    """Return the answer for the title of a figure."""
+    if result.value is None:
+        return answer(result)
+    return (
+        _delivery_ratios(result)
+        + _answer(result).partition(":")[0]
+        + (" (decided within the tolerance)" if _within(result) else "")
+    )
+
+
+def _within(result: SearchResult) -> str:
+    """Return where the values next to the threshold are decided only with the help of the tolerance."""
+    ends = [value for value in (result.holds_at, result.fails_at) if value is not None]
+    unclear = [format_value(value) for value in ends if not result.points[value].is_clear]
+    if not unclear:
+        return ""
+    where = "both" if len(unclear) > 1 else f"at {unclear[0]}"
+    return f" ({where} only within the tolerance)"
+
+
+def _some(result: SearchResult) -> str:
+    unclear = [format_value(value) for value, one in result.points.items() if one.n and not one.is_clear]
+    return f" (at {', '.join(unclear)} only within the tolerance)" if unclear else ""
+
+
+def head(question: SearchQuestion) -> tuple[str, ...]:
+    """Return the head of the table of all points: with several requirements, also what is known of all of them."""
+    return (question.key, *HEAD, *([TOGETHER] if len(question.requirements) > 1 else ()))
+
+
+def span(question: SearchQuestion) -> str:
+    """Return the key and its ends: `wireless.loss from 0 to 0.4`."""
+    return f"{question.key} from {format_value(question.values[0])} to {format_value(question.values[-1])}"
+
+
+def _values_tried(result: SearchResult) -> str:
+    return f"all {pluralize(sum(one.n > 0 for one in result.points.values()), 'value')} that were tried"
+
+
+def _so_far(result: SearchResult) -> str:
+    key = result.question.key
+    why = f"the budget of {pluralize(result.question.budget, 'run')} is used up"
+    if result.failed:
+        why = f"{pluralize(result.failed, 'run')} failed"
+    elif empty := _empty(result):
+        return empty
+    elif any(one.bounds is None for value in result.open_points for one in result.points[value].estimates):
+        why += ", and too few runs have a value for the metric"
+    if result.interval is None:
+        return f"{why}; not known: a value of {key} at which the requirements hold, and another at which they fail"
+    return (
+        f"{why}; the requirements hold at {key} {format_value(result.holds_at)} and fail at"
+        f" {format_value(result.fails_at)}"
+    )
+
+
+def _empty(result: SearchResult) -> str | None:
+    """At which value the runs hardly ever have a metric."""
+    for value, judged in result.points.items():
+        for one in judged.estimates if judged.state is State.NO_DATA else ():
+            if one.bounds is None:
+                seldom = f"in under {result.question.rare * 100:g} % of the runs"
+                return f"at {format_value(value)}, {one.requirement.metric} has a value {seldom}"
+    return None
+
+
+def support(result: SearchResult) -> list[str]:
+    """What is known at the values that the answer rests on, one line for each requirement."""
+    values = [value for value in (result.holds_at, result.fails_at) if value is not None]
+    lines = []
+    for value in dict.fromkeys([*values, *result.open_points]) if values or result.is_undecided else []:
+        judged = result.points[value]
+        lines += [
+            f"at {format_value(value)} ({_decision(judged, one)}): {_estimate_text(result.question, one)}"
+            for one in judged.estimates
+        ]
+    return lines
+
+
+def assurance(result: SearchResult) -> str:
+    """What the error means."""
+    question = result.question
+    tolerances = ", ".join(
+        f"{one.metric} ± {_with_unit(question, one, one.tolerance)}" for one in question.requirements
+    )
+    had = "".join(f"; {one}" for one in _had(result))
+    return (
+        f"probability of a wrong answer: at most {question.error * 100:g} %, not counting values within the"
+        f" tolerance ({tolerances}){had};"
+        f" {pluralize(result.runs, 'run')}"
+    )
+
+
+def assumptions(result: SearchResult) -> list[str]:
+    """What the answer takes for granted."""
+    question, last = result.question, len(result.question.values) - 1
+    lines = []
+    if _delivery_ratios(result):
+        lines.append(
+            "the requirements do not cover messages that were refused or not delivered; a requirement such as"
+            f" '{DELIVERED} >= 0.99', or one on a delivery_delay_survival metric, does"
+        )
+    if any(judged.assumes for judged in result.points.values()):
+        lines.append(assumption(question.rare))
+    if result.verdict not in (Verdict.NOT_MONOTONE, Verdict.UNDECIDED):
+        checked = ", ".join(format_value(question.values[place]) for place in first_values(last))
+        lines.append(f"assumed: the requirements are monotone in {question.key}; this was checked at {checked}")
+    return lines
+
+
+def sentences(result: SearchResult) -> list[str]:
+    """Return the answer, what supports it, and what it assumes."""
+    return [answer(result), *support(result), assurance(result), *assumptions(result)]
+
+
+def _had(result: SearchResult) -> list[str]:
+    """Return how many runs had each metric that not all of them had."""
+    lines = []
+    for place, one in enumerate(result.question.requirements):
+        own = [judged.estimates[place] for judged in result.points.values() if judged.estimates]
+        if any(each.is_of_some for each in own):
+            have, runs = sum(each.n for each in own), sum(each.runs for each in own)
+            total = pluralize(runs, "run")
+            lines.append(f"only {have:,} of {total} have a value for {one.metric}, and its means are taken over these")
+    return lines
+
+
+def document(result: SearchResult) -> dict[str, Any]:
+    """Return capacity.json: the numbers, and the same in sentences."""
+    return result.json() | {"sentences": sentences(result)}
+
+
+def more_runs(result: SearchResult) -> int:
+    """Estimate how many runs the values that are not decided would need in addition."""
+    return sum(_runs_needed(result.points[value]) for value in result.open_points)
+
+
+def _runs_needed(judged: ValueJudgement) -> int:
+    """An interval shrinks with the square root of the runs."""
+    factor = 1.0
+    for one in judged.estimates:
+        if one.bounds is not None and math.isfinite(one.bounds.high - one.bounds.low):
+            half = (one.bounds.high - one.bounds.low) / 2
+            room = one.requirement.tolerance + abs(one.requirement.lacks(one.bounds.mean))
+            factor = max(factor, (half / room) ** 2)
+    return math.ceil(judged.n * (factor - 1))
+
+
+def progress_note(question: SearchQuestion, value: Number, judged: ValueJudgement | None) -> str:
+    """What is being decided now."""
+    name = f"{question.key.rpartition('.')[2]} {format_value(value)}"
+    if judged is None or not judged.estimates or judged.estimates[0].bounds is None:
+        return name
+    return f"{name}: {_estimate_text(question, judged.estimates[0])}"
+
+
+def markdown(result: SearchResult) -> str:
+    """Return the report."""
+    question = result.question
+    requirements = "\n".join(
+        f"- {one}, tolerance {_with_unit(question, one, one.tolerance)}" for one in question.requirements
+    )
+    parts = [
+        f"# How far can {question.key} be pushed?",
+        f"**{answer(result)[0].upper()}{answer(result)[1:]}.**",
+        f"Requirements on the mean over runs, with {span(question)}:",
+        requirements,
+        *(["\n".join(f"- {line}" for line in support(result))] if support(result) else []),
+        " ".join(f"{one[0].upper()}{one[1:]}." for one in (assurance(result), *assumptions(result))),
+        _table(
+            head(question),
+            [_cells(question, value, one, each) for value, one in result.points.items() for each in one.estimates],
+        ),
+        "A value holds if every interval lies entirely within its limit, relaxed by the tolerance. It fails if an"
+        " interval lies entirely beyond its limit, tightened by the tolerance, or if the backlog grows without bound."
+        " If an interval does both, its mean decides."
+        " Each value is examined after 10, 14, 20, 28, …"
+        " runs, and the intervals take all looks into account. Percentiles are computed for each run, and"
+        " then averaged over runs."
+        f" All values were run in the same worlds. Seed of the study: {question.seed}.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(question: SearchQuestion, value: Number, judged: ValueJudgement, one: Estimate) -> tuple[str, ...]:
+    b = one.bounds
+    mean, interval = (
+        ("–", "–") if b is None else (format_number(b.mean), f"{format_number(b.low)} to {format_number(b.high)}")
+    )
+    together = (judged.state.value,) if len(question.requirements) > 1 else ()
+    return (format_value(value), str(one.requirement), _n(one), mean, interval, _decision(judged, one), *together)
+
+
+def _n(one: Estimate) -> str:
+    return f"{one.n} of {one.runs}" if one.is_of_some else str(one.n)
+
+
+def _decision(judged: ValueJudgement, one: Estimate) -> str:
+    """Return what is known about a requirement: `holds`, `fails, within the tolerance`, ..."""
+    state, is_clear = judged.of(one)
+    if judged.runs_away:
+        return f"{state.value}, backlog grows without bound"
+    if judged.may_run_away:
+        return f"{state.value}, backlog may grow without bound"
+    is_decided = state in (State.HOLDS, State.FAILS)
+    return f"{state.value}{', within the tolerance' if is_decided and not is_clear else ''}"
+
+
+def point_rows(result: SearchResult) -> list[tuple[str, ...]]:
+    """Return the table of all points for the screen."""
+    return [_cells(result.question, value, one, each) for value, one in result.points.items() for each in one.estimates]
+
+
+def _table(head: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
+    rule = tuple("---" for _ in head)
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (head, rule, *lines))
+
+
+def _estimate_text(question: SearchQuestion, one: Estimate) -> str:
+    metric = one.requirement.metric
+    if one.bounds is None:
+        return f"{metric} has a value in {one.n} of {pluralize(one.runs, 'run')}, too few for an interval"
+    if math.isinf(one.bounds.mean):
+        return (
+            f"{metric} is infinite: in {one.infinite} of {pluralize(one.runs, 'run')}, too large a share of the"
+            " messages never arrives"
+        )
+    low, high = format_number(one.bounds.low), _with_unit(question, one.requirement, one.bounds.high)
+    side = "at most" if one.requirement.at_most else "at least"
+    some = f" in {one.n} of {pluralize(one.runs, 'run')}" if one.is_of_some else ""
+    return (
+        f"{metric} {format_number(one.bounds.mean)}{some} ({low} to {high}), required {side} {one.requirement.limit:g}"
+    )
+
+
+def _with_unit(question: SearchQuestion, one: Requirement, value: float) -> str:
+    unit = unit_of(one.metric, question.of_processes)
+    return f"{format_number(value)} {unit}" if unit else format_number(value)

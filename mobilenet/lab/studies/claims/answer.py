@@ -1,0 +1,189 @@
+"""What a claims file was answered: one value with all that reports, tables and exit codes need.
+
+Shapes    rows: one for each claim, in the order of the file
+Units     those of the metrics; ratios and shares have none
+Errors    none
+Source    ours: docs/guide/claims.md
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mobilenet.lab.studies.claims.declaration import (
+    Answer,
+    Below,
+    Difference,
+    Falls,
+    Grows,
+    NoViolation,
+    Published,
+    Ratio,
+)
+from mobilenet.lab.studies.claims.judge import Delivery, Judgement
+from mobilenet.lab.studies.claims.questions import Question
+from mobilenet.lab.studies.statistics import Bounds
+from mobilenet.metrics.registry import unit_of
+from mobilenet.quoting import quote
+from mobilenet.record.stamp import PLACE
+
+
+@dataclass(frozen=True)
+class AnsweredClaim:
+    """A claim with its answer. `what`: the quantity that `bounds` are about, with its unit in `unit`."""
+
+    question: Question
+    answer: Answer
+    what: str
+    unit: str
+    required: str
+    bounds: Bounds | None  # value and interval
+    replications: int  # of each configuration; of schedules, their number
+    command: str  # in normal form: PLACE stands for the directory
+    why: str = ""
+    is_clear: bool = True
+    is_left: bool = False  # --quick has left it
+    assumes: bool = False  # the answer neglects rare outcomes
+    had: int | None = None  # replications that have the metric; None: not known
+    delivery: Delivery | None = None
+    violated: int = 0  # runs of its configurations
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether it is the answer that the file expects, or may still become it."""
+        return self.answer is Answer.UNDECIDED or self.answer.value == self.question.claim.expect
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All answers, and what became of the runs."""
+
+    path: Path
+    name: str
+    error: float
+    rare: float  # share of the runs; outcomes in fewer may be missed
+    seed: int
+    answers: tuple[AnsweredClaim, ...]
+    runs: int
+    failed: tuple[str, ...] = ()  # EXPERIMENT/RUN: why
+    violated: tuple[Path, ...] = ()  # run directories
+
+    @property
+    def counts(self) -> Counter[Answer]:
+        return Counter(one.answer for one in self.answers)
+
+    @property
+    def unexpected(self) -> list[AnsweredClaim]:
+        return [one for one in self.answers if not one.is_expected]
+
+    @property
+    def left(self) -> list[AnsweredClaim]:
+        return [one for one in self.answers if one.is_left]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table claims.csv."""
+        return [
+            {
+                "claim": one.question.name,
+                "answer": one.answer.value,
+                "expected": one.question.claim.expect,
+                "says": one.question.claim.says or "",
+                "quantity": one.what,
+                "value": getattr(one.bounds, "mean", None),
+                "low": getattr(one.bounds, "low", None),
+                "high": getattr(one.bounds, "high", None),
+                "unit": one.unit,
+                "required": one.required,
+                "replications": one.replications,
+                "delivery_ratio": getattr(one.delivery, "value", None),
+                "other_delivery_ratio": getattr(one.delivery, "other", None),
+                "broadcast_ratio": min(getattr(one.delivery, "broadcast", ()), default=None),
+                "infinite_runs": next(iter(getattr(one.delivery, "infinite", ())), None),
+                "other_infinite_runs": next(iter(getattr(one.delivery, "infinite", ())[1:]), None),
+                "violated_runs": one.violated,
+                "over_common_deliveries": getattr(one.delivery, "is_common", False),
+                "within_margin": not one.is_clear,
+                "left": one.is_left,
+                "why": one.why,
+                "command": one.command,
+            }
+            for one in self.answers
+        ]
+
+    def json(self) -> dict[str, Any]:
+        """Return what claims.json holds; infinite numbers, which JSON lacks, are texts."""
+        return {
+            "name": self.name,
+            "error": self.error,
+            "rare": self.rare,
+            "seed": self.seed,
+            "runs": self.runs,
+            "claims": [{key: _plain(value) for key, value in row.items()} for row in self.rows()],
+        }
+
+
+def command_in(command: str, out: Path) -> str:
+    """Return a command of an answer with the directory instead of PLACE, for a shell."""
+    steps = [
+        [quote(out / word[len(PLACE) + 1 :]) if word.startswith(f"{PLACE}/") else shlex.quote(word) for word in words]
+        for words in map(shlex.split, command.split(" && "))
+    ]
+    return " && ".join(map(" ".join, steps))
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def answer_to(question: Question, judged: Judgement, command: str, is_left: bool, violated: int = 0) -> AnsweredClaim:
+    """Combine a question with what its runs have shown. Of several tests, the one nearest to failing is reported."""
+    place = _nearest(question, judged)
+    bounds = judged.bounds[place] if judged.bounds else None
+    unit = "" if question.tests[place].is_ratio else unit_of(question.metric, question.of_processes)
+    return AnsweredClaim(
+        question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
+        judged.why, judged.is_clear, is_left, judged.assumes, judged.had[place] if judged.had else None,
+        judged.deliveries[place] if judged.deliveries else None, violated,
+    )  # fmt: skip
+
+
+def _nearest(question: Question, judged: Judgement) -> int:
+    lacks = [
+        -math.inf if b is None else (b.mean - t.bound if t.at_most else t.bound - b.mean)
+        for t, b in zip(question.tests, judged.bounds, strict=False)
+    ]
+    return lacks.index(max(lacks)) if lacks else 0
+
+
+def quantity(question: Question) -> str:
+    """Return what the value is: `delivery_delay_mean_s`, `ratio of ...`."""
+    claim = question.claim
+    if isinstance(claim, NoViolation):
+        return "schedules with a violation"
+    if isinstance(claim, Published):
+        return "published value"
+    if isinstance(claim, (Ratio, Below)):
+        return f"{question.metric}, ratio"
+    if isinstance(claim, (Grows, Falls)):
+        return (
+            f"{question.metric}, largest ratio of two neighbouring levels (the one expected to be smaller, divided"
+            " by the other)"
+        )
+    return f"{question.metric}, difference" if isinstance(claim, Difference) else question.metric
+
+
+def requirement(question: Question) -> str:
+    """Return what the claim requires of the value: `at most 0.4 ± 0.02`."""
+    parts = []
+    for test in question.tests[:1] if isinstance(question.claim, Grows) else question.tests:
+        side = "below" if test.is_strict else "at most" if test.at_most else "at least"
+        margin = "" if question.is_exact else f" ± {test.margin:.3g}"
+        parts.append(f"{side} {test.bound:.6g}{margin}")
+    if isinstance(question.claim, NoViolation):
+        return "0"
+    return " and ".join(parts) or "as in the paper"

@@ -1,0 +1,340 @@
+"""Run what a claims file needs, and answer it.
+
+Model     each experiment is a study in OUT/NAME, of which only the configurations of open claims get runs. The
+          missing runs that cost least for each open claim come first; afterwards all claims that can be judged are
+          judged. What to run follows only from the runs that there are, so a killed command goes on where it stood. A
+          limit of time stops the runs, and leaves the claims that are open
+Errors    ScenarioError for the file, StudyError for directories, Spark, and metrics that no run has
+Source    ours: docs/guide/claims.md
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mobilenet.lab.studies import OutError, StudyError
+from mobilenet.lab.studies.batch import Progress, Standing, run_all
+from mobilenet.lab.studies.capacity.feasibility import Row
+from mobilenet.lab.studies.claims.answer import AnsweredClaim, Outcome, answer_to, quantity, requirement
+from mobilenet.lab.studies.claims.declaration import Answer, NoViolation, Published
+from mobilenet.lab.studies.claims.looks import Looks
+from mobilenet.lab.studies.claims.published import PaperTables
+from mobilenet.lab.studies.claims.questions import Cell, Plan, Question
+from mobilenet.lab.studies.claims.schedules import SECONDS_EACH, command, play
+from mobilenet.lab.studies.claims.words import markdown
+from mobilenet.lab.studies.commands import require_programs
+from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired, common_deliveries
+from mobilenet.lab.studies.configurations import RUN, PlannedRun, highest_replications
+from mobilenet.lab.studies.csv_tables import read_rows
+from mobilenet.lab.studies.parts import metrics_by_configuration
+from mobilenet.lab.studies.rows import write_rows
+from mobilenet.lab.studies.spark import require_master, spark_context
+from mobilenet.lab.studies.statistics import Bounds
+from mobilenet.lab.studies.store import Store, create
+from mobilenet.lab.studies.study import STUDIES, known_metrics
+from mobilenet.lab.studies.tables import write_tables
+from mobilenet.metrics.declaration import OfDelays
+from mobilenet.quoting import as_file_name, pluralize, quote, unknown
+from mobilenet.record.provenance import inputs_of_claims
+from mobilenet.record.reader import RunError
+from mobilenet.record.stamp import PLACE, in_document, in_text, new_provenance, stamping
+from mobilenet.record.whole import write_whole
+from mobilenet.record.writer import write_json
+
+QUICK_S = 540.0  # of ten minutes; the rest is for Spark's start and the tables
+EVENTS_PER_S = 150_000  # of a run on one core, roughly; only the order of experiments depends on it
+MARK = "claims.json"
+KEPT = "claims.yaml"  # the claims, about the studies in the same directory: the directory is complete
+LEFT = "left by --quick"
+TOGETHER = 4  # times the cost of the cheapest configuration: what runs in the same round
+
+
+class TimeUp(Exception):
+    """The limit of time is reached; finished runs are kept."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """How the work is done."""
+
+    out: Path
+    workers: int | None = None
+    progress: Progress = lambda standing: None
+    say: Callable[[str], None] = lambda line: None
+    allow_code: bool = False
+    limit_s: float | None = None
+    began_s: float = field(default_factory=time.monotonic)
+
+    def check_time(self) -> None:
+        """Raise TimeUp after the limit."""
+        if self.limit_s is not None and time.monotonic() - self.began_s > self.limit_s:
+            raise TimeUp
+
+    def report(self, standing: Standing) -> None:
+        self.progress(standing)
+        self.check_time()
+
+
+class UpTo:
+    """The rounds of a study that has fixed targets (batch.Rounds)."""
+
+    def __init__(self, targets: list[int]) -> None:
+        self._targets = targets
+
+    def first_targets(self) -> list[int]:
+        return self._targets
+
+    def most(self, there: set[str]) -> list[int]:
+        replications = highest_replications(there, len(self._targets))
+        return [max(pair) for pair in zip(replications, self._targets, strict=True)]
+
+    def more(self, targets: list[int]) -> int:
+        return 0
+
+    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
+        return None
+
+
+class CommonDelays:
+    """Compute delays over the deliveries that the runs of two places have in common, each once."""
+
+    def __init__(self, stores: Mapping[str, Store]) -> None:
+        self._stores = stores
+        self._observing = {name: store.observing() for name, store in stores.items()}
+        self._known: dict[tuple[Cell, Cell, int, OfDelays], tuple[float, float] | None] = {}
+
+    def __call__(self, own: Cell, other: Cell, replication: int, metric: OfDelays) -> tuple[float, float] | None:
+        """Raises NotPaired; StudyError for a run that cannot be read."""
+        key = own, other, replication, metric
+        if any(cell.configuration in self._observing[cell.experiment] for cell in (own, other)):
+            raise NotPaired(USES_RUN)
+        if key not in self._known:
+            run, run_of_other = (
+                self._stores[cell.experiment].runs / PlannedRun(cell.configuration, replication, 0).id
+                for cell in (own, other)
+            )
+            try:
+                self._known[key] = common_deliveries(run, run_of_other).compare(metric)
+            except RunError as error:
+                raise StudyError(f"{error}; run the same command again") from None
+        return self._known[key]
+
+
+def default_directory(file: Path) -> Path:
+    """studies/FILE-claims."""
+    name = as_file_name(file.stem)
+    return STUDIES / (name if name.endswith("claims") else f"{name}-claims")
+
+
+def answer(plan: Plan, means: Means, master: str, context: Any = None) -> Outcome:
+    """Answer all claims, and write the answers into the directory. `context`: one of `master` that is open already."""
+    if plan.studies:
+        require_master(master)
+    _require_own(means.out)
+    stores = {
+        name: create(study, means.out / name, means.allow_code, means.say) for name, study in plan.studies.items()
+    }
+    write_whole(means.out / KEPT, plan.claims.file_text(stores))
+    work = _Work(plan, means, stores)
+    with ExitStack() as held:
+        for store in stores.values():
+            held.enter_context(store.alone())
+        with suppress(TimeUp):
+            work.play_short()
+        if stores:
+            with nullcontext(context) if context is not None else spark_context(master) as spark:
+                work.run(spark)
+        with suppress(TimeUp):
+            work.play_all()
+        outcome = work.outcome()
+        inputs = inputs_of_claims(plan.claims.file_text(stores), [store.path for store in stores.values()])
+        permission = next(filter(None, (store.permission() for store in stores.values())), "")
+        with stamping(new_provenance(f"mobilenet claims {PLACE}/{KEPT}{permission}", inputs)):
+            write_rows(means.out, "claims", outcome.rows())
+            write_whole(means.out / "claims.md", in_text(markdown(outcome), "\n<!-- ", " -->"))
+            write_json(means.out / MARK, in_document(outcome.json()))
+    return outcome
+
+
+def _require_own(out: Path) -> None:
+    if out.exists() and not (out / MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise OutError(f"{out}: exists and does not contain answers to claims")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not (out / MARK).is_file():
+            write_json(out / MARK, {"claims": []})
+    except OSError as error:
+        raise StudyError(f"{error.filename or out}: cannot be written: {error.strerror}") from None
+
+
+class _Work:
+    """What is done so far."""
+
+    def __init__(self, plan: Plan, means: Means, stores: dict[str, Store]) -> None:
+        self._plan, self._means, self._stores = plan, means, stores
+        self._looks = Looks(
+            plan.questions, plan.error, plan.claims.replications, plan.claims.rare, CommonDelays(stores)
+        )
+        self._targets = {name: [0] * len(store.configurations) for name, store in stores.items()}
+        self._rows: dict[Cell, list[Row]] = {}
+        self._others: dict[str, AnsweredClaim] = {}  # claims about schedules and papers
+        self._published = PaperTables(means.out, means.workers)
+        for store in stores.values():
+            store.clear_notes()
+
+    def run(self, spark: Any) -> None:
+        """All experiments, until each question is answered or time is up."""
+        for store in self._stores.values():
+            require_programs(store, spark)
+        with suppress(TimeUp):
+            while missing := self._missing():
+                self._means.check_time()
+                self._perform(missing, spark)
+        for name, store in self._stores.items():
+            if any(self._targets[name]):
+                write_tables(store, self._targets[name], spark)
+
+    def _missing(self) -> dict[Cell, int]:
+        """Return the replications that configurations still lack for the next looks."""
+        needs = self._looks.replications()
+        missing = {cell: runs - self._targets[cell.experiment][cell.configuration] for cell, runs in needs.items()}
+        return {cell: more for cell, more in missing.items() if more > 0}
+
+    def _perform(self, missing: dict[Cell, int], spark: Any) -> None:
+        """Run the configuration that costs least for each of its open claims, with others of its experiment that cost
+        about as much, and judge.
+        """
+        costs = self._plan.costs
+        waiting = Counter(cell for question in self._looks.open for cell in question.cells)
+        cheapest = min(missing, key=lambda cell: (costs[cell] / max(1, waiting[cell]), cell))
+        name, targets = cheapest.experiment, list(self._targets[cheapest.experiment])
+        for cell, more in missing.items():
+            if cell.experiment == name and costs[cell] <= TOGETHER * costs[cheapest]:
+                targets[cell.configuration] += more
+        store, note = self._stores[name], f"{name}, {pluralize(len(self._looks.open), 'open claim')}"
+        self._targets[name] = targets
+        try:
+            run_all(store, spark, lambda one: self._means.report(one._replace(note=note)), UpTo(targets))
+        finally:
+            rows_by_configuration = metrics_by_configuration(store.measured, targets)
+            self._rows |= {Cell(name, number): rows for number, rows in rows_by_configuration.items()}
+            self._judge(name)
+
+    def _judge(self, name: str) -> None:
+        """Answer what the runs of an experiment allow."""
+        failures = self._stores[name].failures()
+        for question in self._looks.open if failures else ():
+            if any(cell.experiment == name for cell in question.cells):
+                self._looks.give_up(question, f"{pluralize(failures, 'run')} of {name} failed")
+        self._require_metrics(name)
+        self._looks.take(self._rows)
+
+    def _require_metrics(self, name: str) -> None:
+        """Runs of plug-ins and of processes show only now which metrics they have. The others were known before, and
+        may be missing in the first runs by chance.
+        """
+        known = sorted({key for cell, rows in self._rows.items() if cell.experiment == name for r in rows for key in r})
+        for question in self._looks.questions.values():
+            is_declared = not question.of_processes and question.metric in known_metrics()
+            is_here = question.cells[0].experiment == name
+            if known and is_here and question.metric not in known and not is_declared:
+                what = unknown("metric", question.metric, known)
+                raise self._plan.claims.problem(("claims", question.name, "metric"), what)
+
+    def play_short(self) -> None:
+        """Schedules that take less time than any experiment."""
+        costs = self._plan.costs
+        cheapest = min((costs[cell] * more for cell, more in self._missing().items()), default=0) / EVENTS_PER_S
+        for question in self._plan.questions:
+            claim = question.claim
+            if isinstance(claim, NoViolation) and claim.schedules * SECONDS_EACH <= cheapest:
+                self._play(question, claim)
+
+    def play_all(self) -> None:
+        """The other claims that are not about runs of experiments; those about few schedules first."""
+        left = [question for question in self._plan.questions if question.name not in self._others]
+        for question in sorted(left, key=lambda one: getattr(one.claim, "schedules", 0)):
+            if isinstance(question.claim, NoViolation):
+                self._play(question, question.claim)
+        for question in sorted(left, key=lambda one: getattr(one.claim, "largest", 0)):
+            if isinstance(question.claim, Published):
+                self._means.check_time()
+                verdict = self._published.verdict(question.claim, self._means.say, self._means.check_time)
+                self._others[question.name] = AnsweredClaim(
+                    question, verdict.answer, quantity(question), "", requirement(question), None, 0,
+                    self._published.command(question.claim), verdict.why,
+                )  # fmt: skip
+
+    def _play(self, question: Question, claim: NoViolation) -> None:
+        self._means.check_time()
+        workers = self._means.workers or os.cpu_count() or 1
+        note = f"schedules of {claim.protocol}"
+
+        def advance(left: int) -> None:
+            self._means.report(Standing(claim.schedules - left, 0, left, 1, left, note))
+
+        outcome = play(claim, self._means.out, workers, self._plan.claims.error, advance)
+        share = Bounds(outcome.violated, 0.0, outcome.high)
+        words = f"{quantity(question)}, and the interval of their share:"
+        why = outcome.why or (f"{outcome.unknown} unknown" if outcome.unknown else "")
+        self._others[question.name] = AnsweredClaim(
+            question, outcome.answer, words, "", requirement(question), share, outcome.schedules, command(claim), why
+        )
+
+    def outcome(self) -> Outcome:
+        """Return all answers, after the last run."""
+        violated_runs = tuple(self._violations())
+        return Outcome(
+            self._means.out,
+            self._plan.claims.name or "",
+            self._plan.claims.error,
+            self._plan.claims.rare,
+            self._plan.claims.seed,
+            tuple(self._answer(question, violated_runs) for question in self._plan.questions),
+            sum(map(sum, self._targets.values())),
+            tuple(self._failures()),
+            violated_runs,
+        )
+
+    def _answer(self, question: Question, violated_runs: Sequence[Path]) -> AnsweredClaim:
+        if question.name in self._others:
+            return self._others[question.name]
+        if not question.tests:
+            claim = question.claim
+            shell_command = command(claim) if isinstance(claim, NoViolation) else ""
+            shell_command = self._published.command(claim) if isinstance(claim, Published) else shell_command
+            return AnsweredClaim(
+                question, Answer.UNDECIDED, quantity(question), "", requirement(question), None, 0, shell_command, LEFT,
+                is_left=True,
+            )  # fmt: skip
+        judged = self._looks.judged[question.name]
+        names = dict.fromkeys(cell.experiment for cell in question.cells)
+        shell_command = " && ".join(f"mobilenet report {quote(Path(PLACE, name))}" for name in names)
+        is_left = not judged.is_final
+        judged = judged._replace(why=LEFT) if is_left else judged
+        cells = {(cell.experiment, cell.configuration) for cell in question.cells}
+        violated = sum(
+            (run.parents[1].name, int(numbers[1])) in cells
+            for run in violated_runs
+            if (numbers := RUN.fullmatch(run.name))
+        )
+        return answer_to(question, judged, shell_command, is_left, violated)
+
+    def _failures(self) -> Iterator[str]:
+        for name, store in self._stores.items():
+            if (store.path / "runs.csv").is_file():
+                rows = read_rows(store.path / "runs.csv")
+                yield from (f"{name}/{row['run']}: {row['error']}" for row in rows if row["state"] == "failed")
+
+    def _violations(self) -> Iterator[Path]:
+        for name, store in self._stores.items():
+            if any(self._targets[name]):
+                rows = read_rows(store.tables / "runs.csv")
+                yield from (store.runs / row["run"] for row in rows if row["verdict"] == "violated")

@@ -1,0 +1,323 @@
+"""A claims file: experiments, and sentences about them as relations between numbers.
+
+Model     frozen and strict like a study, and read by the same loader. An experiment is a study without replications;
+          a place is one of its configurations. The kind of a claim is its key `relation`
+Units     bounds and margins have the unit of the metric; a ratio has none; `near` takes percent
+Errors    ScenarioError, one line for each problem: `claims.yaml:9: claims.fast.at_most: ...`
+Source    ours: docs/guide/claims.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
+
+from mobilenet.lab.studies.declaration import Levels, Span, Study
+from mobilenet.lab.studies.rare import LEAST_RARE, MOST_RARE, RARE
+from mobilenet.lab.studies.statistics import FIRST_LOOK
+from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.protocols.names import DEFAULT
+from mobilenet.quoting import quote
+from mobilenet.scenario.base import read
+from mobilenet.scenario.error_messages import problems
+from mobilenet.scenario.yaml_reader import Node
+from mobilenet.scenario.yaml_writer import to_yaml
+
+MARGIN = 0.05  # share of a bound, unless a claim has its own margin
+MOST_CLAIMS = 1_000
+RESERVED = (  # files and folders in the directory of the answers, next to the experiments
+    "claims.json", "claims.yaml", "claims.csv", "claims.parquet", "claims.md", "claims.csv.provenance.json",
+    "schedules.jsonl", "study.yaml", "manifest.json",
+)  # fmt: skip
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
+
+
+class Answer(Enum):
+    """What a claim is answered."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNDECIDED = "undecided"
+
+
+class Experiment(Parameters):
+    """Runs that claims are about: a study file, or a scenario with its factors."""
+
+    study: str | None = Field(
+        default=None, min_length=1, description="study file that supplies the configurations, instead of `scenario`"
+    )
+    scenario: str | None = Field(
+        default=None, min_length=1, description="scenario file, relative to the folder of the claims file"
+    )
+    factors: dict[str, Levels] = Field(default={}, description="scenario key -> levels, as in a study")
+    set: dict[str, Any] = Field(default={}, description="scenario key -> value that applies to every run")
+    first_seed: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**62,
+        description="seed of replication 1; each further replication has the next seed; null: derived from seed",
+    )
+    deterministic: bool = Field(
+        default=False, description="whether all replications give the same numbers; two runs then suffice"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.study is None) == (self.scenario is None):
+            raise ValueError("scenario: expected either scenario or study")
+        if self.study is not None:
+            for name in ("factors", "set", "first_seed"):
+                if getattr(self, name) not in ({}, None):
+                    raise ValueError(f"{name}: belongs in the study file; expected no {name} next to `study`")
+        return self
+
+
+class Place(Parameters):
+    """One configuration of an experiment."""
+
+    experiment: str = Field(min_length=1, description="name of one of the experiments")
+    at: dict[str, Any] = Field(
+        default={}, description="factor -> its level or label; factors with a single level may be left out"
+    )
+
+
+class Claim(Parameters):
+    """What all claims have."""
+
+    says: str | None = Field(default=None, min_length=1, max_length=500, description="the sentence, for readers")
+    expect: Literal["holds", "does not hold"] = Field(
+        default="holds", description="expected answer; any other answer is reported and leads to exit code 1"
+    )
+
+
+class OfMetric(Claim):
+    """A claim about the mean of a metric over all runs."""
+
+    metric: str = Field(min_length=1, description="metric, as listed by `mobilenet reference`")
+    value: Place
+    margin: float | None = Field(
+        default=None,
+        ge=0,
+        description="distance from the bound within which either answer is right; null: 5 % of the bound",
+    )
+
+
+class Bounded(OfMetric):
+    """A claim with bounds."""
+
+    at_least: float | None = Field(default=None, description="lower bound; null: none")
+    at_most: float | None = Field(default=None, description="upper bound; null: none")
+
+    @model_validator(mode="after")
+    def _require_bounds(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("at_most: missing; expected at_most, at_least or both")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError(f"at_most: should be at least at_least ({self.at_least:g}), got {self.at_most:g}")
+        if self.margin is None and 0 in (self.at_least, self.at_most):
+            raise ValueError("margin: missing; 5 % of a bound of 0 is 0, expected an explicit margin, such as 0.1")
+        return self
+
+
+class Within(Bounded):
+    """The mean of a metric is within bounds."""
+
+    relation: Literal["within"]
+
+
+class Ratio(Bounded):
+    """The mean at one place, divided by that at another one, is within bounds."""
+
+    relation: Literal["ratio"]
+    to: Place = Field(description="configuration whose mean is the denominator")
+
+
+class Difference(Bounded):
+    """The mean at one place, minus that at another one, is within bounds."""
+
+    relation: Literal["difference"]
+    to: Place = Field(description="configuration whose mean is subtracted")
+
+
+class Near(OfMetric):
+    """The mean is within a given percentage of a number, such as a published one."""
+
+    relation: Literal["near"]
+    number: float = Field(description="number that the mean is compared with")
+    percent: float = Field(ge=0, le=1000, description="largest distance from the number, as a percentage of the number")
+
+    @model_validator(mode="after")
+    def _has_a_distance(self) -> Self:
+        if self.number == 0:
+            raise ValueError("number: a percentage of 0 is 0; expected relation `within` with at_least and at_most")
+        return self
+
+
+class Below(OfMetric):
+    """The mean at one place is below the mean at another one."""
+
+    relation: Literal["below"]
+    than: Place = Field(description="configuration with the larger mean")
+    margin: float | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="share of the larger mean within which either answer is right; null: 0.05",
+    )
+
+
+class Grows(OfMetric):
+    """The mean grows from each level of a factor to the next one."""
+
+    relation: Literal["grows"]
+    along: str = Field(min_length=1, description="factor whose levels are compared, in their order; not in `value.at`")
+    margin: float | None = Field(
+        default=None, ge=0, lt=1, description="share of the mean within which either answer is right; null: 0.05"
+    )
+
+
+class Falls(Grows):
+    """The mean falls from each level of a factor to the next one."""
+
+    relation: Literal["falls"]  # type: ignore[assignment]
+
+
+class NoViolation(Claim):
+    """No schedule of the swarm violates what a protocol promises."""
+
+    relation: Literal["no_violation"]
+    schedules: int = Field(ge=1, le=10_000_000, description="number of schedules")
+    seed: int = Field(
+        default=1, ge=0, le=2**62, description="seed of the first schedule; each further schedule has the next seed"
+    )
+    protocol: str = Field(
+        default=DEFAULT, min_length=1, description="protocol, as for `mobilenet swarm`; plug-ins are not supported"
+    )
+
+
+class Published(Claim):
+    """A number or a sentence of a paper, as `mobilenet reproduce` judges it; not covered by `error`."""
+
+    relation: Literal["published"]
+    paper: Literal["reliable", "causal"] = Field(description="paper, as for `mobilenet reproduce`")
+    id: str = Field(
+        min_length=1, description="id of the sentence, or TABLE/SIZE/QUANTITY, as in the files of data/papers/"
+    )
+    largest: int = Field(default=128, ge=8, le=1024, description="largest number of processes; 8, 16, 32, ... are run")
+
+
+AnyClaim = Annotated[
+    Within | Ratio | Difference | Near | Below | Grows | Falls | NoViolation | Published,
+    Field(discriminator="relation"),
+]
+
+
+class Claims(Parameters):
+    """Claims, with the experiments that they are about."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=200, description="name of the file, for readers")
+    description: str | None = Field(default=None, max_length=10_000, description="description, for readers")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="seed from which the seeds of all runs are derived")
+    error: float = Field(
+        default=0.05, ge=0.0001, le=0.5, description="maximum probability that any answer of the file is wrong"
+    )
+    rare: float = Field(
+        default=RARE,
+        ge=LEAST_RARE,
+        le=MOST_RARE,
+        description="share of the runs; outcomes in a smaller share may be missed. A larger share needs fewer runs",
+    )
+    replications: int = Field(
+        default=400, ge=FIRST_LOOK, le=100_000, description="maximum number of replications of each configuration"
+    )
+    experiments: dict[str, Experiment] = Field(default={}, description="name -> experiment")
+    claims: dict[str, AnyClaim] = Field(min_length=1, max_length=MOST_CLAIMS, description="name -> claim")
+
+    _folder: Path = PrivateAttr(default=Path("."))
+    _root: Node = PrivateAttr(default=Node({}, "claims"))
+
+    @classmethod
+    def load(cls, path: str | Path, seed: int | None = None) -> Self:
+        """Read a claims file; `seed` replaces that of the file. Raises ScenarioError."""
+        path = Path(path)
+        root = read(path)
+        if not isinstance(root.value, dict):
+            raise ScenarioError(f"{root.where}: expected keys with values, such as `claims:`")
+        if "claims" not in root.value and {"stations", "processes", "scenario"} & root.value.keys():
+            kind = "study" if "scenario" in root.value else "scenario"
+            command = "study" if kind == "study" else "run"
+            raise ScenarioError(f"{path}: a {kind}, not a claims file; `mobilenet {command} {quote(path)}` runs it")
+        if seed is not None:
+            root.value["seed"] = Node(seed, f"--seed {seed}")
+        return cls.of_nodes(root, path.parent)
+
+    @classmethod
+    def of_nodes(cls, root: Node, folder: Path) -> Self:
+        """From the nodes of a file in `folder`. Raises ScenarioError."""
+        try:
+            claims = cls.model_validate(root.plain())
+        except ValidationError as error:
+            raise ScenarioError("\n".join(problems(error, root, cls))) from None
+        claims._folder, claims._root = folder, root
+        for group in ("experiments", "claims"):
+            for name in getattr(claims, group):
+                if not NAME.fullmatch(name):
+                    raise claims.problem(
+                        (group, name), "expected a name of up to 60 letters, digits, dots, dashes and underscores"
+                    )
+        papers = {claim.paper for claim in claims.claims.values() if isinstance(claim, Published)}
+        for name in claims.experiments:
+            if name.casefold() in (*RESERVED, *papers):
+                what = "`mobilenet claims` writes a file or folder of this name; expected another name"
+                raise claims.problem(("experiments", name), what)
+        return claims
+
+    def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
+        """An error at a key of the file; names contain dots themselves."""
+        node = self._root
+        for key in path:
+            if not isinstance(node.value, dict) or key not in node.value:
+                break
+            node = node.value[key]
+        return ScenarioError(f"{node.where}: {'.'.join(path)}: {what}")
+
+    def file_text(self, experiments: Iterable[str]) -> str:
+        """Return the file that a directory of answers keeps: each of these experiments is the study next to it."""
+        values = {key: value for key, value in self._root.plain().items() if key != "experiments"}
+        studies = {
+            name: {"study": f"{name}/study.yaml", "deterministic": self.experiments[name].deterministic}
+            for name in experiments
+        }
+        return to_yaml({**values, "experiments": studies} if studies else values)
+
+    def study(self, name: str) -> Study:
+        """Return the study that an experiment is, without replications of its own. Raises ScenarioError."""
+        experiment = self.experiments[name]
+        place = ("experiments", name)
+        if experiment.study is not None:
+            file = self._folder / experiment.study
+            if not file.is_file():
+                raise self.problem((*place, "study"), f"file {experiment.study!r} not found next to the claims file")
+            return Study.load(
+                file, replications=FIRST_LOOK, seed=self.seed if "seed" in self.model_fields_set else None
+            )
+        assert experiment.scenario is not None
+        if not (self._folder / experiment.scenario).is_file():
+            what = f"file {experiment.scenario!r} not found next to the claims file"
+            raise self.problem((*place, "scenario"), what)
+        values: dict[str, Any] = {
+            "scenario": experiment.scenario, "seed": self.seed, "first_seed": experiment.first_seed,
+            "set": experiment.set, "replications": {"min": FIRST_LOOK},
+            "factors": {
+                factor: levels.model_dump(by_alias=True, exclude_none=True) if isinstance(levels, Span) else levels
+                for factor, levels in experiment.factors.items()
+            },
+        }  # fmt: skip
+        study = Study.of(values, self._folder, name)
+        study.take_place(self._root.value["experiments"].value[name], place)
+        return study

@@ -1,0 +1,214 @@
+"""Compare levels of one factor with the baseline, metric by metric: effect, size and confidence.
+
+Model     pairs of runs with the same replication number, so the same world. Within each combination of the other
+          factors the p values of all metrics and levels are adjusted together (Holm). A verdict is one of
+              different     the difference is not 0 at the study's confidence
+              equivalent    the ratio is within the margin (two one-sided tests), whether or not it is 1
+              same          all values are the same in every pair, and no margin is set
+              inconclusive  neither; `more` estimates how many replications would settle it
+              unstable      one of the two has no mean: its backlog grows
+              no data       fewer than two pairs
+              infinite      a percentile of delays that some run never reaches, because messages are undelivered
+              not paired    a delay of levels that delivered different shares and whose hosts planned other broadcasts
+              processes use the run  a delay of levels that delivered different shares, where custom processes depend on
+                            the run; such levels are compared as two samples that are not paired
+              runs not readable  the same, where the runs that would show the deliveries in common are gone
+          A delay is judged over the deliveries that both made, unless both made all that they owed (delivered.py)
+Units     those of the metrics
+Errors    none; what cannot be computed is null
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mobilenet.lab.studies.common_deliveries import UNPAIRED, USES_RUN
+from mobilenet.lab.studies.configurations import Configuration
+from mobilenet.lab.studies.declaration import Compare
+from mobilenet.lab.studies.delivered import NOTHING, Delivered, Share, judgement, share_columns, shares_for
+from mobilenet.lab.studies.level_names import format_level, table_level
+from mobilenet.lab.studies.statistics import Comparison, compare_apart, compare_pairs, holm, replications_needed
+from mobilenet.metrics.registry import SIGNED, SURVIVAL, better, of_delays
+
+Replicated = dict[int, float]  # replication -> the value of a metric
+INFINITE = "infinite"
+COMMON = "common_"  # before the names of numbers over the deliveries that both levels made
+OF_COMMON = tuple(
+    f"{COMMON}{name}"
+    for name in (
+        "pairs", "mean", "baseline_mean", "difference", "difference_low", "difference_high", "ratio", "ratio_low",
+        "ratio_high",
+    )
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Finding:
+    """One line of the comparison."""
+
+    others: dict[str, Any]  # the levels of the other factors
+    level: Any
+    baseline: Any
+    metric: str
+    verdict: str
+    result: Comparison | None = None  # over what each level has delivered
+    p_adjusted: float | None = None
+    equivalence_p_adjusted: float | None = None
+    more: int | None = None  # replications
+    shares: tuple[Share, ...] = ()
+    common: Comparison | None = None  # over the deliveries that both made, where the verdict is about these
+    common_deliveries: int | None = None
+    unpaired: str = ""  # why the runs of the two levels are not of one world: one of UNPAIRED
+    direction: str = ""  # which one is better, lower or higher; empty: that depends on what is asked
+    pairs: int = 0
+    infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
+    means: tuple[float | None, float | None] = (None, None)  # of the two, where `result` lacks them
+
+    @property
+    def judged(self) -> Comparison | None:
+        """What the verdict is about."""
+        return self.result if self.common_deliveries is None else self.common
+
+    @property
+    def where(self) -> str:
+        """The levels of the other factors, for people."""
+        return ", ".join(f"{factor}={format_level(level)}" for factor, level in self.others.items())
+
+    def row(self) -> dict[str, Any]:
+        """Flat, for tables."""
+        row = compared_row(self.others, self.level, self.baseline, self.metric)
+        if self.result is not None:
+            row |= _columns(self.result)
+        elif self.verdict == INFINITE:
+            row |= {"pairs": self.pairs, "mean": self.means[0], "baseline_mean": self.means[1]}
+        if self.metric in SURVIVAL:
+            row |= {"infinite_runs": self.infinite[0], "baseline_infinite_runs": self.infinite[1]}
+        row |= {"p_adjusted": self.p_adjusted, "equivalence_p_adjusted": self.equivalence_p_adjusted}
+        row |= {"verdict": self.verdict, "judgement": self._judgement(), "more_replications": self.more}
+        row |= share_columns(self.shares)
+        row["common_deliveries"] = self.common_deliveries
+        return row | ({COMMON + name: value for name, value in _columns(self.common).items()} if self.common else {})
+
+    def _judgement(self) -> str | None:
+        """Whether the level is better, in words; None: not different, or no direction is better."""
+        if self.verdict != "different" or self.judged is None or not self.direction:
+            return None
+        if self.unpaired:
+            return f"not judged, because {UNPAIRED[self.unpaired]}"
+        names = "the level", "the baseline"
+        return judgement(self.metric, self.judged.difference.mean, self.direction, self.shares, names)[0]
+
+    def document(self) -> dict[str, Any]:
+        """Return what comparison.json has of it: the row, and all shares."""
+        return self.row() | {"shares": [share._asdict() for share in self.shares], "unpaired": self.unpaired}
+
+
+def _columns(r: Comparison) -> dict[str, Any]:
+    return {
+        "pairs": r.pairs, "mean": r.mean, "baseline_mean": r.baseline_mean, "difference": r.difference.mean,
+        "difference_low": r.difference.low, "difference_high": r.difference.high,
+    } | {key: value for key, value in r._asdict().items() if key.startswith("ratio")}  # fmt: skip
+
+
+def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the row of a finding with the numbers that its verdict is about, as far as there are any."""
+    if row.get("common_deliveries") is None:
+        return row
+    return {**row, **{name.removeprefix(COMMON): row.get(name) for name in OF_COMMON}}
+
+
+def compared_row(others: dict[str, Any], level: Any, baseline: Any, metric: str) -> dict[str, Any]:
+    """What a row of a table compares."""
+    row = {factor: table_level(other) for factor, other in others.items()}
+    return row | {"level": table_level(level), "baseline": table_level(baseline), "metric": metric}
+
+
+def findings(
+    comparison: Compare,
+    configurations: list[Configuration],
+    values: dict[tuple[int, str], Replicated],
+    unstable: set[int],
+    confidence: float,
+    delivered: Delivered = NOTHING,
+    of_processes: bool = False,
+) -> list[Finding]:
+    """`values` holds each metric of each configuration; `unstable` names configurations without a mean."""
+    all_findings: list[Finding] = []
+    delays = {name: one for name in comparison.metrics if (one := of_delays(name, of_processes)) is not None}
+    is_judged = any(better(name, of_processes) for name in comparison.metrics)
+    for base in configurations:
+        if base.levels[comparison.factor] != comparison.baseline:
+            continue
+        others = {factor: level for factor, level in base.levels.items() if factor != comparison.factor}
+        family: list[tuple[Finding, np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        for other in configurations:
+            if other is base or {f: v for f, v in other.levels.items() if f != comparison.factor} != others:
+                continue
+            shares = delivered.shares(other.number, base.number, confidence)
+            over_common, lack = delivered.delays(other.number, base.number, delays) if is_judged else ({}, "")
+            unpaired = lack if lack in UNPAIRED else USES_RUN if delivered.uses_run(other.number, base.number) else ""
+            compare = compare_apart if unpaired == USES_RUN else compare_pairs
+            is_owing = lack in UNPAIRED and not delivered.is_complete(other.number, base.number)
+            for metric in comparison.metrics:
+                a, b = values.get((other.number, metric), {}), values.get((base.number, metric), {})
+                both = sorted(a.keys() & b.keys())
+                finding = Finding(others, other.levels[comparison.factor], comparison.baseline, metric, "no data")
+                finding.shares, finding.unpaired = tuple(shares_for(metric, shares)), unpaired
+                finding.direction = better(metric, of_processes) if metric not in SIGNED else ""
+                all_findings.append(finding)
+                if {other.number, base.number} & unstable:
+                    finding.verdict = "unstable"
+                    continue
+                if len(both) < 2:
+                    continue
+                x, y = np.array([a[r] for r in both]), np.array([b[r] for r in both])
+                finding.infinite = int(np.isinf(x).sum()), int(np.isinf(y).sum())
+                if any(finding.infinite):
+                    finding.verdict, finding.pairs = INFINITE, len(both)
+                    finding.means = _finite_mean(x), _finite_mean(y)
+                    continue
+                finding.result = compare(x, y, confidence, comparison.equivalence_margin)
+                common = over_common.get(metric)
+                if is_owing and metric in SURVIVAL:
+                    finding.verdict, finding.common_deliveries = lack, 0
+                    continue
+                if common is not None:
+                    finding.verdict, finding.common_deliveries = common.lack or "no data", common.deliveries
+                    if len(common.values) < 2:
+                        continue
+                    pairs = common.values
+                    x, y = (np.array([pairs[r][which] for r in sorted(pairs)]) for which in (0, 1))
+                    finding.common = compare_pairs(x, y, confidence, comparison.equivalence_margin)
+                family.append((finding, x, y))
+        _judge(family, 1 - confidence, comparison.equivalence_margin)
+    return all_findings
+
+
+def _finite_mean(values: np.ndarray[Any, Any]) -> float | None:
+    return float(values.mean()) if np.all(np.isfinite(values)) else None
+
+
+def _judge(family: list[tuple[Finding, Any, Any]], alpha: float, margin: float | None) -> None:
+    results = [finding.judged for finding, _, _ in family if finding.judged is not None]
+    adjusted = holm([r.p for r in results])
+    tested = [r.equivalence_p for r in results if r.equivalence_p is not None]
+    equivalent = iter(holm(tested))
+    for (finding, x, y), result, p in zip(family, results, adjusted, strict=True):
+        finding.p_adjusted = p
+        if result.equivalence_p is not None:
+            finding.equivalence_p_adjusted = next(equivalent)
+        if finding.equivalence_p_adjusted is not None and finding.equivalence_p_adjusted < alpha:
+            finding.verdict = "equivalent"
+        elif p < alpha:
+            finding.verdict = "different"
+        elif np.array_equal(x, y):
+            finding.verdict = "same"
+        else:
+            finding.verdict = "inconclusive"
+            needed = replications_needed(x, y, alpha / max(1, len(results)), margin)
+            finding.more = None if needed is None else max(1, needed - result.pairs)

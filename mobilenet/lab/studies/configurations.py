@@ -1,0 +1,227 @@
+"""From a study to its table of runs: every combination of levels, every replication, and the seed of each.
+
+Model     configurations are numbered in the order of the file, the last factor fastest. The seed of a run depends on
+          only the study's seed and the replication, so replication 3 of every configuration meets the same world:
+          the same walks, broadcasts and failures (common random numbers)
+Errors    ScenarioError: a level that gives an invalid scenario, named by file, line and factor
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.names import REAL_TIME
+from mobilenet.quoting import quote
+from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario.base import Change
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_code import require_allowed
+
+MOST_RUNS = 1_000_000
+RUN = re.compile(r"c(\d+)-r(\d+)")
+COLUMNS = {  # of the tables of a study, besides its factors
+    "run", "configuration", "replication", "seed", "state", "error", "verdict", "metric", "n", "mean", "sd", "low",
+    "high", "infinite", "label", "buffer", "from_s", "to_s", "share", "delay_s", "deliveries",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One combination of levels."""
+
+    number: int
+    levels: dict[str, Any]  # factor -> level
+    overrides: tuple[str, ...]  # as --set takes them
+    label: str = ""  # for people
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    configuration: int
+    replication: int  # from 1
+    seed: int
+
+    @property
+    def id(self) -> str:
+        return f"c{self.configuration:03d}-r{self.replication:04d}"
+
+
+def combinations(study: Study) -> list[dict[str, Any]]:
+    """factor -> level, in the order of the file, the last factor fastest."""
+    levels = [study.levels(factor) for factor in study.factors]
+    return [dict(zip(study.factors, combination, strict=True)) for combination in itertools.product(*levels)]
+
+
+def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
+    """All configurations, each tried on the scenario once, so that no run fails for a wrong key or runs code without
+    permission.
+    """
+    factors = {factor: study.levels(factor) for factor in study.factors}
+    count = math.prod(len(levels) for levels in factors.values())
+    if count * study.replications.most > MOST_RUNS:
+        raise study.problem(
+            ("factors",),
+            f"{count} configurations with up to {study.replications.most} runs each, expected at most {MOST_RUNS} runs",
+        )
+    if study.is_kept:
+        return _from_directory(study, allow_code)
+    _require_plain(study, factors)
+    _require_allowed(study, allow_code)
+    base = [_override(key, value) for key, value in study.set.items()]
+    if not _is_valid(study, *base):  # two keys may be valid only together; if they are not, name the first wrong one
+        for place, key in enumerate(study.set):
+            _try(study, allow_code, ("set", key), *base[: place + 1])
+    all_configurations = []
+    for number, levels in enumerate(combinations(study)):
+        overrides = (*base, *(o for factor, level in levels.items() for o in _overrides(study, factor, level)))
+        _try(study, allow_code, ("factors",), *overrides, what=levels)
+        all_configurations.append(Configuration(number, levels, overrides, _label(study, levels)))
+    return all_configurations
+
+
+def _from_directory(study: Study, allow_code: bool) -> list[Configuration]:
+    """Return the configurations of a study's directory: complete scenarios next to their files, wherever it is."""
+    if study.has_changed_factors():
+        what = "the study file in a study's directory repeats its configurations; `factors` and `set` cannot be changed"
+        raise study.problem(("factors",), what)
+    all_configurations = []
+    for configuration in planned_configurations(study):
+        try:
+            require_allowed(study.scenario_of(configuration.number, ()), allow_code)
+        except ScenarioError as error:
+            raise study.problem(("scenario",), f"{error} (with {configuration.label})") from None
+        all_configurations.append(configuration)
+    return all_configurations
+
+
+def planned_configurations(study: Study) -> list[Configuration]:
+    """All configurations, without what each changes in the scenario."""
+    return [Configuration(n, levels, (), _label(study, levels)) for n, levels in enumerate(combinations(study))]
+
+
+def _label(study: Study, levels: dict[str, Any]) -> str:
+    """`TCP, loss 0.05`."""
+    names = LevelNames(study.factors)
+    return ", ".join(names.in_words(factor, level) for factor, level in levels.items()) or "unchanged"
+
+
+def _require_allowed(study: Study, allow_code: bool) -> None:
+    """Report errors of the scenario itself before any key is tried."""
+    try:
+        scenario = study.base()
+    except ScenarioError:
+        return  # reported below, with its key
+    if scenario.protocol.name in REAL_TIME:
+        raise study.problem(
+            ("scenario",), "its programs run in real time, where no two runs are the same, so it cannot be studied"
+        )
+    try:
+        require_allowed(scenario, allow_code)
+    except ScenarioError as error:
+        raise study.problem(("scenario",), str(error)) from None
+
+
+def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
+    """A mapping changes several keys together, unless the factor is a key of the scenario; {} changes nothing."""
+    where = f"level {LevelNames(study.factors).name(factor, level)}"
+    if factor.partition(".")[0] in Scenario.model_fields.keys() | ProcessScenario.model_fields.keys():
+        return [Change(_override(factor, level), where)]
+    if not isinstance(level, dict):
+        what = f"not a key of a scenario; a factor with another name needs mappings as levels, got {inline(level)[:60]}"
+        raise study.problem(("factors", factor), what)
+    return [Change(_override(key, value), where) for key, value in level.items()]
+
+
+def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
+    """Each key is changed by one factor, and each level is another one."""
+    if not study.has_scenario():
+        raise study.problem(("scenario",), f"file {str(study.scenario_path)!r} not found")
+    by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}
+    for factor, levels in factors.items():
+        if factor in COLUMNS:
+            raise study.problem(("factors", factor), "the tables already have a column with this name; choose another")
+        texts = [inline(level) for level in levels]
+        twice = next((level for place, level in enumerate(texts) if level in texts[:place]), None)
+        if twice is not None:
+            raise study.problem(("factors", factor), f"level {twice[:60]} is listed twice")
+        for key in dict.fromkeys(o.partition("=")[0] for level in levels for o in _overrides(study, factor, level)):
+            if key in by:
+                raise study.problem(("factors", factor), f"{key} is also set by {'.'.join(by[key])}")
+            by[key] = ("factors", factor)
+    if "seed" in by:
+        raise study.problem(
+            by["seed"], "runs take their seeds from the seed of the study; change the seed of the study"
+        )
+
+
+def _override(key: str, value: Any) -> str:
+    return f"{key}={inline(value)}"
+
+
+def _is_valid(study: Study, *overrides: str) -> bool:
+    try:
+        study.scenario_with(overrides)
+    except ScenarioError:
+        return False
+    return True
+
+
+def _try(
+    study: Study, allow_code: bool, path: tuple[str, ...], *overrides: str, what: dict[str, Any] | None = None
+) -> None:
+    try:
+        require_allowed(study.scenario_with(overrides), allow_code)
+    except ScenarioError as error:
+        message = str(error).splitlines()[0]
+        for factor, level in (what or {}).items():
+            if any(message.startswith(f"{change.where}: ") for change in _overrides(study, factor, level)):
+                place = study.levels(factor).index(level)
+                raise study.problem(("factors", factor), message + _advice(study, message), place) from None
+        with_levels = f" (with {_label(study, what)})" if what else ""
+        raise study.problem(path, f"{message}{with_levels}") from None
+
+
+def _advice(study: Study, message: str) -> str:
+    """Where to put a file that lies next to the study."""
+    missing = re.search("file '([^']+)' not found next to the scenario", message)
+    own = study.folder / missing[1] if missing is not None else None
+    if own is None or not own.is_file():
+        return ""
+    return f"; the folder of the study contains this file: copy {quote(own)} to {quote(study.scenario_path.parent)}"
+
+
+def seed_of(study: Study, replication: int) -> int:
+    """The seed from first_seed, else 48 bits, so that it reads as a number."""
+    if study.first_seed is not None:
+        return study.first_seed + replication - 1
+    return int.from_bytes(hashlib.sha256(f"study {study.seed}, replication {replication}".encode()).digest()[:6], "big")
+
+
+def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
+    """The runs of a study, replication by replication; `targets`: of each configuration, how many it has."""
+    return [
+        PlannedRun(number, replication, seed_of(study, replication))
+        for replication in range(1, max(targets, default=0) + 1)
+        for number, target in enumerate(targets)
+        if replication <= target
+    ]
+
+
+def highest_replications(runs: Iterable[str], configurations: int) -> list[int]:
+    """Return for each configuration the highest replication among runs with these names."""
+    highest = [0] * configurations
+    for match in filter(None, map(RUN.fullmatch, runs)):
+        number, replication = int(match[1]), int(match[2])
+        if number < configurations:
+            highest[number] = max(highest[number], replication)
+    return highest

@@ -1,0 +1,139 @@
+"""Studies from Python: the same as `mobilenet study`, with its tables as pandas frames.
+
+    study = mobilenet.study("loss.yaml", out="studies/loss")
+    study.summary.query("metric == 'delivery_delay_mean_s'")
+
+Model     the directory is that of the command line; called again it goes on
+Shapes    the columns of docs/guide/studies.md
+Errors    ScenarioError for the study, StudyError for its directory or Spark
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.lab.studies import OutError, StudyError
+from mobilenet.lab.studies.batch import Standing
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.effects import study_effects
+from mobilenet.lab.studies.spark import local_master
+from mobilenet.lab.studies.store import open_store
+from mobilenet.lab.studies.study import run_study
+from mobilenet.lab.studies.tables import tables_of_what_is_there
+from mobilenet.quoting import pluralize
+from mobilenet.scenario.given import plain_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class StudyFrames:
+    """The directory of a study, opened for reading. Tables are read when first asked for, and then kept."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Bring the tables up to date, if runs have been done since; StudyError if the folder is not a study."""
+        self.path = Path(path)
+        self.unfinished = tables_of_what_is_there(self.path)  # for people, None for a study that is whole
+
+    @cached_property
+    def planned(self) -> pd.DataFrame:
+        """Each run of the study: its levels, seed and state (planned, done, failed), and why it failed."""
+        return self._read("runs.parquet")
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """Each run that is done, with all its metrics."""
+        return self._read("tables/runs.parquet")
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Configuration and metric: n, mean, interval, label."""
+        return self._read("tables/summary.parquet")
+
+    @cached_property
+    def buffers(self) -> pd.DataFrame:
+        """Configuration, buffer and stretch of time: mean and interval."""
+        return self._read("tables/buffers.parquet")
+
+    @cached_property
+    def delays(self) -> pd.DataFrame:
+        """Configuration and share of all deliveries: the delay within which they happen."""
+        return self._read("tables/delays.parquet")
+
+    @cached_property
+    def distribution(self) -> pd.DataFrame:
+        """Configuration and delay: the share of all deliveries that happen within it."""
+        return self._read("tables/distribution.parquet")
+
+    @cached_property
+    def handoffs(self) -> pd.DataFrame:
+        """Each confirmed handoff of each run: host, begin_s, duration_s, interruption_s, cause."""
+        return self._read("tables/handoffs.parquet")
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """Metric and effect, the largest first: level_1, level_2 of an interaction, effect, interval, p_adjusted. Empty
+        unless several factors vary.
+        """
+        import pandas as pd
+
+        metrics, study = list(dict.fromkeys(self.summary["metric"])), open_store(self.path).study
+        effects = study_effects(self.path, list(study.factors), metrics, study.confidence)
+        return pd.DataFrame([effect.row() for effect in effects])
+
+    @cached_property
+    def comparison(self) -> pd.DataFrame:
+        """Each level and metric against the baseline; of a study with `compare`."""
+        if open_store(self.path).study.compare is None:
+            raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
+        return self._read("comparison.parquet")
+
+    def _read(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+        import pyarrow as pa
+
+        try:
+            return pd.read_parquet(self.path / name)
+        except FileNotFoundError:
+            raise StudyError(f"{self.path / name}: missing; the study is not finished") from None
+        except (OSError, pa.ArrowException) as error:
+            raise StudyError(f"{self.path / name}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+
+    def __repr__(self) -> str:
+        return f"<StudyFrames {self.path}: {self._progress()}>"
+
+    def _progress(self) -> str:
+        """How many of its runs the tables cover."""
+        return f"{len(self.runs)} of {pluralize(len(self.planned), 'run')}"
+
+
+def study(
+    what: str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    workers: int | None = None,
+    master: str | None = None,
+    allow_code: bool = False,
+    progress: Callable[[Standing], None] = lambda standing: None,
+) -> StudyFrames:
+    """Run what is missing of a study.
+
+    `what`: a file, or its keys as a dictionary, which needs `out`, and whose scenario is a file in this folder, or the
+    keys of one; `workers`: cores of this machine, by default all; `master`: of a Spark cluster instead; `allow_code`:
+    as for run.
+    """
+    if workers is not None and master is not None:
+        raise StudyError(
+            "expected either workers or master, not both: `workers` sets the number of cores on this machine; with"
+            " `master`, the master sets it"
+        )
+    declared = Study.of(plain_values(what, "study"), Path()) if isinstance(what, Mapping) else Path(what)
+    place = None if out is None else Path(out)
+    try:
+        result = run_study(declared, place, master or local_master(workers), progress, allow_code=allow_code)
+    except OutError as error:
+        raise StudyError(f"{error.what}; choose another directory for out") from None
+    return StudyFrames(result.store.path)

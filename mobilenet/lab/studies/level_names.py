@@ -1,0 +1,90 @@
+"""What the levels of factors are called in sentences, legends and tables for people.
+
+Model     a level has the label that the study gives it; else a number follows the last part of its factor's name
+          (`loss 0.05`), and a mapping is called by its name, or by its only key (`{wireless.loss: 0.05}` is
+          `loss 0.05`). Tables for programs keep the levels themselves
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from mobilenet.lab.studies.declaration import split_label
+from mobilenet.scenario.yaml_writer import inline
+
+LONGEST = 40
+UNCHANGED = "unchanged"
+_NAMED = re.compile(r"""\{['"]?(?:name|class|schedule|model|shape|kind)['"]?: ["']?([^"',}]+)""")
+_ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
+
+
+def table_level(level: Any) -> Any:
+    """The value as tables show it: a number, or text."""
+    if isinstance(level, float) and level.is_integer():
+        return int(level)
+    return level if isinstance(level, (int, float)) and not isinstance(level, bool) else format_level(level)
+
+
+def format_level(level: Any) -> str:
+    return level if isinstance(level, str) else inline(level)
+
+
+def short_level(level: Any) -> str:
+    """A level in few words, without its factor."""
+    text = format_level(level)
+    with suppress(ValueError):
+        return f"{float(text):.10g}"  # 0.0 and 0 are one level
+    if text == "{}":
+        return UNCHANGED
+    if named := _NAMED.match(text):
+        text = named[1]
+    elif only := _ONLY_KEY.fullmatch(text):
+        text = f"{only[1].rpartition('.')[2]} {only[2]}"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+class LevelNames:
+    """The names of all levels of a study; `factors`: as its file has them."""
+
+    def __init__(self, factors: Mapping[str, Any]) -> None:
+        self._labels: dict[tuple[str, str], str] = {}
+        for factor, levels in factors.items():
+            for level, label in map(split_label, levels if isinstance(levels, (list, tuple)) else ()):
+                if label is not None:
+                    self._labels[factor, _key(level)] = str(label)
+
+    def has_labels(self, factor: str) -> bool:
+        """Whether the study labels any of its levels."""
+        return any(labelled == factor for labelled, _ in self._labels)
+
+    def name(self, factor: str, level: Any) -> str:
+        """Its label, or the level in few words: `0.05`."""
+        return self._labels.get((factor, _key(level))) or short_level(level)
+
+    def in_words(self, factor: str, level: Any) -> str:
+        """Return the same for a place without the name of the factor: `loss 0.05`."""
+        label = self._labels.get((factor, _key(level)))
+        if label is not None:
+            return label
+        short = short_level(level)
+        return f"{factor.rpartition('.')[2]} {short}" if _needs_its_factor(short) else short
+
+
+def _key(level: Any) -> str:
+    text = str(level if isinstance(level, str) else table_level(level))
+    with suppress(ValueError):
+        return f"{float(text):.10g}"
+    return text
+
+
+def _needs_its_factor(short: str) -> bool:
+    if short in ("true", "false", "null", UNCHANGED):
+        return True
+    with suppress(ValueError):
+        float(short)
+        return True
+    return False

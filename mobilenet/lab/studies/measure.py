@@ -1,0 +1,152 @@
+"""What one run contributes to the tables of a study: its metrics, its buffers over time, and all its delays as counts.
+
+Model     events and samples are read once. Delays go into bins of equal
+          ratio, 0.1 % wide, so that counts of many runs add up in any order and a percentile read from them is off by
+          less than that.
+          steady_state: the warm-up is what MSER-5 cuts off the series of mean delays per message, in the order of their
+          broadcasts, up to the next whole second
+Units     seconds and messages, as the names show
+Shapes    columns of equal length (record/table.py)
+Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.engine.clock import SECOND
+from mobilenet.judgement import with_own_metrics
+from mobilenet.lab.studies.statistics import mser5, relative_slope, survival_quantiles
+from mobilenet.metrics import OwnMetric
+from mobilenet.metrics.buffers import declared_buffers
+from mobilenet.metrics.declaration import Row
+from mobilenet.metrics.delay_shares import delay_shares
+from mobilenet.metrics.deliveries import Deliveries
+from mobilenet.metrics.fold import EventFold
+from mobilenet.metrics.mobile import interruptions
+from mobilenet.metrics.over_time import BUCKETS, Series, buffers_over_time
+from mobilenet.record.kinds import MOBILE, run_kind
+from mobilenet.record.reader import read_coded, read_json
+from mobilenet.record.table import Table
+from mobilenet.why.shares import counted_deliveries, shares
+from mobilenet.why.stories import recorded_stories
+
+RATIO = 1.001  # of two neighbouring bins
+SHORTEST_S = 1e-7
+SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+
+
+class Measurement(NamedTuple):
+    metrics: dict[str, float]
+    buffers: dict[str, Series]
+    bins: list[int]  # of the delays, ascending
+    counts: list[int]  # deliveries in each
+    handoffs: list[dict[str, Any]]  # Interrupted.row()
+
+
+def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measurement:
+    """All that a study needs of one run directory; `own`: the metrics that its scenario brings along."""
+    manifest = read_json(directory, "manifest.json")
+    begin, end = manifest["warmup_s"], manifest["duration_s"]
+    events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
+    sent, delays = Deliveries(events).times_and_delays()
+    metrics = read_json(directory, "metrics.json")
+    if kind == "steady_state":
+        cut_s = steady_from_s(sent, delays, begin, end)
+        begin = begin if cut_s is None else cut_s
+        manifest_from = {**manifest, "warmup_s": begin}
+        metrics = dict(with_own_metrics(events, samples, read_json(directory, "counters.json"), manifest_from, own)[0])
+        metrics |= {"steady": 0 if cut_s is None else 1, "warmup_cut_s": cut_s}
+    if (directory / "causes.parquet").exists():
+        metrics = metrics | _delay_shares(directory, round(begin * SECOND), round(end * SECOND))
+    values = {name: float(value) for name, value in metrics.items() if value is not None}
+    inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
+    values |= _survival(events, inside, begin, end, metrics.get("broadcasts_undelivered") or 0)
+    over_time = buffers_over_time(
+        events, samples, end, declared_buffers(manifest) if run_kind(manifest) is MOBILE else {}
+    )
+    if over_time:
+        values["backlog_slope"] = _backlog_slope(over_time, begin, end)
+    return Measurement(values, over_time, *histogram(inside), _handoffs(events, begin, end))
+
+
+def _delay_shares(directory: Path, begin_ns: int, end_ns: int) -> Row:
+    stories = recorded_stories(directory)
+    delay_parts = shares(stories, counted_deliveries(stories, begin_ns, end_ns))
+    return delay_shares(delay_parts.delay_ns, delay_parts.held_ns, delay_parts.by_part)
+
+
+def _handoffs(events: Table, begin_s: float, end_s: float) -> list[dict[str, Any]]:
+    """The confirmed handoffs that began in the window."""
+    if not len(events.column("event").rows("handoff_end")):
+        return []
+    return [row.row() for row in interruptions(EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)))]
+
+
+def histogram(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
+    """The bins that are not empty, and the deliveries in each."""
+    bins = np.floor(np.log(np.maximum(delays_s, SHORTEST_S) / SHORTEST_S) / math.log(RATIO)).astype(np.int64)
+    filled_bins, counts = np.unique(bins, return_counts=True)
+    return filled_bins.tolist(), counts.tolist()
+
+
+def delay_of_bin(number: int) -> float:
+    """Its middle, in seconds."""
+    return float(SHORTEST_S * RATIO ** (number + 0.5))
+
+
+def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s: float, end_s: float) -> float | None:
+    """Return the second from which delays (see `Deliveries.times_and_delays`) look steady; None: they never do."""
+    inside = (sent >= begin_s * SECOND) & (sent < end_s * SECOND)
+    times, place = np.unique(sent[inside], return_inverse=True)
+    cut = mser5(np.bincount(place, weights=delays[inside]) / np.bincount(place)) if len(times) else None
+    if cut is None:
+        return None
+    if not cut:
+        return float(begin_s)
+    cut_s = float(math.ceil(times[cut] / SECOND))
+    return cut_s if cut_s < end_s else None
+
+
+def _survival(
+    events: Table, delays: NDArray[np.float64], begin_s: float, end_s: float, undelivered: int
+) -> dict[str, float]:
+    """Percentiles with the undelivered counted as 'at least as long as until the end of the record'."""
+    waited = _still_waiting(events, begin_s, end_s) if undelivered else np.zeros(0)
+    quantiles = survival_quantiles(delays, waited, list(SURVIVAL.values()))
+    return {
+        f"delivery_delay_survival_{name}_s": value
+        for name, value in zip(SURVIVAL, quantiles, strict=True)
+        if value is not None
+    }
+
+
+def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
+    """How long the members at the end have waited for each message of the window that they do not have."""
+    last = int(events.numbers("time_ns").max(initial=0))
+    owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).missing_deliveries()
+    waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]
+    return np.array(waits, dtype=np.float64)
+
+
+def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -> float:
+    """Growth over the second half of the window of what waits at stations and hosts (in their SBuffers, or in all
+    buffers without an SBuffer), as a multiple of its mean.
+
+    A backlog that grows from nothing, all the time, gives 2/3; one that has settled, 0.
+    """
+    width, middle_s = end_s / BUCKETS, (begin_s + end_s) / 2
+    levels: dict[int, float] = {}
+    waiting: list[str] = [name for name in ("station_sbuffer", "host_sbuffer") if name in over_time] or list(over_time)
+    for name in waiting:
+        for bucket, value in enumerate(over_time[name]):
+            if bucket * width >= middle_s and value is not None:
+                levels[bucket] = levels.get(bucket, 0.0) + value
+    buckets = sorted(levels)
+    return relative_slope(np.array(buckets, dtype=np.float64), np.array([levels[b] for b in buckets]))

@@ -1,0 +1,226 @@
+"""The experiments of the reliable broadcast paper, and whether its statements on them hold.
+
+Model     p0 broadcasts once, with VCube-RB, All-RB and DPath-RB: without faults; p_(n/2) crashes at 0 and at log2 n,
+          for All-RB and DPath-RB also p1 and p_(n-1); p0 crashes when its last copy has left; log2(n)-1 random
+          crashes at whole times in [0, log2 n], p0 spared, 32 replications. Statements of the paper without a figure:
+          p_(n/2) crashes at 0 and p0 broadcasts at 20, when all suspect it; only p0, or all others, suspect it
+          wrongly; p0 suspects all. The figures' values are not in the text that we have, nor is Table 1, so
+          every sentence on them is checked instead: reliable_statements.py
+Units     time units; messages
+Errors    ScenarioError
+Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Experimental evaluation";
+          data/papers/jeanneau2017_reliable.csv; ours: docs/protocols/vcube.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mobilenet.lab.studies.papers.jobs import (
+    Job,
+    Result,
+    in_markdown,
+    markdown,
+    perform_all,
+    prepare,
+    sizes,
+    stamping_of_jobs,
+)
+from mobilenet.lab.studies.papers.reliable_counts import count_all
+from mobilenet.lab.studies.papers.reliable_statements import (
+    ALL_MISTAKEN,
+    ALONE,
+    BEFORE,
+    EVERYBODY,
+    FREE,
+    NOTICED,
+    OTHERS,
+    RANDOM,
+    SEND,
+    SOURCE,
+    T0,
+    T1,
+    Runs,
+    statements,
+)
+from mobilenet.lab.studies.rows import write_rows
+from mobilenet.lab.workers import nothing
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import pluralize
+from mobilenet.record.whole import write_whole
+
+PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
+REPLICATIONS = 32
+LATER = 20  # when all suspect the one that crashed at 0
+# a timeout with which only the intended are suspected: a process that suspects all tests all, and answers
+# late
+PATIENT = 1000
+Z = 1.96  # "standard normal z-table"
+HEAD = (
+    "experiment",
+    "n",
+    "protocol",
+    "latency",
+    "messages",
+    "trees",
+    "delvs",
+    "acks",
+    "deliveries",
+    "latency_half_width",
+    "messages_half_width",
+    "runs",
+    "not valid",
+)
+DIGITS = dict.fromkeys(("messages", "trees", "delvs", "acks", "deliveries"), 1)
+DIGITS |= dict.fromkeys(("latency", "latency_half_width", "messages_half_width"), 2)
+COUNTED = {
+    *((experiment, "VCube-RB") for experiment in (FREE, T0, T1, SOURCE, BEFORE, ALONE, EVERYBODY)),
+    *((experiment, "All-RB") for experiment in (FREE, T0, T1)),
+    (FREE, "DPath-RB"),
+}
+
+VERDICTS = ("hold", "hold in part", "fail", "not checked")
+
+
+def reproduce(
+    out: Path,
+    max_n: int,
+    processes: int | None,
+    workers: int | None,
+    say: Callable[[str], None],
+    look: Callable[[], None] = nothing,
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Run everything, check the paper's statements; writes OUT/reliable.csv, statements.csv and reliable.md. `look` is
+    called every second, and may raise to stop.
+    """
+    if processes is not None and processes & (processes - 1):
+        raise ScenarioError(f"--processes {processes}: DPath-RB runs on a full hypercube; expected a power of two")
+    run_sizes = sizes(max_n, processes)
+    jobs = list(_jobs(run_sizes))
+    with stamping_of_jobs("reliable", jobs, max_n, processes):
+        results_file = out / "reliable.results.jsonl"
+        prepare(out, jobs, results_file.name)
+        results = perform_all(jobs, workers, say, results_file, look)
+        seen = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_detection_job(n) for n in run_sizes]
+        counts = count_all(seen, workers, say, results_file, look)
+        rows = [_row(key, outcomes) for key, outcomes in results.items()]
+        ours = Runs({_place(row): row for row in rows}, {(e, p, n): one for (e, n, p), one in counts.items()})
+        outcomes = list(statements(run_sizes, ours))
+        rows = [_round(row) for row in rows]
+        write_rows(out, "reliable", rows)
+        write_rows(out, "statements", outcomes)
+        text = markdown(HEAD, [[row[name] for name in HEAD] for row in rows])
+        text += "\n" + markdown(
+            ("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in outcomes]
+        )
+        write_whole(out / "reliable.md", in_markdown(text))
+    verdicts = Counter(s["verdict"] for s in outcomes)
+    breakdown = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name])
+    say(f"{pluralize(len(outcomes), 'statement')}: {breakdown}")
+    return rows, outcomes
+
+
+def _place(row: dict[str, Any]) -> tuple[str, str, int]:
+    return row["experiment"], row["protocol"], row["n"]
+
+
+def _jobs(run_sizes: list[int]) -> Iterator[Job]:
+    for n in run_sizes:
+        d = (n - 1).bit_length()
+        yield from _suspicions(n)
+        for name, protocol in PROTOCOLS.items():
+            base = (f"processes={n}", f"protocol={{name: {protocol}}}")
+            for experiment, at in ((T0, 0), (T1, d)):
+                yield Job((experiment, n, name), "reliable.yaml", (*base, _crash(n // 2, at)))
+                for other, who in zip(OTHERS[experiment], (1, n - 1), strict=True) if name != "VCube-RB" else ():
+                    yield Job((other, n, name), "reliable.yaml", (*base, _crash(who, at)))
+            yield Job((FREE, n, name), "reliable.yaml", (*base, "faults=[]"))
+            yield Job((SOURCE, n, name), "reliable.yaml", (*base, _crash(0, _crash_time_s(n, name))))
+            for seed in range(1, REPLICATIONS + 1):
+                drawn = f"random_faults={{count: {d - 1}, latest: {d}, spared: [p0]}}"
+                yield Job((RANDOM, n, name), "reliable.yaml", (*base, "faults=[]", drawn, f"seed={seed}"))
+
+
+def _suspicions(n: int) -> Iterator[Job]:
+    """A process is suspected before the broadcast."""
+    for name in ("VCube-RB", "All-RB"):
+        later = f"workload.instants={{kind: at, time: {LATER}}}"
+        yield Job(
+            (BEFORE, n, name),
+            "reliable.yaml",
+            (f"processes={n}", f"protocol={{name: {PROTOCOLS[name]}}}", _crash(n // 2, 0), later),
+        )
+    half = n // 2
+    mistakes = {
+        ALONE: [(0, half)],
+        ALL_MISTAKEN: [(i, half) for i in range(n) if i != half],
+        EVERYBODY: [(0, i) for i in range(1, n)],
+    }
+    for experiment, wrong in mistakes.items():
+        listed = ", ".join(f"{{at: 0, by: p{by}, about: p{about}}}" for by, about in wrong)
+        detector = ("detector.mode=unreliable", f"detector.timeout={PATIENT}", f"detector.mistakes=[{listed}]")
+        yield Job(
+            (experiment, n, "VCube-RB"),
+            "reliable.yaml",
+            (f"processes={n}", "protocol={name: reliable}", "faults=[]", *detector),
+        )
+
+
+def _detection_job(n: int) -> Job:
+    """Return the job that shows when p0's crash is noticed, without the broadcast: the detector has its own lane, and
+    All-RB sends a million messages after it.
+    """
+    idle = (
+        f"processes={n}",
+        "protocol={name: all_to_all}",
+        "workload.sources=0",
+        _crash(0, _crash_time_s(n, "All-RB")),
+    )
+    return Job((NOTICED, n, "All-RB"), "reliable.yaml", idle)
+
+
+def _crash(process: int, at: float) -> str:
+    return f"faults=[{{process: p{process}, at: {at:g}}}]"
+
+
+def _crash_time_s(n: int, name: str) -> float:
+    """The time between the last copy of p0 and the first answer that a process passes on."""
+    copies = n - 1 if name == "All-RB" else (n - 1).bit_length()
+    return round(copies * SEND + SEND / 2, 2)
+
+
+def _row(key: tuple[Any, ...], results: list[Result]) -> dict[str, Any]:
+    def mean(quantity: str) -> float:
+        return float(np.mean([r.metrics.get(quantity, 0) for r in results]))
+
+    row: dict[str, Any] = {
+        "experiment": key[0],
+        "n": key[1],
+        "protocol": key[2],
+        "latency": round(mean("latency") - (LATER if key[0] == BEFORE else 0), 6),
+        "messages": mean("messages"),
+        "trees": mean("messages_tree"),
+        "delvs": mean("messages_delv"),
+        "acks": mean("messages_ack"),
+        "deliveries": mean("deliveries"),
+        "complete": mean("broadcasts_complete"),
+        "never_left": sum(r.counters["messages"]["never_left"] for r in results),
+        "runs": len(results),
+        "not valid": sum(r.answer != "valid" for r in results),
+    }
+    for quantity in ("latency", "messages"):
+        values = np.array([r.metrics[quantity] for r in results], dtype=np.float64)
+        row[f"{quantity}_half_width"] = Z * float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
+    return row
+
+
+def _round(row: dict[str, Any]) -> dict[str, Any]:
+    """As it is written and printed."""
+    return {
+        name: row[name] if row[name] is None or name not in DIGITS else round(row[name], DIGITS[name]) for name in HEAD
+    }

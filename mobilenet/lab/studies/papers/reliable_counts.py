@@ -1,0 +1,84 @@
+"""Messages by sender and receiver, and the times at which crashes are noticed: what sentences of the reliable broadcast
+paper on single processes need.
+
+Model     a run of a job once more, with an eye on each message that is handed to the network; nothing else differs.
+          Copies that never left count, as in `messages_KIND` of the metrics
+Kept      lines of the same file as the other results, under their own name
+Units     messages; time units
+Errors    ScenarioError
+Source    ours: docs/protocols/vcube.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mobilenet.engine.clock import SECOND
+from mobilenet.lab.studies.papers.jobs import Job, Result, completed_results, identity, keep, results_of, scenario_of
+from mobilenet.lab.workers import nothing
+
+KINDS = ("tree", "delv", "ack", "copy")
+
+
+class Counts(NamedTuple):
+    sent: dict[str, list[int]]  # kind -> of each process
+    received: dict[str, list[int]]  # kind -> handed to the network for each process, dead or alive
+    source_trees: list[int]  # for whom the TREEs of p0 were, in order
+    most_per_cluster: int  # TREEs of one process to one of its clusters
+    acks_to_suspected: int  # by processes that suspected who got it at that moment
+    suspected: list[float | None]  # when each process suspected another one for the first time
+
+
+def count(job: Job) -> Counts:
+    """One run, in memory."""
+    from mobilenet.simulation.processes.experiment import Experiment
+
+    scenario = scenario_of(job)
+    n = scenario.processes
+    sent, received = ({kind: [0] * n for kind in KINDS} for _ in range(2))
+    source_trees: list[int] = []
+    clusters: dict[tuple[int, int], int] = {}
+    acks = 0
+
+    def on_send(time_ns: int, sender: int, to: int, message: Any) -> None:
+        nonlocal acks
+        kind = type(message).__name__.lower()
+        sent[kind][sender] += 1
+        received[kind][to] += 1
+        if kind == "tree":
+            link = sender, (sender ^ to).bit_length()
+            clusters[link] = clusters.get(link, 0) + 1
+            if sender == 0:
+                source_trees.append(to)
+        elif kind == "ack":
+            acks += experiment.detectors[sender].is_suspected(to)
+
+    experiment = Experiment(scenario, on_send=on_send)
+    events = experiment.run().recording.events.columns()
+    suspected: list[float | None] = [None] * n
+    for time_ns, node, event in zip(events["time_ns"], events["node"], events["event"], strict=True):
+        i = int(node[1:])
+        if event == "suspect" and suspected[i] is None:
+            suspected[i] = time_ns / SECOND
+    return Counts(sent, received, source_trees, max(clusters.values(), default=0), acks, suspected)
+
+
+def count_all(
+    jobs: Sequence[Job],
+    workers: int | None,
+    say: Callable[[str], None],
+    results: Path,
+    look: Callable[[], None] = nothing,
+) -> dict[tuple[Any, ...], Counts]:
+    """Counts by key; `results` is the file that keeps them."""
+    names = [f"{identity(job)} counts" for job in jobs]
+    completed = completed_results(results)
+    missing = [k for k, name in enumerate(names) if name not in completed]
+    for k, counts in results_of(count, jobs, missing, workers, look):
+        completed[names[k]] = Result((), {}, {}, "counted", counts._asdict())
+        keep(results, names[k], completed[names[k]])
+    if missing:
+        say(f"runs that record individual messages: {len(missing)}")
+    return {job.key: Counts(**(completed[name].watched or {})) for job, name in zip(jobs, names, strict=True)}

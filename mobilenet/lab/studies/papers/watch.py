@@ -1,0 +1,119 @@
+"""Measure what figures of the papers show of single processes and messages, beyond the metrics.
+
+Model     dependencies: of a message, the sources of which its source has delivered something since its own last
+          broadcast: the number of entries in its compressed vector clock besides its own. Only from the events
+          pending: of each process, the most messages it held back at once. From the samples
+          company: of each process, the most messages it put into one packet; and every packet of p0, as it was handed
+          to the network delayed: how many messages were delivered later than they came, all processes together. From
+          events and arrivals pairs: the mean latencies of messages that came in a packet of two, and of the same
+          messages at the same processes in a run of the same broadcasts without aggregation
+Units     nanoseconds, bytes; means of latencies in time units
+Source    Figure 4 of Rodrigues et al. (LADC 2018); Figures 6 and 8 to 11 of Rodrigues, Duarte and Arantes on causal
+          aggregation; ours: docs/protocols/vcube.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from mobilenet.engine.clock import SECOND
+from mobilenet.protocols.vcube.port import MessageId
+
+# dependencies: [[dependencies, messages]]; pending, company: one number for each process; packets: of p0
+Watched = dict[str, Any]
+Instants = dict[tuple[int, MessageId], int]  # (process, message) -> time_ns
+WATCHED = 0  # the process of which all packets are kept
+
+
+class Watch:
+    """Looks at what is sent, without a hand in it."""
+
+    def __init__(self, n: int) -> None:
+        self._company = [0] * n
+        self._packets: list[tuple[int, int, int]] = []  # time_ns, messages, bytes
+        self._arrivals: list[tuple[int, int, Any]] = []  # time_ns, receiver, packet
+
+    def on_send(self, time_ns: int, sender: int, to: int, message: Any) -> None:
+        count = len(getattr(message, "messages", (message,)))
+        if count > self._company[sender]:
+            self._company[sender] = count
+        if sender == WATCHED:
+            self._packets.append((time_ns, count, message.size_bytes))
+
+    def on_receive(self, time_ns: int, sender: int, to: int, packet: Any) -> None:
+        self._arrivals.append((time_ns, to, packet))
+
+    @cached_property
+    def received(self) -> Instants:
+        """Return when each message came to each process."""
+        return {(to, m.id): time_ns for time_ns, to, packet in self._arrivals for m in packet.messages}
+
+    def of_two(self) -> list[tuple[int, MessageId]]:
+        """Receiver and message, of what came in packets of two, in order of arrival."""
+        return [(to, m.id) for _, to, packet in self._arrivals if len(packet.messages) == 2 for m in packet.messages]
+
+    def observations(self, events: Mapping[str, list[Any]], samples: Mapping[str, list[Any]]) -> Watched:
+        """Return what was observed, in a form that JSON can hold."""
+        return {
+            "dependencies": sorted(map(list, dependencies(events).items())),
+            "pending": pending(samples, len(self._company)),
+            "company": self._company,
+            "packets": [list(packet) for packet in self._packets],
+            "delayed": wait_count(self.received, delivery_times(events)) if self._arrivals else None,
+        }
+
+
+def dependencies(events: Mapping[str, list[Any]]) -> Counter[int]:
+    """Count the messages by their number of dependencies."""
+    since: dict[str, set[str]] = {}  # process -> sources of what it delivered since its last broadcast
+    counts: Counter[int] = Counter()
+    for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):
+        if event == "deliver":
+            source = message.partition(":")[0]
+            if source != node:
+                since.setdefault(node, set()).add(source)
+        elif event == "broadcast":
+            counts[len(since.pop(node, ()))] += 1
+    return counts
+
+
+def delivery_times(events: Mapping[str, list[Any]]) -> Instants:
+    """Return when each message was delivered at each process, its source included."""
+    rows = zip(events["time_ns"], events["node"], events["event"], events["message"], strict=True)
+    return {(int(node[1:]), _id(message)): time_ns for time_ns, node, event, message in rows if event == "deliver"}
+
+
+def _id(message: str) -> MessageId:
+    source, _, ts = message.partition(":")
+    return MessageId(int(source[1:]), int(ts))
+
+
+def wait_count(received: Instants, delivered: Instants) -> int:
+    """How often a process had to wait with a message."""
+    return sum(
+        delivered[place] > came_ns
+        for place, came_ns in received.items()
+        if place[1].source != place[0] and place in delivered
+    )
+
+
+def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: Instants) -> list[float]:
+    """Means, in time units, from broadcast to reception and to delivery, of these messages at these processes. A
+    source delivers its own at once.
+    """
+    begun = [delivered[m.source, m] for _, m in of]
+    came, handed_up = sum(received[place] for place in of), sum(delivered[place] for place in of)
+    return [(came - sum(begun)) / len(of) / SECOND, (handed_up - sum(begun)) / len(of) / SECOND]
+
+
+def pending(samples: Mapping[str, list[Any]], n: int) -> list[int]:
+    """The most of each process."""
+    most = [0] * n
+    for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
+        if quantity == "pending":
+            i = int(node[1:])
+            most[i] = max(most[i], int(value))
+    return most

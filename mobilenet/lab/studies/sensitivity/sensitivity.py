@@ -1,0 +1,260 @@
+"""A screening as a study: its points are the levels of one factor, and its ranking comes from the tables.
+
+Model     the factor `point` has a level for each different point of the trajectories, which sets all keys. So each
+          replication meets the same world at every point, and a screening that was killed goes on where it stood.
+          The trajectories follow from the seed. sensitivity.csv has the ranking by every metric
+Errors    ScenarioError for the question, StudyError for directories, Spark, metrics, and means that are missing
+Source    ours: docs/guide/sensitivity.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mobilenet.by_kind import settings_of_code
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.aggregation import UNSTABLE
+from mobilenet.lab.studies.batch import Progress
+from mobilenet.lab.studies.configurations import configurations
+from mobilenet.lab.studies.csv_tables import table_rows, values_of_runs
+from mobilenet.lab.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
+from mobilenet.lab.studies.effects import SCREENING
+from mobilenet.lab.studies.rows import write_rows
+from mobilenet.lab.studies.sensitivity.ranges import LEVELS, Range, ranges
+from mobilenet.lab.studies.sensitivity.screening import Levels, Values, complete, screen, trajectories
+from mobilenet.lab.studies.study import STUDIES, Result, require_metric, run_study
+from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import as_file_name
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.stamp import normal_command
+from mobilenet.scenario.base import Change
+from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.plugin_code import require_allowed
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+POINT = "point"
+METRIC = "delivery_delay_mean_s"
+
+
+@dataclass(frozen=True)
+class Question:
+    """As the caller puts it; nothing is checked yet."""
+
+    scenario: str | Path | Mapping[str, Any]
+    keys: tuple[str, ...]  # KEY, KEY=LOW:HIGH, KEY=A|B; several may be in one text, separated by commas
+    metrics: tuple[str, ...] = (METRIC,)
+    trajectories: int = 10
+    replications: int = 3
+    seed: int = 1
+    set: tuple[str, ...] = ()
+    option: str = "--keys"  # how messages call the keys
+
+    @property
+    def word_for_set(self) -> str:
+        """How messages call `set`: as on the command line, or in Python."""
+        return "--set" if self.option.startswith("--") else "overrides"
+
+    @property
+    def word_for_metric(self) -> str:
+        """How messages call `metrics`."""
+        return "--metric" if self.option.startswith("--") else "metrics"
+
+    @property
+    def name(self) -> str:
+        """How messages call the scenario."""
+        return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A question that can be answered, as a study."""
+
+    question: Question
+    study: Study
+    ranges: tuple[Range, ...]
+    points: Levels  # trajectories x (keys + 1) x keys
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The configuration of each point: trajectories x (keys + 1)."""
+        return _numbers(self.points, [len(one.values) for one in self.ranges])
+
+
+def plan(question: Question, allow_code: bool = False) -> Plan:
+    """Check all of it against the scenario; `allow_code`: as for mobilenet.run. Raises ScenarioError, StudyError."""
+    for name, value, least in (("trajectories", question.trajectories, 4), ("replications", question.replications, 2)):
+        if value < least:
+            raise ScenarioError(f"{name}: {value}, expected at least {least}")
+    bare = _study(question, {})
+    scenario = bare.base()
+    try:
+        require_allowed(scenario, allow_code)
+    except ScenarioError as error:
+        raise ScenarioError(f"{question.name}: {error}") from None
+    all_ranges = ranges(question.keys, scenario, question.option, settings_of_code(scenario, allow_code))
+    for one in all_ranges:
+        if one.key == "seed":
+            what = "runs take their seeds from the seed of the study; expected another key"
+            raise ScenarioError(f"{question.option} seed: {what}")
+        if one.key in bare.set:
+            raise ScenarioError(f"{question.option} {one.key}: {question.word_for_set} gives it a fixed value")
+    _require_possible(question, bare, all_ranges, allow_code)
+    points = trajectories(len(all_ranges), question.trajectories, question.seed)
+    levels = levels_of(all_ranges, points)
+    if len(levels) > MOST_LEVELS:
+        raise ScenarioError(
+            f"{question.option}: {len(all_ranges)} keys and {question.trajectories} trajectories make"
+            f" {len(levels)} points,"
+            f" expected at most {MOST_LEVELS}"
+        )
+    study = _study(question, {"factors": {POINT: levels}, "replications": {"min": question.replications}})
+    for metric in question.metrics:
+        try:
+            require_metric(study, metric)
+        except ScenarioError as error:
+            raise type(error)(f"{question.word_for_metric} {metric}: {error}") from None
+    return Plan(question, study, all_ranges, points)
+
+
+def default_directory(question: Question) -> Path:
+    """studies/SCENARIO-sensitivity."""
+    return STUDIES / as_file_name(f"{Path(question.name).stem}-sensitivity")
+
+
+def run(
+    plan: Plan,
+    out: Path,
+    master: str,
+    progress: Progress,
+    say: Callable[[str], None] = lambda line: None,
+    allow_code: bool = False,
+    context: SparkContext | None = None,
+) -> Result:
+    """Run what is missing, and write the ranking by every metric into the directory. `context`: one of `master` that
+    is open.
+    """
+    command = normal_form(plan, _has_code(plan.study, allow_code))
+    result = run_study(plan.study, out, master, progress, say, allow_code, context, command)
+    if not result.failed:
+        with stamping_of(out, command):
+            write_rows(out, SCREENING, _rows(plan, out))
+    return result
+
+
+def _has_code(study: Study, allow_code: bool) -> bool:
+    all_configurations = configurations(study, allow_code)
+    return any(any(study.scenario_of(one.number, one.overrides).code()) for one in all_configurations)
+
+
+def normal_form(plan: Plan, allow_code: bool) -> str:
+    """Return the command for the provenance of files: with the scenario that the directory keeps, in which keys have
+    other values; so each key has its range. `allow_code`: whether it runs code.
+    """
+    question, keys = plan.question, ",".join(one.given for one in plan.ranges)
+    return normal_command(
+        "sensitivity", f"STUDY/{KEPT.format(0)}", keys=keys, metric=question.metrics,
+        trajectories=question.trajectories, replications=question.replications, seed=question.seed, set=question.set,
+        allow_code=allow_code,
+    )  # fmt: skip
+
+
+def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
+    """The ranking by the metrics that were asked for, and by all others that have a mean at enough points; flat, for
+    tables. Raises StudyError where a metric that was asked for has too few means.
+    """
+    summary, requested_metrics = table_rows(path, "tables/summary.csv"), plan.question.metrics
+    metrics = list(dict.fromkeys([*requested_metrics, *(row["metric"] for row in summary)]))
+    unstable = {int(row["configuration"]) for row in summary if row["label"] == UNSTABLE}
+    known = values_of_runs(path, metrics)
+    rows = []
+    for metric in metrics:
+        values = _values(plan, {number: own for (number, name), own in known.items() if name == metric}, unstable)
+        try:
+            points, whole = complete(plan.points, values)
+        except StudyError:
+            if metric in requested_metrics:
+                raise
+            continue
+        if not np.isfinite(whole).all():  # a percentile that some runs never reach
+            if metric in requested_metrics:
+                raise StudyError(
+                    f"{path}: {metric} is infinite in some runs, in which messages are undelivered; rank the keys by"
+                    " delivery_ratio, or by another metric"
+                )
+            continue
+        for row in screen(points, whole, plan.study.confidence, plan.question.seed):
+            one, size = plan.ranges[row.key], row.size
+            rows.append(
+                {"metric": metric, "key": one.key, "range": one.words, "size": size.mean, "low": size.low,
+                 "high": size.high, "mean": row.mean, "spread": row.spread, "p_adjusted": row.p_adjusted,
+                 "trajectories": size.n}
+            )  # fmt: skip
+    return rows
+
+
+def _values(plan: Plan, known: Mapping[int, Mapping[int, float]], unstable: Collection[int]) -> Values:
+    """Trajectories x (keys + 1) x worlds; what is missing, or has no mean, is not a number. `known`: configuration ->
+    replication -> value.
+    """
+    worlds = sorted({world for own in known.values() for world in own})
+    numbers = plan.numbers
+    values: Values = np.full((*numbers.shape, max(1, len(worlds))), np.nan)
+    for place, number in np.ndenumerate(numbers):
+        if (own := known.get(int(number))) is not None and int(number) not in unstable:
+            values[place] = [own.get(world, np.nan) for world in worlds]
+    return values
+
+
+def _places(points: Levels, widths: Sequence[int]) -> list[tuple[int, ...]]:
+    """For each point the numbers of the values that its keys take there; `widths`: how many values each has."""
+    return list(map(tuple, (points * np.array(widths) // LEVELS).reshape(-1, len(widths)).tolist()))
+
+
+def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
+    """The number of each point among those with different values, in the order in which they first come."""
+    order: dict[tuple[int, ...], int] = {}
+    return np.array([order.setdefault(place, len(order)) for place in _places(points, widths)]).reshape(
+        points.shape[:2]
+    )
+
+
+def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
+    """A mapping from keys to values for each different point."""
+    different = dict.fromkeys(_places(points, [len(one.values) for one in all_ranges]))
+    return [
+        {"label": f"p{number}", **{one.key: one.values[value] for one, value in zip(all_ranges, place, strict=True)}}
+        for number, place in enumerate(different)
+    ]
+
+
+def _require_possible(question: Question, study: Study, all_ranges: Sequence[Range], allow_code: bool) -> None:
+    """Try every value of each key by itself, by the words of the caller; combinations are tried with the study."""
+    for one in all_ranges:
+        for value in one.values:
+            where = f"{question.option} {one.key}={inline(value)}"
+            try:
+                changed = study.scenario_with(
+                    [f"{key}={inline(fixed)}" for key, fixed in study.set.items()]
+                    + [Change(f"{one.key}={inline(value)}", where)]
+                )
+                settings_of_code(changed, allow_code)
+            except ScenarioError as error:
+                message = str(error).splitlines()[0].replace(f"{where}: {one.key}: ", f"{where}: ", 1)
+                if not message.startswith(where):
+                    message = f"{where}: {message}"
+                if "unknown key" in message:  # whatever its value is
+                    message = message.replace(where, f"{question.option} {one.key}", 1)
+                raise ScenarioError(message) from None
+
+
+def _study(question: Question, more: Mapping[str, Any]) -> Study:
+    scenario = question.scenario if isinstance(question.scenario, Mapping) else str(question.scenario)
+    fixed = {key: node.plain() for key, node in given_values(question.set, question.word_for_set).items()}
+    return Study.of({"scenario": scenario, "seed": question.seed, "set": fixed, **more}, Path(), question.name)

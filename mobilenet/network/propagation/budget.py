@@ -1,0 +1,158 @@
+"""Compute the total loss of a link between two places.
+
+Model     path loss by the exact distance; shadowing and walls between both places rounded to half metres. With umi
+          walls decide whether there is a line of sight (none is cut), and cost nothing else; without them a second
+          field of the kind of the shadows does, compared with 3GPP's probability. Beyond `reach_m` nothing arrives
+Units     metres; hundredths of a dB, whole (cdb); where a gain outweighs all losses a loss is negative
+Shapes    places: float64 (n, 2)
+Same bits the same from a to b as back, for one and for many, in any order: what is kept (Kept) saves work and
+          changes nothing
+Source    3GPP TR 38.901 (2017), 7.4.2; ours: docs/models/propagation.md
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.network.propagation.parameters import PathLossParameters, ShadowingParameters
+from mobilenet.network.propagation.path_loss import SURE, loss_table, sight_table
+from mobilenet.network.propagation.shadowing import CLIP, ONE, ShadowField
+from mobilenet.network.propagation.walls import Walls
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+UNREACHABLE: Final = 1_000_000
+REACH_M: Final = 3000.0
+STEP_CM: Final = 50
+KEPT: Final = 1 << 14
+EVEN: Final = SURE // 2
+
+
+class CachedPath:
+    """What lies between two places: what it costs, and a number below `SURE` that decides the line of sight."""
+
+    __slots__ = ("ax", "ay", "bx", "by", "chance", "cost", "walls_due")
+
+    def __init__(self) -> None:
+        self.ax: i64 = 1 << 60  # nowhere
+        self.ay: i64 = 0
+        self.bx: i64 = 0
+        self.by: i64 = 0
+        self.cost: i64 = 0
+        self.chance: i64 = 0
+        self.walls_due = False  # what they cost is not in it yet
+
+
+class LinkBudget:
+    """The losses of one scenario. `plain`: by whole centimetres, where only the distance counts."""
+
+    def __init__(
+        self,
+        path_loss: PathLossParameters,
+        shadowing: ShadowingParameters | None = None,
+        walls: Walls | None = None,
+        seed: int = 0,
+        reach_m: float = REACH_M,
+    ) -> None:
+        umi: bool = path_loss.model == "umi"
+        spread = ShadowingParameters() if shadowing is None else shadowing
+        self.reach_m = reach_m
+        self._walls = walls
+        self._sigma: i64 = 0 if shadowing is None else round(100 * spread.sigma_db)
+        self._shadows = ShadowField(seed, "shadows", spread.decorrelation_m) if self._sigma else None
+        self._sights = ShadowField(seed, "line of sight", spread.decorrelation_m) if umi and walls is None else None
+        self._priced = walls is not None and not umi
+        self._tables: list[list[int]] = []  # 2 * stations + line of sight
+        for stations in range(3):
+            for line_of_sight in (False, True):
+                self._tables.append(loss_table(path_loss, reach_m, stations if umi else 1, line_of_sight or not umi))
+        # What a chance has to be below for a line of sight, by whole centimetres
+        self._in_sight: list[int] | None = sight_table(reach_m) if self._sights is not None else None
+        from scipy.special import ndtr  # a tenth of a second, which a run by the unit disk need not wait for
+
+        self._chances: list[int] = np.rint(SURE * ndtr(np.arange(-CLIP, CLIP + 1) / ONE)).astype(np.int64).tolist()
+        self._cache = [CachedPath() for _ in range(KEPT)]
+        is_plain = not umi and walls is None and self._shadows is None
+        self.plain: list[int] | None = self._tables[0] if is_plain else None
+
+    def loss_cdb(self, ax: float, ay: float, a_is_station: bool, bx: float, by: float, b_is_station: bool) -> int:
+        """Return the loss of one link."""
+        return self.loss_up_to_cdb(ax, ay, a_is_station, bx, by, b_is_station, UNREACHABLE)
+
+    def loss_up_to_cdb(
+        self, ax: float, ay: float, a_is_station: bool, bx: float, by: float, b_is_station: bool, most_cdb: i64
+    ) -> int:
+        """Return the loss exactly up to `most_cdb`, and beyond it any higher value. Walls, which take most of
+        the time, are then only examined where the other losses stay below it.
+        """
+        dx = ax - bx
+        dy = ay - by
+        d = math.sqrt(dx * dx + dy * dy)
+        if not d <= self.reach_m:
+            return UNREACHABLE
+        place = int(d * 100.0 + 0.5)
+        if self.plain is not None:
+            return self.plain[place]
+        entry = self._between(
+            math.floor(ax * 2.0 + 0.5), math.floor(ay * 2.0 + 0.5),
+            math.floor(bx * 2.0 + 0.5), math.floor(by * 2.0 + 0.5),
+        )  # fmt: skip
+        limit: i64 = EVEN if self._in_sight is None else self._in_sight[place]
+        which = (2 if a_is_station else 0) + (2 if b_is_station else 0) + (1 if entry.chance < limit else 0)
+        loss: i64 = self._tables[which][place] + entry.cost
+        if entry.walls_due and loss <= most_cdb:
+            self._cut(entry)
+            loss = self._tables[which][place] + entry.cost
+        return loss
+
+    def losses_cdb(
+        self, ax: float, ay: float, a_is_station: bool, places: NDArray[np.float64], are_stations: bool = False
+    ) -> NDArray[np.int64]:
+        """The losses of the links from one place to many. One by one: compiled, that is quicker than arrays, and where
+        hosts walk most of them are kept.
+        """
+        xs: list[float] = places[:, 0].tolist()
+        ys: list[float] = places[:, 1].tolist()
+        losses = [
+            self.loss_cdb(ax, ay, a_is_station, x, y, are_stations) for x, y in zip(xs, ys, strict=True)
+        ]  # fmt: skip
+        return np.array(losses, dtype=np.int64)
+
+    def _between(self, ax: i64, ay: i64, bx: i64, by: i64) -> CachedPath:
+        if ax > bx or (ax == bx and ay > by):
+            ax, ay, bx, by = bx, by, ax, ay
+        slot: i64 = ((ax * 40503 + ay * 30011 + bx * 24571 + by * 12289) >> 3) & (KEPT - 1)
+        entry = self._cache[slot]
+        if entry.ax == ax and entry.ay == ay and entry.bx == bx and entry.by == by:
+            return entry
+        cost: i64 = 0
+        chance: i64 = 0
+        walls = self._walls
+        if walls is not None and not self._priced:
+            cuts: i64 = walls.cut(ax * STEP_CM, ay * STEP_CM, bx * STEP_CM, by * STEP_CM)[0]
+            chance = SURE if cuts > 0 else 0
+        if self._shadows is not None:
+            shadow: i64 = self._shadows.between(ax, ay, bx, by)
+            cost += (shadow * self._sigma + 2048) >> 12  # by ONE, rounded
+        if self._sights is not None:
+            chance = self._chances[self._sights.between(ax, ay, bx, by) + CLIP]
+        entry.ax = ax
+        entry.ay = ay
+        entry.bx = bx
+        entry.by = by
+        entry.cost = cost
+        entry.chance = chance
+        entry.walls_due = self._priced
+        return entry
+
+    def _cut(self, entry: CachedPath) -> None:
+        """Add what the walls cost."""
+        entry.walls_due = False
+        walls = self._walls
+        if walls is not None:
+            entry.cost += walls.loss_cdb(entry.ax * STEP_CM, entry.ay * STEP_CM, entry.bx * STEP_CM, entry.by * STEP_CM)

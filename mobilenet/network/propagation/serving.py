@@ -1,0 +1,58 @@
+"""Which station is received best at a place, host by host.
+
+Model     mean power: path loss, shadowing and walls, no fading. The strongest station, the first of several; a host
+          keeps its own while that is received and no other is stronger by the hysteresis or more
+Units     metres, hundredths of a dB and dBm
+Source    ours: docs/models/sinr.md
+"""
+
+from __future__ import annotations
+
+from mobilenet.network.propagation.budget import LinkBudget
+
+NOBODY = -1
+SILENT = -1_000_000
+
+
+class Serving:
+    """Of one scenario. Asked for each host on each tick, so it is compiled."""
+
+    def __init__(
+        self, budget: LinkBudget, stations_m: list[tuple[float, float]], tx_cdbm: int, least_cdbm: int, reach_m: float
+    ) -> None:
+        """`reach_m`: no farther is any of them received with `least_cdbm`."""
+        self._budget = budget
+        self._x = [x for x, _ in stations_m]
+        self._y = [y for _, y in stations_m]
+        self._tx = tx_cdbm
+        self._least = least_cdbm
+        self._reach2 = reach_m * reach_m
+
+    def power(self, station: int, x: float, y: float) -> int:
+        """In hundredths of a dBm; SILENT beyond the reach, and something below the least where it is too little."""
+        dx = x - self._x[station]
+        dy = y - self._y[station]
+        if dx * dx + dy * dy > self._reach2:
+            return SILENT
+        most_cdb = self._tx - self._least
+        return self._tx - self._budget.loss_up_to_cdb(self._x[station], self._y[station], True, x, y, False, most_cdb)
+
+    def best(self, x: float, y: float) -> tuple[int, int]:
+        """The strongest station at a place, and its power; NOBODY and SILENT where none is within its reach."""
+        best, strongest = NOBODY, SILENT
+        for station in range(len(self._x)):
+            power = self.power(station, x, y)
+            if power > strongest:
+                best, strongest = station, power
+        return best, strongest
+
+    def cell(self, x: float, y: float, current: int, hysteresis_cdb: int) -> int:
+        """The station of a host that had `current`; NOBODY: none is received."""
+        best, strongest = self.best(x, y)
+        if strongest < self._least:
+            return NOBODY
+        if current != NOBODY and current != best:
+            own = self.power(current, x, y)
+            if own >= self._least and strongest - own < hysteresis_cdb:
+                return current
+        return best

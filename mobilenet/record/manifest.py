@@ -1,0 +1,42 @@
+"""What a run states about itself: manifest.json.
+
+Model     part of it repeats what follows from the scenario (plans/hosts.py); the rest describes how the run went
+Units     seconds, as the names show
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mobilenet import __version__
+from mobilenet.engine import native
+from mobilenet.record.recorder import Recording
+from mobilenet.record.schema import FORMAT_VERSION
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.plans.by_kind import declared_manifest, measures
+
+if TYPE_CHECKING:
+    from mobilenet.scenario.adversary import AdversarySchedule
+
+
+def manifest(
+    recording: Recording, scenario: AnyScenario | AdversarySchedule, simulated_ns: int, quiescent: bool,
+    wall_s: float,
+    command: str, **more: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The whole document; `more` is what only some readers need."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "mobilenet_version": __version__,
+        "compiled": native.in_use(),
+        "replication": 0,
+        "fingerprint": recording.tables()["events"].fingerprint(),
+        "simulated_s": simulated_ns / 1e9,
+        "wall_s": round(wall_s, 3),
+        "command": command,
+        "quiescent": quiescent,
+        **declared_manifest(scenario),
+        "measures": measures(scenario),
+        **more,
+    }

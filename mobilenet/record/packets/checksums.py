@@ -1,0 +1,39 @@
+"""The checksums in IP packets.
+
+Units     bytes
+Source    RFC 791, 3.1; RFC 768; RFC 792; RFC 1071; RFC 9293, 3.1
+"""
+
+from __future__ import annotations
+
+import struct
+
+from mobilenet.record.packets.segments import TCP, is_fragment
+
+ICMP, UDP = 1, 17
+NAMES = {ICMP: "ICMP", TCP: "TCP", UDP: "UDP"}
+NO_CHECKSUM = b"\0\0"  # of UDP
+SHORTEST = 20  # an IP header; with options, TCP and UDP may count another destination
+
+
+def wrong_checksum(packet: bytes) -> str | None:
+    """The protocol whose checksum is wrong; None: none is, as far as can be seen in a single packet."""
+    if len(packet) < SHORTEST:
+        return None
+    head = (packet[0] & 15) * 4
+    total = struct.unpack_from(">H", packet, 2)[0]
+    if not SHORTEST <= head <= total <= len(packet):
+        return None
+    if not _is_right(packet[:head]):
+        return "IP"
+    body, protocol = packet[head:total], packet[9]
+    is_whole = head == SHORTEST and not is_fragment(packet)
+    if not is_whole or protocol not in NAMES or (protocol == UDP and body[6:8] == NO_CHECKSUM):
+        return None
+    pseudo = b"" if protocol == ICMP else packet[12:20] + struct.pack(">HH", protocol, len(body))
+    return None if _is_right(pseudo + body) else NAMES[protocol]
+
+
+def _is_right(data: bytes) -> bool:
+    """The ones' complement sum of its words is that of all ones: a multiple of 0xFFFF."""
+    return int.from_bytes(data + bytes(len(data) % 2), "big") % 0xFFFF == 0

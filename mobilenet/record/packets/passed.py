@@ -1,0 +1,52 @@
+"""The packets that passed the devices of nodes, in the order of the record.
+
+Model     a packet for each event: the n-th packet that a node sent is its datagram n, and the order of a capture is
+          that of the events of its node
+Errors    Mismatch: captures that contradict the events
+Source    ours: docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from mobilenet.record.pcap import CapturedPacket
+from mobilenet.record.table import Columns
+
+Captures = Mapping[str, Sequence[CapturedPacket]]  # of each node
+
+
+class PassedPacket(NamedTuple):
+    """A packet that passed a node's device: out of it if the node has sent it."""
+
+    at_ns: int
+    node: str
+    is_sent: bool
+    name: str  # of the datagram
+    packet: bytes
+
+
+class Mismatch(Exception):
+    """The captures contradict the events, in one sentence."""
+
+
+def packets_of(events: Columns, captures: Captures) -> Iterator[PassedPacket]:
+    """The packets of all devices, in the order of the events. Mismatch where captures have others."""
+    left = {node: iter(packets) for node, packets in captures.items()}
+    columns = (events[name] for name in ("event", "node", "message", "time_ns"))
+    for row, (event, node, name, at_ns) in enumerate(zip(*columns, strict=True)):
+        if event not in ("datagram", "datagram_received"):
+            continue
+        captured = next(left.get(node, iter(())), None)
+        if captured is None:
+            raise Mismatch(f"packets: the capture of {node} ends before event {row} ({event} {name})")
+        if captured.at_ns != at_ns:
+            raise Mismatch(
+                f"packets: the capture of {node} has a packet at {captured.at_ns} ns, but event {row} ({event} {name})"
+                f" is at {at_ns} ns"
+            )
+        yield PassedPacket(at_ns, node, event == "datagram", name, captured.packet)
+    for node, rest in left.items():
+        if next(rest, None) is not None:
+            raise Mismatch(f"packets: the capture of {node} has more packets than the record has events")

@@ -1,0 +1,78 @@
+"""Packet captures: the IP packets of one node, in both directions, as other programs read them.
+
+Model     a file that grows while the run goes on: each packet as it passed the node's device
+Units     nanoseconds of emulated time, as if the run began at the epoch
+Errors    OSError: a folder that cannot be written
+Source    draft-ietf-opsawg-pcap (the format of libpcap), magic number for nanoseconds, LINKTYPE_RAW
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.reader import RunError
+
+MAGIC_NS = 0xA1B23C4D
+LINKTYPE_RAW = 101  # each packet begins with its IP header
+LONGEST_PACKET = 65_535
+FILE_HEADER = struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, LONGEST_PACKET, LINKTYPE_RAW)
+RECORD = struct.Struct("<IIII")
+CAPTURES = "packets"  # folder of a run
+
+
+def as_record(at_ns: int, packet: bytes) -> bytes:
+    """A packet as it is in the file."""
+    return RECORD.pack(at_ns // SECOND, at_ns % SECOND, len(packet), len(packet)) + packet
+
+
+class Capture:
+    """A capture that is being written."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb", buffering=0)
+        self._file.write(FILE_HEADER)
+
+    def add(self, at_ns: int, packet: bytes) -> None:
+        self._file.write(as_record(at_ns, packet))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class CapturedPacket(NamedTuple):
+    """A packet of a capture."""
+
+    at_ns: int
+    packet: bytes
+
+
+def read_captures(run: Path) -> dict[str, list[CapturedPacket]] | None:
+    """The captures of a run, by node; None: it has none. RunError where one is damaged."""
+    folder = run / CAPTURES
+    if not folder.is_dir():
+        return None
+    try:
+        return {path.stem: list(packets_in(path)) for path in sorted(folder.glob("*.pcap"))}
+    except (OSError, ValueError) as error:
+        raise RunError(f"{folder}: {error}") from None
+
+
+def packets_in(path: Path) -> Iterator[CapturedPacket]:
+    """The packets of a capture that we have written; ValueError where it is not one, or is cut off."""
+    data = path.read_bytes()
+    if data[: len(FILE_HEADER)] != FILE_HEADER:
+        raise ValueError(f"{path.name}: not a capture that mobilenet wrote")
+    place = len(FILE_HEADER)
+    while place < len(data):
+        if place + RECORD.size > len(data):
+            raise ValueError(f"{path.name}: cut off at byte {place}")
+        seconds, nanoseconds, length, _ = RECORD.unpack_from(data, place)
+        place += RECORD.size
+        if place + length > len(data):
+            raise ValueError(f"{path.name}: cut off at byte {place}")
+        yield CapturedPacket(seconds * SECOND + nanoseconds, data[place : place + length])
+        place += length

@@ -1,0 +1,249 @@
+"""Reading a run directory: columns and documents, with errors for what is not whole.
+
+Shapes    see schema.py
+Errors    RunError when the directory or one of its files is missing, damaged or of another format
+Source    ours: docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from os import SEEK_END
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from mobilenet.quoting import quote
+from mobilenet.record.schema import (
+    COLUMNS,
+    DERIVED_FILES,
+    FORMAT_VERSION,
+    NULLABLE,
+    OPTIONAL_TABLES,
+    REQUIRED_FILES,
+)
+from mobilenet.record.table import Table
+from mobilenet.record.writer import OF_MANIFEST, is_partial
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+OWN_FILES = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
+
+
+def copy_name(named: str, taken: Iterable[str]) -> str:
+    """Return the path, within the run, for a copy of a file named by the scenario: the same path if the file is in the
+    scenario's folder. The copy never replaces another copy or a file of the run itself.
+    """
+    name = os.path.normpath(named)
+    if os.path.isabs(name) or name.split(os.sep)[0] == os.pardir:
+        name = os.path.basename(name)
+    while name in OWN_FILES or name in taken:
+        name = os.path.join(os.path.dirname(name), f"copy-{os.path.basename(name)}")
+    return name
+
+
+AGAIN = "remove the file, and `mobilenet verify` recreates it"  # what follows from the record
+TEXTS = (".json", ".yaml")
+SMALL_BYTES = 32_000_000  # of a table, which take a twentieth of a second to read
+
+
+class RunError(Exception):
+    """Not a readable run directory; the message is one line for people."""
+
+
+def read_json(directory: Path, name: str) -> dict[str, Any]:
+    """One of the documents of a run."""
+    path = directory / name
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{path}: missing; this is not a complete run directory") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise RunError(f"{path}:{line}: not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise RunError(f"{path}:{error.lineno}: not readable as JSON: {error.msg}") from None
+    except RecursionError:
+        raise RunError(f"{path}: not readable as JSON: nested too deeply") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: not readable as JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise RunError(f"{path}: expected a JSON object")
+    return value
+
+
+def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
+    """verdict.json or metrics.json: what follows from the record, and is not part of it."""
+    if not (directory / name).exists():
+        raise RunError(
+            f"{directory / name}: missing; `mobilenet verify {quote(directory)}` recreates it from the record"
+        )
+    try:
+        value = read_json(directory, name)
+    except RunError as error:
+        raise RunError(f"{error}; {AGAIN}") from None
+    for key in keys:
+        if key not in value:
+            raise RunError(f"{directory / name}: {key} is missing; {AGAIN}")
+    return value
+
+
+def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
+    """One of the tables of a run as lists."""
+    return dict(read_coded(directory, table))
+
+
+def read_coded(directory: Path, table: str) -> Table:
+    """Read a table of a run as whole columns."""
+    return Table({}, read_table(directory, table).select(list(COLUMNS[table])))
+
+
+def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """The table, or some of its columns, as a pandas frame."""
+    return read_table(directory, table, columns).to_pandas()
+
+
+def read_table(directory: Path, table: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """The same as Arrow has it. The types are those that the schema promises, and nothing is null that may not be."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = directory / f"{table}.parquet"
+    try:
+        data = pq.ParquetFile(path).read(columns=None if columns is None else list(columns))
+    except FileNotFoundError:
+        raise RunError(f"{path}: missing; this is not a complete run directory") from None
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+    for name in COLUMNS[table] if columns is None else columns:
+        kind = COLUMNS[table][name]
+        if name not in data.column_names:
+            raise RunError(f"{path}: column {name} is missing")
+        stored_type, nulls = str(data.schema.field(name).type), data[name].null_count
+        if stored_type != kind and not (stored_type == "null" and len(data) == nulls):
+            raise RunError(f"{path}: column {name} is {stored_type}, expected {kind}")
+        if nulls and name not in NULLABLE:
+            raise RunError(f"{path}: column {name} has rows without a value")
+    return data
+
+
+def require_tables(directory: Path, counters: dict[str, Any]) -> None:
+    """Refuse a directory whose optional tables are not those that were counted; their contents are not checked."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    counted = counters.get("rows")
+    counted = counted if isinstance(counted, dict) else {}
+    for table in OPTIONAL_TABLES:
+        path = directory / f"{table}.parquet"
+        try:
+            rows = pq.read_metadata(path).num_rows if path.exists() else None
+        except (OSError, pa.ArrowException) as error:
+            raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+        if rows != counted.get(table):
+            raise RunError(f"{path}: {rows} rows, but counters.json counts {counted.get(table)}")
+
+
+def require_files(directory: Path, manifest: dict[str, Any]) -> None:
+    """Refuse a directory whose files are not those that the run wrote."""
+    written = manifest.get("files")
+    if not isinstance(written, dict):
+        raise RunError(
+            f"{directory / 'manifest.json'}: damaged: files is {written!r}, expected the digest of each file"
+        )
+    for name, digest in sorted(written.items()):  # extra files, e.g. a picture, are the user's
+        _require_digest(directory / name, digest)
+
+
+def require_unchanged(directory: Path, name: str) -> None:
+    """Refuse a small file that is not as the run wrote it."""
+    files = read_json(directory, "manifest.json").get("files")
+    written = files.get(name) if isinstance(files, dict) else None
+    if written is not None:
+        _require_digest(directory / name, written)
+
+
+def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
+    """Refuse a directory with a table that is plainly not what the run wrote: small ones by their digests, large
+    ones only by their two ends, which takes no time.
+    """
+    written = manifest.get("files")
+    written = written if isinstance(written, dict) else {}
+    for name in sorted(name for name in written if name.endswith(".parquet") and "/" not in name):
+        path = directory / name
+        try:
+            with path.open("rb") as file:
+                is_small = path.stat().st_size <= SMALL_BYTES
+                is_whole = sha256(file.read()).hexdigest() == written[name] if is_small else _has_both_ends(file)
+        except FileNotFoundError:
+            raise RunError(f"{path}: missing; this is not a complete run directory") from None
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read: {error.strerror}") from None
+        if not is_whole:
+            raise RunError(
+                f"{path}: changed since the run wrote it; `mobilenet verify {quote(directory)}` checks all files"
+            )
+
+
+def _has_both_ends(file: BinaryIO) -> bool:
+    """Parquet: its mark at the beginning; at the end a footer, its length and the mark."""
+    begin = file.read(4)
+    size = file.seek(-8, SEEK_END) + 8
+    length = int.from_bytes(file.read(4), "little")
+    return begin == file.read(4) == b"PAR1" and 0 < length < size
+
+
+def no_directory(directory: Path) -> RunError:
+    what = "is a file, expected the directory of a run" if directory.is_file() else "no such run directory"
+    return RunError(f"{directory}: {what}")
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """manifest.json, after a look at whether everything that a run has is there."""
+    if not directory.is_dir():
+        raise no_directory(directory)
+    if is_partial(directory.absolute()):
+        raise RunError(f"{directory}: was never completed; this is not a run directory")
+    if (directory / "study.yaml").is_file():
+        raise RunError(
+            f"{directory}: is a study, expected a run directory; the runs of the study are in {directory / 'runs'}"
+        )
+    for name in REQUIRED_FILES:
+        if not (directory / name).is_file():
+            raise RunError(f"{directory / name}: missing; this is not a complete run directory")
+    manifest = read_json(directory, "manifest.json")
+    if manifest.get("format_version") != FORMAT_VERSION:
+        raise RunError(
+            f"{directory / 'manifest.json'}: format_version is {manifest.get('format_version')!r}, but this version"
+            f" reads {FORMAT_VERSION}; run its scenario.yaml again"
+        )
+    if "compiled" in manifest or next(reversed(manifest)) != "files":  # records of older versions end so
+        _require_own_digest(directory / "manifest.json")
+    files = manifest.get("files")
+    for name, digest in sorted(files.items()) if isinstance(files, dict) else ():
+        if name.endswith(TEXTS) and "/" not in name:  # they are small; a table that is cut cannot be read
+            _require_digest(directory / name, digest)
+    return manifest
+
+
+def _require_own_digest(path: Path) -> None:
+    """Refuse a manifest that is not, to the last byte, what the run wrote."""
+    head, mark, tail = path.read_bytes().rpartition(f",\n{OF_MANIFEST}".encode())
+    if not mark or tail != f'{sha256(head).hexdigest()}"\n}}\n'.encode():
+        raise RunError(f"{path}: changed since the run wrote it; its last line but one holds the SHA-256 of the others")
+
+
+def _require_digest(path: Path, digest: object) -> None:
+    if not path.is_file() or sha256(path.read_bytes()).hexdigest() != digest:
+        what = "changed since the run wrote it" if path.is_file() else "missing"
+        raise RunError(f"{path}: {what}; manifest.json holds the SHA-256 of each file")
+
+
+def read_events(directory: Path) -> dict[str, list[Any]]:
+    """The events' columns in order of occurrence."""
+    return read_columns(directory, "events")

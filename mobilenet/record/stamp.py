@@ -1,0 +1,197 @@
+"""Where a file comes from: the version, the scenario, the runs and the command that made it, kept inside the file.
+
+Model     one line of JSON: in the metadata of SVG, PNG, PDF and Parquet, in a <meta> of pages, in a comment of LaTeX
+          and Markdown, as a member of JSON; for CSV and logs in a file with this suffix (NAME.provenance.json).
+          The command is in a normal form: RUN or STUDY stands for the directory, and what does not change the content
+          is left out (the place, the time, the number of workers). So the same study, made elsewhere with the same
+          version, stays the same to the byte
+Source    ours: docs/run-directory.md, Provenance
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mobilenet import __version__
+from mobilenet.record.whole import write_whole
+
+KEY = "mobilenet-provenance"
+SIDECAR = ".provenance.json"
+COMMIT = "commit.txt"  # in an installed package
+PACKAGE = Path(__file__).parents[1]
+PLACE = "CLAIMS"  # in commands, stands for the directory of answers to claims
+# what a file was made from
+RUN, RUNS, STUDY, STUDIES, CLAIMS, PAPER, FILE = "run", "runs", "study", "studies", "claims", "paper", "file"
+
+
+class Inputs(NamedTuple):
+    """What a file was made from. `scenario_sha256`: of scenario.yaml or study.yaml as the directory keeps it, or of the
+    file; `fingerprint`: of the run, or of those of all runs in order.
+    """
+
+    kind: str
+    scenario_sha256: str
+    fingerprint: str | None = None
+    runs: int = 0
+
+
+class Provenance(NamedTuple):
+    command: str  # RUN, STUDY or FILE stands for what it was made from
+    inputs: Inputs
+    version: str
+    commit: str | None  # of the source, where it is known; with a + if files were changed since
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "mobilenet": self.version,
+            "commit": self.commit,
+            "command": self.command,
+            **{name: value for name, value in self.inputs._asdict().items() if value is not None},
+        }
+
+    def text(self) -> str:
+        """Return one line of ASCII."""
+        return json.dumps(self.document())
+
+
+def parse_provenance(text: str) -> Provenance:
+    """Raise ValueError for anything else: files come from strangers, and their command is printed for a shell."""
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError("not a provenance")
+    texts = ("mobilenet", "command", "kind", "scenario_sha256")
+    if not all(isinstance(document.get(name), str) for name in texts) or not isinstance(document.get("runs", 0), int):
+        raise ValueError("not a provenance")
+    if not all(isinstance(document.get(name), str | None) for name in ("commit", "fingerprint")):
+        raise ValueError("not a provenance")
+    command = document["command"]
+    if not command.startswith("mobilenet ") or _quote_again(command) != command:
+        raise ValueError("not exactly one mobilenet command")
+    inputs = Inputs(document["kind"], document["scenario_sha256"], document.get("fingerprint"), document.get("runs", 0))
+    return Provenance(command, inputs, document["mobilenet"], document.get("commit"))
+
+
+def _quote_again(command: str) -> str:
+    """Return the words of a command, quoted: a second command, or a redirection, does not stay what it was."""
+    return shlex.join(shlex.split(command))
+
+
+def new_provenance(command: str, inputs: Inputs) -> Provenance:
+    """Return the provenance of a file that this version writes now."""
+    return Provenance(command, inputs, __version__, commit())
+
+
+def normal_command(verb: str, *words: str, **options: Any) -> str:
+    """Return `mobilenet VERB WORDS --option VALUE ...`, without options that are None, False or empty."""
+    parts = ["mobilenet", verb, *words]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is None or value is False or value == ():
+            continue
+        values = value if isinstance(value, tuple | list) else (value,)
+        parts += [option] if value is True else [word for one in values for word in (option, _word(one))]
+    return " ".join(parts)
+
+
+def _word(value: Any) -> str:
+    return shlex.quote(f"{value:g}" if isinstance(value, float) else str(value))
+
+
+@cache
+def commit() -> str | None:
+    """Return the commit of the clone that this code runs from, or that the package was built from."""
+    built = PACKAGE / COMMIT
+    if built.is_file():
+        return built.read_text(encoding="ascii").strip()
+    if not (PACKAGE.parent / ".git").exists():
+        return None
+    words = ("git", "-C", str(PACKAGE.parent), "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+")
+    try:
+        process = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return process.stdout.strip() or None
+
+
+@contextmanager
+def keeping_commit() -> Iterator[None]:
+    """Keep the commit in a file of the package while it is built."""
+    known, file = commit(), PACKAGE / COMMIT
+    try:
+        if known is not None:
+            file.write_text(known + "\n", encoding="ascii")
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+# --- what is written now
+
+_PRESENT: ContextVar[Provenance | None] = ContextVar("provenance", default=None)
+
+
+@contextmanager
+def stamping(provenance: Provenance) -> Iterator[None]:
+    """Give this provenance to all files that are written inside; the outermost block decides."""
+    token = _PRESENT.set(_PRESENT.get() or provenance)
+    try:
+        yield
+    finally:
+        _PRESENT.reset(token)
+
+
+def present() -> Provenance | None:
+    """Return the provenance of the outermost block; None outside of all blocks."""
+    return _PRESENT.get()
+
+
+def stamp() -> str | None:
+    """Return it as a line."""
+    here = present()
+    return None if here is None else here.text()
+
+
+def in_page(content: str) -> str:
+    """Return an HTML page with its provenance."""
+    if (line := stamp()) is None:
+        return content
+    return content.replace("<head>", f'<head>\n<meta name="{KEY}" content="{html.escape(line)}">', 1)
+
+
+def in_text(content: str, before: str, after: str = "") -> str:
+    """Return a text with its provenance in a comment at its end; `before`, `after`: what encloses a comment."""
+    line = stamp()
+    return content if line is None else f"{content}{before}{KEY}: {line}{after}\n"
+
+
+def in_document(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON document with its provenance."""
+    here = present()
+    return {**document, **({} if here is None else {KEY: here.document()})}
+
+
+def as_member() -> str:
+    """Return the provenance as the last member of a JSON document, with a comma before it."""
+    line = stamp()
+    return "" if line is None else f', "{KEY}": {line.replace("<", chr(92) + "u003c")}'
+
+
+def write_sidecar(path: Path) -> None:
+    """Write NAME.provenance.json, for a format that has no metadata."""
+    if (line := stamp()) is not None:
+        write_whole(path.with_name(path.name + SIDECAR), line + "\n")
+
+
+def for_tables() -> dict[str, str]:
+    """Return the metadata of a Parquet file."""
+    line = stamp()
+    return {} if line is None else {KEY: line}

@@ -1,0 +1,224 @@
+"""A run's directory: what was recorded becomes Parquet, under a name only complete runs have.
+
+Model     the directory is written under a temporary name, synced and renamed, so what bears its name is whole
+Errors    RecordError when the directory exists, cannot be written or the disk is full
+Source    ours: docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from mobilenet.engine.scratch import lock_folder
+from mobilenet.record.recorder import Recording
+from mobilenet.record.schema import COLUMNS, DERIVED_FILES
+from mobilenet.record.stamp import for_tables
+from mobilenet.record.table import Table
+
+
+def file_digests(directory: Path) -> dict[str, str]:
+    """SHA-256 of every file of a run, except derived files and the manifest, which holds the digests."""
+    names = sorted(
+        str(path.relative_to(directory))
+        for path in directory.rglob("*")
+        if path.is_file() and path.name not in ("manifest.json", *DERIVED_FILES)
+    )
+    return {name: hashlib.sha256((directory / name).read_bytes()).hexdigest() for name in names}
+
+
+OF_MANIFEST = '  "manifest_sha256": "'  # the last line but one
+
+
+class RecordError(Exception):
+    """The run directory cannot be written; the message is one line for people.
+
+    `is_input`: the name itself was wrong (it exists, or nothing can be written there), as opposed to a disk that
+    filled up.
+    """
+
+    def __init__(self, message: str, is_input: bool = False) -> None:
+        super().__init__(message)
+        self.is_input = is_input
+
+
+def write_table(path: Path, columns: Mapping[str, list[Any]]) -> None:
+    """One table as Parquet, from equally long columns; the file's name selects it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types, table = COLUMNS[path.stem], Table.of(columns)
+    arrays = [table.arrow(name, types[name]) for name in columns]
+    arrow_table = pa.Table.from_arrays(arrays, names=list(columns))
+    # without Arrow's own notes the file declares text, not codes of text
+    with pq.ParquetWriter(path, arrow_table.schema, store_schema=False) as file:
+        file.write_table(arrow_table)
+        file.add_key_value_metadata(for_tables())
+
+
+class AlreadyThere(RecordError):
+    """Something has the name that a directory should get."""
+
+    def __init__(self, path: Path, way_out: str = "remove it, or name another directory") -> None:
+        super().__init__(f"{path}: already exists; {way_out}", is_input=True)
+        self.path, self.way_out = path, way_out
+
+    def __reduce__(self) -> tuple[type[AlreadyThere], tuple[Path, str]]:
+        return AlreadyThere, (self.path, self.way_out)  # it may come from another process
+
+
+@contextmanager
+def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
+    """A directory to fill; it takes its name only when the block ends well, and otherwise nothing is left.
+
+    A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. A process that fills one holds
+    a lock on it, so that the next run to the same name can recognise abandoned ones, and removes those. `replaces`:
+    what has the name now goes when the new one is whole.
+    """
+    partial = path.parent / f".{path.name}.partial-{os.getpid()}"
+    new_folders: list[Path] = []
+    lock: int | None = None
+    begun = False
+    try:
+        if any("\ud800" <= character <= "\udfff" for character in str(path)):  # pyarrow cannot write there
+            raise RecordError(f"{path}: cannot be written: the name is not UTF-8 text", is_input=True)
+        if path.name in ("", ".."):
+            raise AlreadyThere(path)
+        recover(path)
+        if os.path.lexists(path) and not replaces:
+            raise AlreadyThere(path)
+        for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+            folder.mkdir(exist_ok=True)
+            new_folders.insert(0, folder)
+        with _alone_in(path.parent):  # no process takes a directory for abandoned before it is locked
+            partial.mkdir()
+            begun = True
+            lock = lock_folder(partial)
+        yield partial
+        for file in sorted(partial.iterdir()):
+            _sync(file)
+        _sync(partial)
+        if replaces and os.path.lexists(path):
+            _put_in_place_of(path, partial)
+        elif os.path.lexists(path):
+            raise RecordError(f"{path}: appeared while this run was being written")
+        else:
+            os.rename(partial, path)
+    except OSError as error:
+        what = "could not be written completely" if lock is not None else "cannot be written"
+        raise RecordError(
+            f"{path}: {what}: {os.strerror(error.errno) if error.errno else error}", is_input=lock is None
+        ) from error
+    finally:
+        if begun:
+            shutil.rmtree(partial, ignore_errors=True)  # if it is still there
+        for folder in new_folders:
+            with suppress(OSError):  # it is no longer empty
+                folder.rmdir()
+        if lock is not None:
+            os.close(lock)
+    with suppress(OSError):
+        _sync(path.parent)
+
+
+def _put_in_place_of(path: Path, fresh: Path) -> None:
+    """What was there comes back if that fails; the next process does it if this one is killed in between."""
+    old = path.parent / f".{path.name}.replaced-{os.getpid()}"
+    with _alone_in(path.parent):
+        os.rename(path, old)
+        try:
+            os.rename(fresh, path)
+        except BaseException:
+            os.rename(old, path)
+            raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def is_partial(path: Path) -> bool:
+    """Whether this is the name of a directory that is being written, or was when its process died."""
+    return re.fullmatch(r"(?s)\..*\.partial-\d+", path.name) is not None
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Make others that begin a run directory in the same folder wait for a moment."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def recover(path: Path) -> None:
+    """Remove what killed processes have left under this name; a run that one of them was replacing gets it back."""
+    if path.parent.is_dir():
+        with _alone_in(path.parent):
+            _remove_dead(path)
+
+
+def is_being_written(path: Path) -> bool:
+    """Whether some run is filling a directory for this name; what killed ones left of it is removed."""
+    if not path.parent.is_dir():
+        return False
+    with _alone_in(path.parent):
+        _remove_dead(path)
+        return any(_is_partial_of(path, left) for left in path.parent.iterdir())
+
+
+def _is_partial_of(path: Path, left: Path) -> bool:
+    return is_partial(left) and left.name.startswith(f".{path.name}.partial-")
+
+
+def _remove_dead(path: Path) -> None:
+    """What killed runs left behind under this name."""
+    for left in path.parent.iterdir():
+        if _is_partial_of(path, left):
+            with suppress(OSError):  # alive: the lock is held
+                lock = lock_folder(left)
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(lock)
+        elif re.fullmatch(rf"(?s)\.{re.escape(path.name)}\.replaced-\d+", left.name):
+            if os.path.lexists(path):
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                os.rename(left, path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def as_text(value: Any) -> str:
+    """The text of a JSON file of a run."""
+    return json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, value: Any) -> None:
+    path.write_text(as_text(value), encoding="utf-8")
+
+
+def write_manifest(directory: Path, facts: dict[str, Any]) -> None:
+    """manifest.json with the digests of all files, and at its end that of all that it holds before it."""
+    head = json.dumps({**facts, "files": file_digests(directory)}, indent=2, allow_nan=False).removesuffix("\n}")
+    digest = hashlib.sha256(head.encode("utf-8")).hexdigest()
+    (directory / "manifest.json").write_text(f'{head},\n{OF_MANIFEST}{digest}"\n}}\n', encoding="utf-8")
+
+
+def write_recording(directory: Path, recording: Recording) -> None:
+    """Events, samples, positions, the optional tables and counters.json."""
+    for name, table in recording.tables().items():
+        write_table(directory / f"{name}.parquet", table)
+    write_json(directory / "counters.json", recording.document())

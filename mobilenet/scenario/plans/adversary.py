@@ -1,0 +1,49 @@
+"""What follows from a schedule of the swarm's adversary before it is played.
+
+Model     scenario.yaml does not repeat the actions of a schedule, so of hosts, crashes and places nothing is known
+Units     seconds
+Errors    none
+Source    ours: docs/validation/trust.md
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mobilenet.engine.clock import ns
+from mobilenet.scenario.adversary import AdversarySchedule
+from mobilenet.scenario.plans.expectations import Expectations, LossyCut
+from mobilenet.scenario.plans.host_plans import known_protocol
+from mobilenet.scenario.plans.hosts import measures, of_protocol
+from mobilenet.scenario.plans.rest import Rest, heard_every_s
+from mobilenet.scenario.protocol_groups import declaration_of
+
+
+def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
+    """The part of the manifest that is known before the run."""
+    air, protocol = scenario.air, scenario.protocol
+    loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
+    heard_s = heard_every_s(declaration_of(protocol).longest_heartbeat_s(protocol), loss) + late_s
+    at_rest = Rest(because="a plug-in may still act") if protocol.name == "own" else Rest(scenario.drain_s)
+    return {
+        "warmup_s": 0.0,
+        "stations": scenario.stations,
+        "hosts": scenario.hosts,
+        **of_protocol(scenario, at_rest, heard_s, True),
+    }
+
+
+def derive(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expectations]:
+    """The facts of the manifest, and what the record is held to."""
+    facts = {"measures": measures(scenario), "station_names": {}, "host_names": {}, "skipped_tracks": 0}
+    return facts, Expectations(ns(scenario.duration_s), known_protocol(scenario.protocol))
+
+
+def lossy_cuts(scenario: AdversarySchedule) -> list[LossyCut]:
+    """None: no link is cut by hand."""
+    return []
+
+
+def doubts(scenario: AdversarySchedule) -> list[str]:
+    """None: everything settles before it ends."""
+    return []

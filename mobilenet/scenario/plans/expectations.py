@@ -1,0 +1,87 @@
+"""What is known of a run before it begins, as far as its record can be held to it: plain values, nothing is computed
+here.
+
+Model     host_plans.py derives it from a scenario, mobilenet.verify compares the record with it; neither knows
+          the other
+Units     integer nanoseconds; metres, metres per second, bytes
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+NEVER_S = 1e9  # the bound of what is not promised
+
+
+class HostPlan(NamedTuple):
+    """One host."""
+
+    # when it is asked to `join` and to `leave`, in order; each wish is repeated until it is fulfilled
+    requests: list[tuple[int, str]]
+    speed_mps: float  # it is never faster
+    drags: Sequence[int] = ()  # when it is put somewhere by hand
+    is_added: bool = False  # by hand, during the run
+
+
+class Places(NamedTuple):
+    """Where stations are, and how far they are heard."""
+
+    stations_m: list[tuple[float, float]]
+    range_m: float
+    by_power: bool = False  # then no distance is surely within range
+
+
+class KnownProtocol(NamedTuple):
+    """A protocol that promises more than its order. Of custom protocols nothing of the kind is known."""
+
+    checks: str  # the module whose CHECKS judge that
+    parameters: Any  # as the scenario gives them
+
+
+class LossyCut(NamedTuple):
+    """A link loses messages, of which the protocol assumes that none is lost."""
+
+    protocol: str
+    station: str
+    other: str
+    since_ns: int
+    until_ns: int
+
+
+class Radio(NamedTuple):
+    """What the radio counts; and the failure detector of the backbone."""
+
+    least_loss: float  # at random, of any time
+    most_loss: float
+    acknowledges: bool  # whether frames may be acknowledged by the MAC
+    least_retries: int  # of a frame that the MAC gives up; 0: it never tries again
+    suspects: bool  # whether stations may suspect each other
+    always_up: bool  # no node ever crashes, appears late or vanishes, and no radio is switched off
+    queue_frames: int  # that wait in a node's radio at most
+    around_bytes: int  # the headers of a frame
+    least_airtime_ns: int  # of the shortest frame
+    group_retries: int = 0  # how often the MAC of a station repeats each broadcast frame with data
+
+
+class Expectations(NamedTuple):
+    """What is known of a run of hosts and stations; None: not known."""
+
+    end_ns: int  # the end of all that is planned
+    protocol: KnownProtocol | None
+    hosts: list[HostPlan] | None = None
+    places: Places | None = None
+    radio: Radio | None = None
+    asked_again_ns: int = 0  # a wish to join or leave is repeated this often until it is fulfilled
+    processes_ask: bool = False  # custom processes may ask hosts to join and leave: the record has what they ask
+    in_the_air_ns: int | None = None  # no frame of a station takes longer, from its begin to its arrival
+
+
+class ProcessPlan(NamedTuple):
+    """What is known of a run of plain processes."""
+
+    completes: bool  # each broadcast of a correct source is complete at rest
+    hop_ns: int  # no message takes less time over one link, from its send to its handling
+    distances: Sequence[Sequence[int]] | None  # links between two processes; None: at least one
+    loses: bool = False  # the network may lose messages

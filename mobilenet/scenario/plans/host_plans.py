@@ -1,0 +1,190 @@
+"""What follows from a scenario about single hosts and stations: what hosts are asked to do, and where hosts can be.
+
+Model     what the simulation puts on the calendar before the run is a pure function of scenario and seed: when a host
+          appears, when it is asked to join and to leave, when its application wants to broadcast, when it is to
+          crash. A wish is repeated until it is fulfilled, and the last one counts. What is asked before a host has
+          appeared waits for that, and only the last of it counts. What custom processes ask is not known here, and
+          is in the record. Of an adversary's schedule nothing of the kind is known: scenario.yaml does not repeat
+          its actions
+Units     integer nanoseconds; metres per second
+Errors    ScenarioError for files that cannot be used
+Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from math import ceil, hypot
+from typing import Any
+
+from mobilenet.engine.clock import SECOND, ns
+from mobilenet.engine.random_streams import Stream
+from mobilenet.network.propagation.path_loss import SPEED_OF_LIGHT_MPS
+from mobilenet.network.radio.framing import Framing
+from mobilenet.network.radio.links import reach_m, serving_reach_m
+from mobilenet.parameters import number
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.plans.expectations import Expectations, HostPlan, KnownProtocol, Places, Radio
+from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
+from mobilenet.scenario.real_time import RealTimePrograms
+from mobilenet.world.churn import ASKED_AGAIN_NS, changes
+from mobilenet.world.interventions import (
+    Drag,
+    Loss,
+    OfHost,
+    OfStation,
+    added_hosts,
+    both_lose,
+    in_order,
+    losses_at_hosts,
+    offers,
+)
+from mobilenet.world.layout import station_positions
+from mobilenet.world.own_process import fastest_mps as processes_mps
+from mobilenet.world.track_mobility import ImportedTracks, Tracks
+from mobilenet.world.trajectory import Trajectory
+
+JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, where they fall into one nanosecond
+
+
+def known_protocol(protocol: Any) -> KnownProtocol | None:
+    """What judges the promises of its own that a scenario's protocol makes."""
+    checks = declaration_of(protocol).checks
+    return KnownProtocol(checks, protocol) if isinstance(checks, str) else None
+
+
+def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectations:
+    """All that the record is held to; `tracks`: of imported hosts."""
+    end_ns = ns(scenario.duration_s)
+    hosts, is_power = _hosts(scenario, tracks, end_ns), scenario.wireless.model == "sinr"
+    return Expectations(
+        end_ns,
+        known_protocol(scenario.protocol),
+        hosts,
+        Places([(x, y) for x, y in stations_m(scenario)], serving_reach_m(scenario.wireless), is_power),
+        _radio(scenario, tracks),
+        ASKED_AGAIN_NS,
+        bool(scenario.own_processes),
+        _in_the_air_ns(scenario, tracks, len(hosts)),
+    )
+
+
+def _radio(scenario: Scenario, tracks: ImportedTracks | None) -> Radio:
+    wireless, framing = scenario.wireless, Framing(scenario.wireless)
+    losses = [wireless.loss, *(one.loss for one in scenario.interventions if isinstance(one, Loss))]
+    return Radio(
+        min(losses), reduce(both_lose, losses_at_hosts(scenario.interventions)[-2:], max(losses)),
+        may_acknowledge(scenario),
+        wireless.retry_limit - 1 if wireless.mac == "dcf" else 0,
+        scenario.stations.backbone.detects,
+        _are_always_up(scenario, tracks),
+        wireless.queue_frames,
+        framing.datagram(0)[0],
+        min(framing.datagram(0)[1], framing.segment(0)[1], framing.acknowledged_datagram(0)[1]),
+        wireless.group_copies - 1,
+    )  # fmt: skip
+
+
+def may_acknowledge(scenario: Scenario) -> bool:
+    """Return whether the MAC may acknowledge frames of the scenario's protocol."""
+    declaration = declaration_of(scenario.protocol)
+    is_own = issubclass(declaration, OwnDeclaration)
+    return "connections" in declaration.needs or is_own or declaration.unicasts(scenario.protocol)
+
+
+def _are_always_up(scenario: Scenario, tracks: ImportedTracks | None) -> bool:
+    touched = any(isinstance(one, OfStation) or getattr(one, "do", "") == "crash" for one in scenario.interventions)
+    stay = tracks is None or all(_there(trajectory) == (0, None) for trajectory in tracks.trajectories)
+    touched = touched or bool(scenario.own_processes)
+    return stay and not touched and not added_hosts(scenario.interventions) and scenario.faults is None
+
+
+def _in_the_air_ns(scenario: Scenario, tracks: ImportedTracks | None, hosts: int) -> int | None:
+    """The airtime of the longest message of a station, and twice the longest propagation delay, since a frame waits
+    for the end of the one before it at a receiver that comes closer.
+    """
+    if scenario.own_processes:
+        return None  # how much they broadcast is not known
+    workload, end_ns = scenario.workload, ns(scenario.duration_s)
+    more = added_hosts(scenario.interventions)
+    appear_ns = [trajectory.appears_ns for trajectory in tracks.trajectories] if tracks is not None else []
+    appear_ns += [0] * (hosts - len(appear_ns) - len(more)) + [ns(one.at_s) for one in more]
+    offered = partial(offers, workload, scenario.interventions, scenario.seed)
+    broadcasts = (
+        0
+        if isinstance(scenario.protocol, RealTimePrograms)
+        else sum(len(offered(host, since_ns, end_ns)) for host, since_ns in enumerate(appear_ns))
+    )
+    declaration = declaration_of(scenario.protocol)
+    longest = declaration.longest_message_bytes(scenario.protocol, workload.payload_bytes, hosts, broadcasts)
+    if longest is None:
+        return None
+    propagation_ns = ceil(reach_m(scenario.wireless) / (SPEED_OF_LIGHT_MPS / SECOND))
+    return Framing(scenario.wireless).datagram(longest)[1] + 2 * propagation_ns
+
+
+def _hosts(scenario: Scenario, tracks: ImportedTracks | None, end_ns: int) -> list[HostPlan]:
+    trajectories: Sequence[Trajectory | None] = (
+        [None] * (scenario.hosts.count or 0) if tracks is None else tracks.trajectories
+    )
+    requests, mobility = _requests(scenario, trajectories, end_ns), scenario.hosts.mobility
+    speed_mps = 0.0 if isinstance(mobility, Tracks) else mobility.speed_limit_mps
+    drags: dict[int, list[int]] = {}
+    for one in in_order(scenario.interventions):
+        if isinstance(one, Drag):
+            drags.setdefault(number(one.host), []).append(ns(one.at_s))
+    hosts = []
+    for host, asked in enumerate(requests):
+        trajectory = trajectories[host] if host < len(trajectories) else None
+        fastest_mps = (
+            speed_mps
+            if trajectory is None
+            else max((hypot(leg.vx_mps, leg.vy_mps) for leg in trajectory.legs()), default=0.0)
+        )
+        most_mps = max(fastest_mps, processes_mps(scenario.own_processes, f"h{host}"))
+        hosts.append(HostPlan(asked, most_mps, drags.get(host, ()), host >= len(trajectories)))
+    return hosts
+
+
+def _there(trajectory: Trajectory | None) -> tuple[int, int | None]:
+    """Return when a host appears, and when it asks to leave for good."""
+    return (0, None) if trajectory is None else (trajectory.appears_ns, trajectory.leaves_ns)
+
+
+def stations_m(scenario: Scenario) -> list[list[float]]:
+    """The places of the stations."""
+    return list(station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist())
+
+
+def _requests(
+    scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int
+) -> list[list[tuple[int, str]]]:
+    """As Simulation._plan puts it on the calendar."""
+    spread_s = declaration_of(scenario.protocol).first_join_spread_s(scenario.protocol)
+    churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
+    more = added_hosts(scenario.interventions)
+    wishes: list[list[tuple[int, int, str]]] = [[] for _ in (*trajectories, *more)]
+    for change in churn.changes:
+        if change.host < len(trajectories):
+            wishes[change.host].append((change.at_ns, CHANGE, change.kind))
+    for one in in_order(scenario.interventions):
+        if isinstance(one, OfHost) and one.do in ("join", "leave") and number(one.host) < len(wishes):
+            wishes[number(one.host)].append((ns(one.at_s), BY_HAND, one.do))
+    requests = []
+    for host, (own, trajectory) in enumerate(zip(wishes, trajectories, strict=False)):
+        appears_ns, vanishes_ns = _there(trajectory)
+        if host not in churn.absent_at_start:
+            wait_ns = ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s)) if appears_ns == 0 else 0
+            own.append((appears_ns + wait_ns, JOIN, "join"))
+        if vanishes_ns is not None and vanishes_ns < end_ns:
+            own.append((vanishes_ns, VANISH, "leave"))
+        own.sort()
+        # nothing is asked of it after that
+        last = next((i for i, wish in enumerate(own) if wish[1] == VANISH), len(own))
+        early = [wish for wish in own[: last + 1] if wish[0] < appears_ns]
+        rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= appears_ns]
+        requests.append(([(appears_ns, early[-1][2])] if early else []) + rest)
+    for one, own in zip(more, wishes[len(trajectories) :], strict=True):
+        requests.append([(ns(one.at_s), "join"), *((at_ns, kind) for at_ns, _, kind in own)])
+    return requests

@@ -1,0 +1,267 @@
+"""What follows from a scenario of hosts and stations before it runs.
+
+Units     seconds, metres
+Errors    ScenarioError for files that cannot be used
+Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mobilenet.engine.clock import SECOND, ns
+from mobilenet.network.radio.links import cell_m
+from mobilenet.network.wired.tree import links
+from mobilenet.scenario.ip import Ip
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.plans.expectations import Expectations
+from mobilenet.scenario.plans.host_plans import plan_record, stations_m
+from mobilenet.scenario.plans.rest import Rest, rest, surely_heard_every_s
+from mobilenet.scenario.plans.switches import lossy_cuts as lossy_cuts
+from mobilenet.scenario.plans.switches import switches
+from mobilenet.scenario.plans.wired_time import joins_after_s, longest_way, most_delay_s
+from mobilenet.scenario.protocol_groups import buffers, declaration_of, delivers_to_all, promise_of
+from mobilenet.scenario.real_time import RealTimePrograms
+from mobilenet.world.churn import changes
+from mobilenet.world.faults import outages
+from mobilenet.world.interventions import Drag, Impair, ImpairLink, OfHost, OfStation, added_hosts, segments
+from mobilenet.world.layout import names as layout_names
+from mobilenet.world.mobility import OwnMobility
+from mobilenet.world.track_mobility import ImportedTracks, Tracks, import_tracks
+
+TAKES_AWAY = ("crash", "leave", "drag", "impair")
+FEW_BROADCASTS = 10.0  # expected in all: with fewer, it can happen that no member broadcasts any
+
+
+def declared_manifest(scenario: Scenario) -> dict[str, Any]:
+    """The part of the manifest that is known before the run."""
+    return {
+        "warmup_s": scenario.warmup_s,
+        "stations": scenario.station_count,
+        "hosts": scenario.all_hosts,  # None: as many as there are tracks
+        **of_protocol(scenario, rest(scenario), surely_heard_every_s(scenario), False),
+        "drain_s": scenario.longest_drain_s,
+    }
+
+
+def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: bool) -> dict[str, Any]:
+    """The part of it that the adversary's schedules have as well."""
+    protocol = scenario.protocol
+    declaration = declaration_of(protocol)
+    return {
+        "seed": scenario.seed,
+        "protocol": protocol.name,
+        "duration_s": scenario.duration_s,
+        "drain_s": scenario.drain_s,
+        "buffers": buffers(protocol),
+        "promises": {
+            "broadcast": promise_of(protocol),
+            **_where_unusual(protocol),
+            "gap_after_s": 0.0 if declaration.loses_at_any_time else declaration.expiry_s(protocol),
+            "heard_every_s": heard_s,
+            "rest_within_s": at_rest.within_s,
+            "longest_wait_s": at_rest.longest_wait_s,
+            "no_rest_because": at_rest.because,
+            "duplicating_air": duplicating_air,
+        },
+    }
+
+
+def _where_unusual(protocol: Any) -> dict[str, Any]:
+    """`delivers_to_all`, where it is not as in all other runs: with causal order, and only with it; `raw_packets`
+    where programs may make any packets themselves.
+    """
+    to_all = delivers_to_all(protocol)
+    unusual = {} if to_all == (promise_of(protocol) == "causal") else {"delivers_to_all": to_all}
+    return unusual | ({"raw_packets": True} if isinstance(protocol, Ip) and protocol.root else {})
+
+
+def measures(scenario: Any) -> list[str]:
+    """The traits that the protocol declares."""
+    if isinstance(scenario.protocol, RealTimePrograms):
+        return ["datagrams"]
+    declaration = declaration_of(scenario.protocol)
+    details = (declaration.details or {}).get("handoff_end")
+    reported = [] if details is None else ["handoffs", *(key for key in details if not key.endswith("?"))]
+    return [*reported, "lists"] if declaration.samples_lists else reported
+
+
+def derive(scenario: Scenario) -> tuple[dict[str, Any], Expectations]:
+    """The facts of the manifest, and what the record is held to."""
+    tracks = _import_facts(scenario)
+    return {"measures": measures(scenario), **_facts(scenario, tracks)}, plan_record(scenario, tracks)
+
+
+def _facts(scenario: Scenario, tracks: ImportedTracks | None) -> dict[str, Any]:
+    if tracks is None:
+        return facts(scenario, stations_m(scenario), {}, 0)
+    names = _names(tracks.names, len(added_hosts(scenario.interventions)))
+    return facts(scenario, stations_m(scenario), names, tracks.too_short)
+
+
+def facts(
+    scenario: Scenario, positions_m: list[list[float]], host_names: dict[str, str], skipped_tracks: int
+) -> dict[str, Any]:
+    """The world of a run in manifest.json."""
+    edges = links(scenario.stations.backbone, positions_m)
+    named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
+    return {
+        "range_m": cell_m(scenario.wireless),
+        "payload_bytes": scenario.workload.payload_bytes,
+        "station_positions_m": positions_m,
+        "station_links": None if edges is None else [list(edge) for edge in edges],
+        "station_names": {f"s{number}": name for number, name in enumerate(named) if name},
+        "host_names": host_names,
+        "skipped_tracks": skipped_tracks,
+    }
+
+
+def _names(names: Sequence[str], added: int) -> dict[str, str]:
+    """A host added by hand is called by its number."""
+    more = (f"h{host}" for host in range(len(names), len(names) + added))
+    return {f"h{host}": name for host, name in enumerate((*names, *more))}
+
+
+def _import_facts(scenario: Scenario) -> ImportedTracks | None:
+    mobility = scenario.hosts.mobility
+    if not isinstance(mobility, Tracks):
+        return None
+    return import_tracks(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin, scenario.seed)
+
+
+def doubts(scenario: Scenario) -> Iterator[str]:
+    """Why the verdict may be unknown."""
+    if scenario.longest_drain_s < scenario.usual_drain_s:
+        yield (
+            f"drain_s is {scenario.longest_drain_s:g} s, so the run may end before it is at rest; without this key it"
+            f" is {scenario.usual_drain_s:g} s"
+        )
+    yield from _silence(scenario)
+
+
+def _silence(scenario: Scenario) -> Iterator[str]:
+    """Why it may be that nothing is delivered."""
+    workload, hosts = scenario.workload, scenario.all_hosts
+    if hosts is None:
+        yield "the number of broadcasts is unknown until the tracks are read"
+    if getattr(scenario.hosts.mobility, "area", None) is not None:
+        yield "hosts may walk to places without coverage (hosts.mobility.area), where they deliver nothing"
+    if isinstance(scenario.hosts.mobility, OwnMobility):
+        yield "hosts may walk to places without coverage (hosts.mobility.class), where they deliver nothing"
+    if scenario.own_processes:
+        yield "custom processes may act on hosts (own_processes), so it is possible that nothing is delivered"
+    members_s = _members_after_s(scenario)
+    if members_s >= scenario.duration_s:
+        yield (
+            f"hosts may need {members_s:.4g} s to join, but the active part ends after {scenario.duration_s:g} s, so"
+            " it is possible that nothing is delivered"
+        )
+    attachment, joins_s = scenario.hosts.attachment, joins_after_s(scenario)
+    if attachment.error_m > attachment.nearer_m and joins_s > attachment.tick_ms / 1000:
+        yield (
+            f"hosts misjudge their position (hosts.attachment.error_m: {attachment.error_m:g}), so they may change"
+            f" cells at each tick, and need {joins_s:.4g} s to join, so it is possible that nothing is delivered"
+        )
+    speed_mps: float = getattr(scenario.hosts.mobility, "speed_limit_mps", 0.0)
+    if joins_s * speed_mps > cell_m(scenario.wireless):
+        yield (
+            f"hosts need {joins_s:.4g} s to join, but may cross half a cell in"
+            f" {cell_m(scenario.wireless) / speed_mps:.4g} s, so it is possible that nothing is delivered"
+        )
+    expected = float(sum(message.at_s >= members_s for message in workload.messages))
+    if hosts is not None:
+        if not workload.messages:
+            expected = hosts * max(0.0, scenario.duration_s - members_s) * _least_rate_per_s(scenario)
+        expected *= (
+            _share_of_members(scenario, members_s)
+            * _share_up(scenario, hosts)
+            * _share_untouched(scenario, hosts)
+            * _share_placed(scenario)
+        )
+        expected *= _share_joining(scenario, hosts)
+    if hosts is not None and expected < FEW_BROADCASTS:
+        yield (
+            f"the expected number of broadcasts from members is about {expected:.2g} in total, so it is possible that"
+            " none is delivered"
+        )
+    if scenario.most_loss == 1:
+        yield "all receptions are lost (loss: 1), so it is possible that nothing is delivered"
+
+
+def _members_after_s(scenario: Scenario) -> float:
+    """Return when all hosts that are there from the beginning may have joined: stations that have to answer first do so
+    over wires, and not over links that are cut before they have.
+    """
+    spread_s, joins_s = getattr(scenario.protocol, "first_join_spread_s", 0.0), joins_after_s(scenario)
+    held_s = 0.0
+    if joins_s:
+        planned = switches(scenario)
+        for place, one in enumerate(planned):
+            if one.event == "cut" and one.at_ns / SECOND < held_s + spread_s + joins_s:
+                ends = (one.station, one.other)
+                mended = (m.at_ns for m in planned[place:] if m.event == "mend" and (m.station, m.other) == ends)
+                held_s = max(held_s, next(mended) / SECOND)
+        held_s += 2 * longest_way(scenario) * most_delay_s(scenario, ImpairLink)
+    return held_s + spread_s + joins_s
+
+
+def _share_up(scenario: Scenario, hosts: int) -> float:
+    """The share of time in which a host is not down, on average."""
+    end_ns = ns(scenario.duration_s)
+    down = outages(scenario.faults, scenario.seed, hosts, end_ns)
+    lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
+    return max(0.0, 1 - lost_ns / max(1, hosts * end_ns))
+
+
+def _least_rate_per_s(scenario: Scenario) -> float:
+    """Return how often a host broadcasts at least, whatever interventions make of it."""
+    rates = [1 / one.interval_s for one in segments(scenario.interventions)]
+    return min([scenario.workload.broadcasts_per_host_per_s, *rates])
+
+
+def _share_of_members(scenario: Scenario, members_s: float) -> float:
+    """Return the share of the hosts' time, from `members_s` on, in which they are members as far as churn allows it."""
+    joins_s, end_s, present = joins_after_s(scenario), scenario.duration_s, scenario.hosts.count or 0
+    plan = changes(scenario.churn, scenario.seed, present, ns(end_s))
+    since = {host: members_s for host in range(present) if host not in plan.absent_at_start}
+    total_s = 0.0
+    for change in plan.changes:
+        at_s = change.at_ns / SECOND
+        if change.kind == "join":
+            since[change.host] = max(members_s, at_s + joins_s)
+        else:
+            total_s += max(0.0, at_s - since.pop(change.host, at_s))
+    begins = [*since.values(), *(max(members_s, one.at_s + joins_s) for one in added_hosts(scenario.interventions))]
+    total_s += sum(max(0.0, end_s - begin_s) for begin_s in begins)
+    return min(1.0, total_s / max(1e-9, (scenario.all_hosts or 0) * (end_s - members_s)))
+
+
+def _share_joining(scenario: Scenario, hosts: int) -> float:
+    """Return the share of hosts that stay up for as long as a join takes, until they crash or the run ends."""
+    joins_ns = ns(joins_after_s(scenario))
+    up_since_ns, joining = dict.fromkeys(range(hosts), 0), set()
+    for outage in outages(scenario.faults, scenario.seed, hosts, ns(scenario.duration_s)):
+        if outage.host is None:
+            continue  # one of a cell's hosts, at regular moments
+        if outage.at_ns - up_since_ns[outage.host] >= joins_ns:
+            joining.add(outage.host)
+        up_since_ns[outage.host] = outage.at_ns + outage.lasts_ns
+    last_ns = ns(scenario.duration_s) - joins_ns
+    return sum(host in joining or since <= last_ns for host, since in up_since_ns.items()) / max(1, hosts)
+
+
+def _share_untouched(scenario: Scenario, hosts: int) -> float:
+    """The share of hosts not crashed, sent away, dragged or impaired by hand, at stations whose radio stays on."""
+    by_hand = scenario.interventions
+    touched = {one.host for one in by_hand if isinstance(one, Drag | Impair | OfHost) and one.do in TAKES_AWAY}
+    off = {one.station for one in by_hand if isinstance(one, OfStation) and one.do == "radio_off"}
+    return (1 - len(touched) / max(1, hosts)) * (1 - len(off) / scenario.station_count)
+
+
+def _share_placed(scenario: Scenario) -> float:
+    """The largest share of hosts' assumed places that are in a cell: errors are normal in both coordinates."""
+    error_m = scenario.hosts.attachment.error_m
+    if not error_m:
+        return 1.0
+    return min(1.0, scenario.station_count * cell_m(scenario.wireless) ** 2 / (2 * error_m**2))

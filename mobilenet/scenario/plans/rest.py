@@ -1,0 +1,80 @@
+"""What a run of hosts is held to at its deadline, and how often a host within reach is surely heard.
+
+Model     a run goes on until it is at rest, or until drain_s is over; verify/deadline.py judges what is left then. It
+          needs to know how long a node waits at most before it tries again, which the protocol declares. Nothing is
+          promised where nodes may give up, or wait for ever
+Units     seconds
+Source    ours: docs/verdicts-and-metrics.md
+"""
+
+from __future__ import annotations
+
+from math import ceil, log, log1p
+from typing import NamedTuple
+
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.plans.expectations import NEVER_S
+from mobilenet.scenario.plans.wired_time import most_delay_s, round_trip_s
+from mobilenet.scenario.protocol_groups import declaration_of
+from mobilenet.world.interventions import Impair, Interval
+
+UNHEARD_IS_RARER_THAN = 1e-6
+OWN_KINDS = {"own": "a plug-in", "program": "a program", "datagrams": "a program", "ip": "a program"}
+LOST_UNDER_LOAD = 0.5  # of the heartbeats of one host; verify/evidence.py uses the bound only if a run lost little
+MOST_LOSS = 0.2  # at random: with more, heartbeats are too rare for a bound that is of use
+
+
+class Rest(NamedTuple):
+    within_s: float | None = None  # after the active part; None: the record shows whether it should be at rest
+    longest_wait_s: float | None = None  # a node that waits tries again within this time; None: not known
+    because: str | None = None  # why it is not known
+
+
+def rest(scenario: Scenario) -> Rest:
+    """The promise of a scenario of hosts."""
+    protocol = scenario.protocol
+    wait_s = scenario.longest_wait_s
+    if wait_s is None:
+        who = OWN_KINDS.get(protocol.name, "this protocol")
+        return Rest(because=f"{who} may still act later; a longer drain_s may settle this")
+    if scenario.wireless.model == "sinr":
+        return Rest(because="wireless.model is sinr: the loss rate between two positions has no bound")
+    if scenario.hosts.attachment.error_m:
+        return Rest(because="hosts misjudge their position (hosts.attachment.error_m), and may be out of reach")
+    objection = _objection(scenario)
+    if objection is not None:
+        return Rest(because=objection)
+    return Rest(longest_wait_s=wait_s + most_delay_s(scenario, Impair) + round_trip_s(scenario))
+
+
+def _objection(scenario: Scenario) -> str | None:
+    """Why the protocol need not come to rest in this scenario."""
+    protocol, wireless = scenario.protocol, scenario.wireless
+    attempts = wireless.retry_limit if wireless.mac == "dcf" else 1
+    declaration = declaration_of(protocol)
+    return declaration.may_not_settle(protocol, scenario.all_hosts or 0, round_trip_s(scenario), attempts)
+
+
+def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> float:
+    """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a
+    million: its heartbeats are lost independently of each other, each at random and, as `lost_anyhow`, to collisions.
+    """
+    arrives_both_ways = ((1 - loss) * (1 - lost_anyhow)) ** 2
+    if arrives_both_ways == 0:
+        return NEVER_S
+    return heartbeat_s * ceil(log(UNHEARD_IS_RARER_THAN) / log1p(-arrives_both_ways))
+
+
+def surely_heard_every_s(scenario: Scenario) -> float:
+    """The promise of a scenario of hosts about hosts that are reachable; NEVER_S: none."""
+    protocol, wireless = scenario.protocol, scenario.wireless
+    declaration = declaration_of(protocol)
+    heartbeat_s = declaration.longest_heartbeat_s(protocol)
+    if not heartbeat_s:
+        return 0.0
+    sure = wireless.mac == "dcf" and wireless.model == "unit_disk" and not wireless.disturbs_unsensed
+    changes = scenario.own_processes or any(isinstance(one, Interval) for one in scenario.interventions)
+    objection = _objection(scenario)
+    if not sure or changes or objection is not None or scenario.most_loss > MOST_LOSS:
+        return NEVER_S
+    return heard_every_s(heartbeat_s, scenario.most_loss, LOST_UNDER_LOAD) + most_delay_s(scenario, Impair)

@@ -1,0 +1,64 @@
+"""What follows from a scenario about links that are cut and radios that are switched off by hand, and about what
+protocols assume of them.
+
+Model     what is cut, or off, already stays as it is; when the active part is over everything works again. Protocols
+          assume that wires lose nothing; only TCP sends again what was lost. No protocol assumes how long a wire takes,
+          and the failure detector over VCube may be wrong for any time, so a link that holds what is sent breaks no
+          assumption. Nor does a radio that is off: over the radio anything may be lost
+Units     integer nanoseconds
+Errors    none
+Source    ours: docs/models/world.md, docs/models/backbone.md
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mobilenet.engine.clock import ns
+from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.plans.expectations import LossyCut
+from mobilenet.scenario.protocol_groups import declaration_of
+from mobilenet.world.interventions import Cut, Mend, OfStation, in_order
+
+
+class Switch(NamedTuple):
+    """A link is cut or repaired, or a station's radio is switched, by hand or because the active part is over."""
+
+    at_ns: int
+    event: str  # cut, mend, radio_off, radio_on
+    station: str
+    other: str | None = None  # the other end of a link
+    loses: bool = False  # what is sent over the link is lost
+
+
+def switches(scenario: Scenario) -> list[Switch]:
+    """All of them, in order."""
+    plan: list[Switch] = []
+    cut: set[tuple[int, int]] = set()
+    off: set[int] = set()
+    for one in in_order(scenario.interventions):
+        at_ns = ns(one.at_s)
+        if isinstance(one, Cut | Mend) and (one.ends in cut) == isinstance(one, Mend):
+            cut ^= {one.ends}
+            a, b = one.ends
+            plan.append(Switch(at_ns, one.do, f"s{a}", f"s{b}", isinstance(one, Cut) and one.loses))
+        elif isinstance(one, OfStation) and (int(one.station[1:]) in off) == (one.do == "radio_on"):
+            off ^= {int(one.station[1:])}
+            plan.append(Switch(at_ns, one.do, one.station))
+    end_ns = ns(scenario.duration_s)
+    plan += [Switch(end_ns, "mend", f"s{a}", f"s{b}") for a, b in sorted(cut)]
+    return plan + [Switch(end_ns, "radio_on", f"s{station}") for station in sorted(off)]
+
+
+def lossy_cuts(scenario: Scenario) -> list[LossyCut]:
+    """Return the cuts that break an assumption of the protocol."""
+    if "connections" in declaration_of(scenario.protocol).needs:
+        return []
+    cuts = []
+    planned = switches(scenario)
+    for place, one in enumerate(planned):
+        if one.loses and one.other is not None:
+            mends = (later for later in planned[place:] if later.event == "mend")
+            until_ns = next(m.at_ns for m in mends if (m.station, m.other) == (one.station, one.other))
+            cuts.append(LossyCut(scenario.protocol.name, one.station, one.other, one.at_ns, until_ns))
+    return cuts

@@ -1,0 +1,241 @@
+"""Imported movement: the places of hosts over time, as other programs record them.
+
+Model     straight at constant speed from sample to sample. Hosts are numbered in the order of their first line.
+          One appears at its first sample and leaves shortly before its last one, where it then stands until it is
+          out. A track that is cut by the end of the run does not leave, nor one of waypoints (ns-2, BonnMotion): it
+          stands at the last one. One too short for joining and leaving is skipped, and counted.
+Units     seconds and metres. Legs: integer nanoseconds
+Errors    ScenarioError with file, line and column
+Source    ours: docs/models/world.md, docs/guide/tracks.md; formats/ reads the files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+from math import hypot
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from mobilenet.engine.clock import ns
+from mobilenet.engine.random_streams import generator
+from mobilenet.parameters import Parameters, ScenarioError
+from mobilenet.world.tracks.projection import Floats, Origin
+from mobilenet.world.tracks.read import Coordinates, Format, read_tracks
+from mobilenet.world.tracks.samples import RecordedSamples
+from mobilenet.world.tracks.source import short
+from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
+
+
+class Tracks(Parameters):
+    """Hosts follow tracks from a file, which were recorded or computed by another program."""
+
+    model: Literal["tracks"] = "tracks"
+    file: str = Field(
+        min_length=1,
+        description="track file: a table with columns t,id,x,y or t,id,lon,lat, or another format; may be gzipped",
+    )
+    format: Format = Field(default="auto", description="file format; auto: recognised by the content of the file")
+    coordinates: Coordinates = Field(
+        default="auto", description="kind of coordinates; auto: recognised by the format or the column titles"
+    )
+    start_s: float = Field(default=0.0, ge=0, le=1e9, description="time in the file at which the run begins")
+    end_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e9,
+        description="time in the file at which all tracks are cut off; later than start_s; null: the end of each track",
+    )
+    max_hosts: int | None = Field(
+        default=None, ge=1, le=100_000, description="use only the first usable tracks, up to this number; null: all"
+    )
+    random_start_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e9,
+        description="maximum random delay added to start_s; the seed determines the value",
+    )
+    random_hosts: int | None = Field(
+        default=None,
+        ge=1,
+        le=100_000,
+        description="number of usable tracks to choose at random, depending on the seed; null: all",
+    )
+    random_share: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="probability that each usable track is used (the seed determines which ones are); null: use all",
+    )
+    leave_before_end_s: float = Field(
+        default=5.0, gt=0, le=3600, description="time before the end of its track at which a host asks to leave"
+    )
+    max_gap_s: float = Field(
+        default=10.0,
+        gt=0,
+        le=1e6,
+        description="maximum gap between consecutive samples of a track; a track with a longer gap is refused",
+    )
+    max_speed_mps: float = Field(
+        default=150.0, gt=0, le=1e6, description="maximum speed of a track; a faster track is refused"
+    )
+
+    @model_validator(mode="after")
+    def _require_order(self) -> Tracks:
+        if self.end_s is not None and self.end_s <= self.start_s:
+            raise ValueError("end_s: should be after start_s")
+        return self
+
+    @property
+    def are_worlds_of_their_own(self) -> bool:
+        """Whether another seed means other movement."""
+        return self.random_start_s > 0 or self.random_hosts is not None or self.random_share is not None
+
+
+class Track(NamedTuple):
+    """Times, all different and in order, and the places."""
+
+    t_s: Floats
+    x_m: Floats
+    y_m: Floats
+
+
+class ImportedTracks(NamedTuple):
+    trajectories: list[Trajectory]
+    names: list[str]  # what the file calls them
+    too_short: int
+    speed_limit_mps: float
+
+
+def import_tracks(
+    parameters: Tracks, folder: Path, duration_s: float, origin: Origin | None = None, seed: int = 0
+) -> ImportedTracks:
+    """The hosts of the file, as far as they are there during the run; `seed`: of what is drawn."""
+    start_s = parameters.start_s + parameters.random_start_s * float(generator(seed, "tracks", "start").random())
+    run_ends_s = start_s + duration_s
+    window_ends_s = run_ends_s if parameters.end_s is None else min(parameters.end_s, run_ends_s)
+    trajectories: dict[str, Trajectory] = {}
+    too_short = 0
+    fastest_mps = 0.0
+    recorded = read_tracks(folder / parameters.file, parameters.format, parameters.coordinates).on_plane(origin)
+    require_continuous(recorded, parameters.max_gap_s, parameters.max_speed_mps)
+    for name, *columns in recorded.tracks():
+        track = cut(
+            extend_to(Track(*columns), window_ends_s) if recorded.waypoints else Track(*columns),
+            start_s,
+            window_ends_s,
+        )
+        if track is None or not _is_kept(parameters.random_share, seed, name):
+            continue
+        begins_s, ends_s = float(track.t_s[0]), float(track.t_s[-1])
+        if ends_s - begins_s <= parameters.leave_before_end_s:
+            too_short += 1
+            continue
+        stays = ends_s >= run_ends_s
+        trajectories[name] = Trajectory(
+            legs=partial(legs, track),
+            appears_ns=ns(begins_s - start_s),
+            disappears_ns=None if stays else ns(ends_s - start_s),
+            leaves_ns=None if stays else ns(ends_s - parameters.leave_before_end_s - start_s),
+        )
+        fastest_mps = max(fastest_mps, *(hypot(leg.vx_mps, leg.vy_mps) for leg in legs(track)))
+        if parameters.random_hosts is None and len(trajectories) == parameters.max_hosts:
+            break
+    trajectories = _some(trajectories, parameters, seed)
+    if not trajectories:
+        raise ScenarioError(
+            f"{Path(parameters.file).name}: no host is present for more than {parameters.leave_before_end_s:g} s"
+            f" between {start_s:g} and {window_ends_s:g} s"
+        )
+    return ImportedTracks(list(trajectories.values()), list(trajectories), too_short, fastest_mps)
+
+
+def _is_kept(share: float | None, seed: int, name: str) -> bool:
+    """By the track's own draw, so that it does not depend on which others the file has."""
+    return share is None or float(generator(seed, "tracks, share", name).random()) < share
+
+
+def _some(trajectories: dict[str, Trajectory], parameters: Tracks, seed: int) -> dict[str, Trajectory]:
+    """In the order of the file; a larger subset holds the smaller ones."""
+    if parameters.random_hosts is None:
+        return trajectories
+    drawn = sorted(trajectories, key=lambda name: (float(generator(seed, "tracks, hosts", name).random()), name))
+    chosen_names = set(drawn[: parameters.random_hosts])
+    few = [name for name in trajectories if name in chosen_names][: parameters.max_hosts]
+    return {name: trajectories[name] for name in few}
+
+
+def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mps: float) -> None:
+    """Refuse tracks that fall silent, or jump."""
+    gap_s, speed_mps = steps(recorded)
+
+    def gap_message(i: int) -> str:
+        return (
+            f"{short(recorded.names[recorded.host[i]])} has no sample for {gap_s[i]:g} s, which is more than max_gap_s"
+            f" {max_gap_s:g}"
+        )
+
+    def fast(i: int) -> str:
+        return (
+            f"{short(recorded.names[recorded.host[i]])} moves at {speed_mps[i]:.0f} m/s, above max_speed_mps"
+            f" {max_speed_mps:g}"
+        )
+
+    with np.errstate(invalid="ignore"):
+        checks = [(speed_mps > max_speed_mps, "x", fast)]
+        recorded.refuse(*([] if recorded.waypoints else [(gap_s > max_gap_s, "t", gap_message)]), *checks)
+
+
+def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
+    """How long after the same host's last sample each one is, and how fast it came there; nan for first ones."""
+    first = np.r_[True, recorded.host[1:] != recorded.host[:-1]]
+    gap_s, dx, dy = (np.diff(v, prepend=v[:1]) for v in (recorded.t_s, recorded.x, recorded.y))
+    gap_s[first] = np.nan
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return gap_s, np.hypot(dx, dy) / gap_s
+
+
+def extend_to(track: Track, until_s: float) -> Track:
+    """Extend a track: the host stays at its end until then."""
+    if track.t_s[-1] >= until_s:
+        return track
+    return Track(
+        np.append(track.t_s, until_s), np.append(track.x_m, track.x_m[-1]), np.append(track.y_m, track.y_m[-1])
+    )
+
+
+def cut(track: Track, begin_s: float, end_s: float) -> Track | None:
+    """The part of a track within a window, with samples where it crosses the window's ends."""
+    t_s = track.t_s
+    if t_s[-1] <= begin_s or t_s[0] >= end_s:
+        return None
+    a, b = int(np.searchsorted(t_s, begin_s, side="left")), int(np.searchsorted(t_s, end_s, side="right"))
+    if a == 0 and b == len(t_s):
+        return track
+    parts = [[column[a:b] for column in track]]
+    if a > 0 and t_s[a] > begin_s:
+        parts.insert(0, _halfway(track, a, begin_s))
+    if b < len(t_s) and t_s[b - 1] < end_s:
+        parts.append(_halfway(track, b, end_s))
+    return Track(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _halfway(track: Track, after: int, t_s: float) -> list[Floats]:
+    (ta, xa, ya), (tb, xb, yb) = ([float(column[i]) for column in track] for i in (after - 1, after))
+    share = (t_s - ta) / (tb - ta)
+    return [np.array([v]) for v in (t_s, xa + share * (xb - xa), ya + share * (yb - ya))]
+
+
+def legs(track: Track) -> Iterator[Leg]:
+    samples = zip(*(column.tolist() for column in track), strict=True)
+    start_ns = ns(float(track.t_s[0]))
+    for (_, ax, ay), (t_s, bx, by) in pairwise(samples):
+        end_ns = ns(t_s)
+        if end_ns > start_ns:
+            yield between(ax, ay, bx, by, end_ns - start_ns)
+        start_ns = end_ns
+    yield standing_leg(float(track.x_m[-1]), float(track.y_m[-1]))

@@ -1,0 +1,52 @@
+"""BonnMotion's own format: one line for each node, with all its waypoints.
+
+Model     t x y t x y ...: when the node is at which place; in between it goes straight, with the same place twice it
+          stands. A file that begins with #3D also has heights, which are ignored. Nodes are called 0, 1, ...,
+          and remain at their last waypoint to the end
+Units     seconds, metres
+Errors    ScenarioError with line and column
+Source    BonnMotion, A Mobility Scenario Generation and Analysis Tool, documentation, "Native format"
+"""
+
+from __future__ import annotations
+
+import re
+from typing import IO
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.world.tracks.samples import RecordedSamples, Sink
+from mobilenet.world.tracks.source import lines
+from mobilenet.world.tracks.table import as_number, no_number
+
+LONGEST_LINE = 50_000_000
+WORD = re.compile(r"\S+")
+
+
+def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
+    sink = Sink(file)
+    width, node = 3, 0
+    for line, text in enumerate(lines(stream, file, LONGEST_LINE), 1):
+        if text.startswith("#"):
+            width = 4 if text[1:].strip().upper() == "3D" else width
+            continue
+        waypoint: list[float] = []
+        column = 1
+        for word in WORD.finditer(text):
+            try:
+                value = as_number(word[0])
+            except ValueError:
+                raise ScenarioError(
+                    f"{file}:{line}:{word.start() + 1}: {no_number(word[0])}, expected t x y t x y ..."
+                ) from None
+            column = column if waypoint else word.start() + 1
+            waypoint.append(value)
+            if len(waypoint) == width:
+                sink.add(waypoint[0], str(node), waypoint[1], waypoint[2], line, column)
+                waypoint.clear()
+        if waypoint:
+            raise ScenarioError(
+                f"{file}:{line}:{column}: the line ends within a waypoint; expected"
+                f" {'t x y' if width == 3 else 't x y z'} for each"
+            )
+        node += bool(text.strip())
+    return sink.finish("bonnmotion", False, waypoints=True)

@@ -1,0 +1,100 @@
+"""GPX: the tracks that receivers of satellite navigation record.
+
+Model     each <trk> is a host, called by its <name>; its segments are one track with gaps. Waypoints and routes have
+          no times, and are passed over. Times count from the earliest one in the file
+Units     degrees; ISO 8601 dates, UTC by default
+Errors    ScenarioError, see xml.py
+Source    GPX 1.1 (topografix.com/GPX/1/1), and 1.0, whose tracks are the same
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import IO
+
+from mobilenet.world.tracks.samples import EARLIEST_EPOCH_S, LATEST_EPOCH_S, RecordedSamples, Sink
+from mobilenet.world.tracks.source import short
+from mobilenet.world.tracks.table import as_number, no_number
+from mobilenet.world.tracks.xml import Attributes, Xml
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.sink = Sink(file)
+        self.xml = Xml(file, self.start, self.end)
+        self.tracks = 0
+        self.called: str | None = None  # its <name>
+        self.name: str | None = None  # by which its samples go
+        self.point: tuple[float, float, int, int] | None = None
+        self.time_s: float | None = None
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if len(self.xml.open) == 1 and name != "gpx":
+            raise self.xml.error(f"<{name[:40]}>, expected <gpx>")
+        if name == "trk":
+            self.tracks += 1
+            self.called = self.name = None
+        elif name == "trkpt":
+            self.point = (
+                self._degrees("lon", attributes),
+                self._degrees("lat", attributes),
+                self.xml.line,
+                self.xml.column,
+            )
+            self.time_s = None
+
+    def _degrees(self, key: str, attributes: Attributes) -> float:
+        text = attributes.get(key)
+        if text is None:
+            raise self.xml.error(f'<trkpt> without {key}, expected {key}="..."')
+        try:
+            return as_number(text)
+        except ValueError:
+            raise self.xml.error(f"{key}: {no_number(text)}") from None
+
+    def end(self, name: str, text: str) -> None:
+        parent = self.xml.open[-2] if len(self.xml.open) > 1 else ""
+        if name == "name" and parent == "trk":
+            self.called = text
+        elif name == "time" and parent == "trkpt":
+            try:
+                self.time_s = seconds(text)
+            except ValueError:
+                raise self.xml.error(f"time: {no_date(text)}") from None
+        elif name == "trkpt" and self.point is not None:
+            lon, lat, line, column = self.point
+            if self.time_s is None:
+                raise self.sink.error(line, column, "<trkpt> without <time>; expected the time of the point")
+            if self.name is None:
+                self.name = self._free(self.called or f"track {self.tracks}")
+            self.sink.add(self.time_s, self.name, lon, lat, line, column)
+
+    def _free(self, name: str) -> str:
+        free, number = name, 2
+        while free in self.sink.numbers:
+            free, number = f"{name} ({number})", number + 1
+        return free
+
+
+def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
+    reader = _Reader(file)
+    reader.xml.parse(stream)
+    return reader.sink.finish("gpx", True, dates=True)
+
+
+def seconds(text: str) -> float:
+    """Return a date as seconds since 1970; ValueError for anything else, and outside the years 1 to 9999 in UTC."""
+    date = datetime.fromisoformat(text)
+    since_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    if not EARLIEST_EPOCH_S <= since_s < LATEST_EPOCH_S:  # the last microseconds of 9999 are 10000 as a float
+        raise ValueError
+    return since_s
+
+
+def no_date(text: str) -> str:
+    """The error message for a text that seconds() does not take."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return f"{short(text)} is not a date, expected a date such as 2024-05-01T08:00:00Z"
+    return f"{short(text)} is not within the years 1 to 9999 in UTC"

@@ -1,0 +1,150 @@
+"""Sites of stations as a table.
+
+Model     name (if liked), and x_m, y_m or lon, lat. OpenCelliD's tables are known by their columns, or, as they are
+          offered for single countries, by a first line without titles. A cell there is called mcc-net-area-cell; the
+          sectors of one mast stand at the same place and become one station, called by its first cell
+Units     metres or degrees
+Shapes    a and b float64 (n,): x and y, or longitude and latitude
+Errors    ScenarioError, see table.py
+Source    ours; OpenCelliD, "Database format"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.world.tracks.csv import LAT, LON
+from mobilenet.world.tracks.projection import Floats, Origin, beyond_the_line, centre, to_plane
+from mobilenet.world.tracks.samples import FARTHEST_M
+from mobilenet.world.tracks.source import head, path_text, short
+from mobilenet.world.tracks.table import Table, table
+
+MOST_STATIONS = 10_000
+ACROSS_SITES = "sites that extend across the 180° meridian are not supported"
+OPENCELLID = (
+    "radio",
+    "mcc",
+    "net",
+    "area",
+    "cell",
+    "unit",
+    "lon",
+    "lat",
+    "range",
+    "samples",
+    "changeable",
+    "created",
+    "updated",
+    "averagesignal",
+)
+CALLED_BY = ("mcc", "net", "area", "cell")
+RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
+NAME, X, Y = ("name", "id", "site"), ("x_m", "x"), ("y_m", "y")
+
+
+class Sites(NamedTuple):
+    file: str
+    lonlat: bool
+    names: list[str]
+    a: Floats
+    b: Floats
+    lines: list[int]
+    merged: int  # cells that stood where another one did
+
+    def origin(self) -> Origin:
+        for i in np.flatnonzero(beyond_the_line(self.a, float(self.a[0])))[:1]:
+            raise ScenarioError(
+                f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g} here, but {self.a[0]:.10g} in line"
+                f" {self.lines[0]}: {ACROSS_SITES}"
+            )
+        return centre(self.a, self.b)
+
+    def on_plane(self, origin: Origin | None) -> tuple[Floats, Floats]:
+        if not self.lonlat:
+            return self.a, self.b
+        if origin is None:
+            raise ScenarioError(
+                f"{self.file}: contains longitudes and latitudes, but the position of (0, 0) is not given; expected"
+                " origin: {lon, lat}"
+            )
+        x, y = to_plane(self.a, self.b, origin)
+        far = np.flatnonzero(~((np.hypot(x, y) <= FARTHEST_M) & (np.abs(self.a - origin.lon) < 90)))
+        if len(far):
+            i = int(far[0])
+            if abs(self.a[i] - origin.lon) > 270:
+                raise ScenarioError(
+                    f"{self.file}:{self.lines[i]}: longitude {self.a[i]:.10g}, but that of the origin is"
+                    f" {origin.lon:g}:"
+                    f" {ACROSS_SITES}"
+                )
+            raise ScenarioError(
+                f"{self.file}:{self.lines[i]}: ({self.a[i]:.10g}, {self.b[i]:.10g}) is more than 1000 km from the"
+                f" origin, longitude {origin.lon:g}, latitude {origin.lat:g}"
+            )
+        return x, y
+
+
+def read_sites(path: Path) -> Sites:
+    untitled = head(path).partition(",")[0].strip() in RADIOS
+    with table(path, OPENCELLID if untitled else None) as rows:
+        opencellid = set(CALLED_BY) < set(rows.titles)
+        lonlat = rows.find(X) is None and rows.find(LON) is not None
+        a, b = (rows.need(titles) for titles in ((LON, LAT) if lonlat else (X, Y)))
+        named = [rows.need((title,)) for title in CALLED_BY] if opencellid else [rows.find(NAME)]
+        parts = [column for column in named if column is not None]
+        names: list[str] = []
+        places: dict[tuple[float, float], int] = {}
+        called_so: dict[str, int] = {}  # name -> line
+        lines: list[int] = []
+        positions: list[tuple[float, float]] = []
+        merged = 0
+        for line, fields in rows.rows():
+            place = (_coordinate(rows, line, a, fields, lonlat, 180), _coordinate(rows, line, b, fields, lonlat, 85))
+            if opencellid and place in places:
+                merged += 1
+                continue
+            if place in places:
+                raise rows.error(
+                    line, a, rows.titles[a], f"another station has the same position; see line {lines[places[place]]}"
+                )
+            name = "-".join(fields[column].strip() for column in parts)
+            if name and name in called_so:
+                raise rows.error(
+                    line,
+                    parts[0],
+                    rows.titles[parts[0]],
+                    f"another station has the name {short(name)}; see line {called_so[name]}",
+                )
+            places[place] = len(names)
+            called_so[name] = line
+            positions.append(place)
+            names.append(name)
+            lines.append(line)
+            if len(names) > MOST_STATIONS:
+                raise ScenarioError(
+                    f"{path_text(path)}:{line}: more than {MOST_STATIONS} stations; expected only those in the area"
+                )
+    if not names:
+        raise ScenarioError(f"{path_text(path)}: contains no stations")
+    at = np.array(positions, float)
+    return Sites(path_text(path), lonlat, names, at[:, 0], at[:, 1], lines, merged)
+
+
+def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: bool, most: float) -> float:
+    name = rows.titles[column][:1] if not lonlat else rows.titles[column]
+    value = rows.number(line, column, name, fields[column])
+    if lonlat and abs(value) > most:
+        raise rows.error(
+            line,
+            column,
+            name,
+            f"{value:.10g} is not between -{most:g} and {most:g} degrees"
+            + ("; are lon and lat swapped?" if most < 180 else ""),
+        )
+    if not lonlat and abs(value) > FARTHEST_M:
+        raise rows.error(line, column, name, f"{value:.10g} m is more than 1000 km from the origin")
+    return value

@@ -1,0 +1,160 @@
+"""Tables that people bring along: text in columns, packed by gzip or not.
+
+Model     the first line names the columns, in any order and case; more columns than needed do no harm. They are
+          separated by commas, semicolons or tabs, whichever the first line has most of
+Units     as the columns' names show; metres and seconds by default
+Errors    ScenarioError, `tracks.csv:17:3: ...` for line 17, third column
+Source    RFC 4180, UTF-8
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.world.tracks.source import lines, open_tracks, path_text, short
+
+MOST_CHARACTERS_IN_A_FIELD = 1000
+SEPARATORS = ",;\t"
+
+Titles = tuple[str, ...]
+
+
+class Table:
+    """The titles, then row by row."""
+
+    def __init__(self, file: str, text: Iterator[str], titles: Sequence[str] | None = None) -> None:
+        """`titles`: for a file without a line of them."""
+        self.file = file
+        first = next(text, "")
+        separator = max(SEPARATORS, key=first.count)
+        self._reader = csv.reader(_with(first, text), delimiter=separator, strict=True)
+        header = next(self._reader, []) if titles is None else list(titles)
+        self._begun = 2  # the line where the row begins that is read next
+        self.titles = [title.strip().lower() for title in header]
+        if not any(self.titles):
+            raise ScenarioError(f"{file}:1: empty, expected a line with the names of the columns")
+
+    def find(self, titles: Titles) -> int | None:
+        """The column with one of these titles."""
+        places = [place for place, title in enumerate(self.titles) if title in titles]
+        if len(places) > 1:
+            first, second = places[:2]
+            raise ScenarioError(
+                f"{self.file}:1:{second + 1}: {short(self.titles[second])} means the same as column {first + 1},"
+                f" {short(self.titles[first])}"
+            )
+        return places[0] if places else None
+
+    def need(self, titles: Titles, instead: Titles = ()) -> int:
+        """`instead`: taken if there is none of the first."""
+        place = self.find(titles)
+        if place is None and instead:
+            place = self.find(instead)
+        if place is None:
+            also = f" (or {', '.join((*titles[1:], *instead))})" if len(titles) + len(instead) > 1 else ""
+            names = ", ".join(title if title.isprintable() else short(title) for title in self.titles)
+            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}{also}, only: {names[:200]}")
+        return place
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """(line, fields)"""
+        width = len(self.titles)
+        for fields in self._reader:
+            self._begun = self._reader.line_num + 1
+            if not fields:
+                continue
+            if len(fields) != width:
+                at = f"{self._reader.line_num}:{min(len(fields), width) + 1}"
+                raise ScenarioError(f"{self.file}:{at}: {len(fields)} columns, but the first line names {width}")
+            if max(map(len, fields)) > MOST_CHARACTERS_IN_A_FIELD:
+                column = max(range(width), key=lambda place: len(fields[place]))
+                raise ScenarioError(
+                    f"{self.file}:{self._reader.line_num}:{column + 1}: a field of more than"
+                    f" {MOST_CHARACTERS_IN_A_FIELD} characters"
+                )
+            yield self._reader.line_num, fields
+
+    def error(self, line: int, column: int, name: str, what: str) -> ScenarioError:
+        return ScenarioError(f"{self.file}:{line}:{column + 1}: {name}: {what}")
+
+    def number(self, line: int, column: int, name: str, text: str) -> float:
+        try:
+            value = as_number(text)
+        except ValueError:
+            raise self.error(line, column, name, no_number(text)) from None
+        if not math.isfinite(value):
+            raise self.error(line, column, name, f"{short(text)} is not a finite number")
+        return value
+
+    def problem(self, error: csv.Error) -> ScenarioError:
+        if "end of data" in str(error):
+            return ScenarioError(f"{self.file}:{self._begun}: a quotation mark is opened here and never closed")
+        return _csv_problem(self.file, max(1, self._reader.line_num), error)
+
+
+def _csv_problem(file: str, line: int, error: csv.Error) -> ScenarioError:
+    what = "lines end with CR only; expected LF, or CR and LF" if "new-line character" in str(error) else error
+    return ScenarioError(f"{file}:{line}: {what}")
+
+
+def as_number(text: str) -> float:
+    """Read as float() does, except for 1_0, which is 10 only to Python; ValueError for what is not a
+    number.
+    """
+    if "_" in text:
+        raise ValueError
+    return float(text)
+
+
+def no_number(text: str) -> str:
+    """The error message for a text that as_number() does not take."""
+    if not text.strip():
+        return "empty, expected a number"
+    try:
+        as_number(text.replace(",", "."))
+    except ValueError:
+        return f"{short(text)} is not a number"
+    return f"{short(text)} is not a number; use a decimal point"
+
+
+@contextmanager
+def table(path: Path, titles: Sequence[str] | None = None) -> Iterator[Table]:
+    """An opened table; errors of its form have a line."""
+    reader: Table | None = None
+    try:
+        with open_tracks(path) as stream:
+            reader = Table(path_text(path), lines(stream, path_text(path)), titles)
+            yield reader
+    except csv.Error as error:
+        raise (_csv_problem(path_text(path), 1, error) if reader is None else reader.problem(error)) from None
+
+
+def _with(first: str, rest: Iterator[str]) -> Iterator[str]:
+    if first:
+        yield first
+    yield from rest
+
+
+class Row(NamedTuple):
+    table: Table
+    line: int
+    columns: Mapping[str, int | None]
+    fields: list[str]
+
+    def text(self, name: str) -> str:
+        column = self.columns.get(name)
+        return "" if column is None else self.fields[column].strip()
+
+    def number(self, name: str) -> float:
+        column = self.columns[name]
+        assert column is not None
+        return self.table.number(self.line, column, name, self.fields[column])
+
+    def error(self, name: str, what: str) -> ScenarioError:
+        return self.table.error(self.line, self.columns[name] or 0, name, what)

@@ -1,0 +1,273 @@
+"""Archives that strangers made: each is refused in one line, and nothing is left, inside the folder or outside."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import tempfile
+import zipfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from mobilenet.lab.artefact import ArtefactError, entries, limits
+from mobilenet.lab.artefact.archive import CHECKSUMS, open_archive
+from mobilenet.lab.artefact.limits import clash, name_problem
+from mobilenet.lab.studies.declaration import Study
+from tests.cli.command import everything_below, mobilenet, one_line
+from tests.conftest import SCENARIOS
+from tests.lab.studies.test_handed_on import make
+
+from .archives import FILES, unzip, zip_files
+
+SIZE_AT = 24  # of the uncompressed size in an entry of the list of files
+
+
+def rename_to(name: str) -> Callable[[Path], None]:
+    def write(target: Path) -> None:
+        zip_files(target, {**FILES, name: b"x"})
+
+    return write
+
+
+def twice(target: Path) -> None:
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        zip_files(target)
+        with zipfile.ZipFile(target, "a") as file:
+            file.writestr("README.md", b"another")
+
+
+def link(target: Path) -> None:
+    info = zipfile.ZipInfo("studies/a/link.yaml")
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    zip_files(target)
+    with zipfile.ZipFile(target, "a") as file:
+        file.writestr(info, "/etc/passwd")
+
+
+def folder(target: Path) -> None:
+    zip_files(target)
+    with zipfile.ZipFile(target, "a") as file:
+        file.mkdir("studies/b")
+
+
+def bomb(target: Path) -> None:
+    zip_files(target, {**FILES, "studies/a/tables/runs.csv": b"0" * 10_000_000})
+
+
+def understate(target: Path) -> None:
+    """The list of files states a smaller size than what comes out."""
+    zip_files(target)
+    data = bytearray(target.read_bytes())
+    entry = data.index(b"PK\x01\x02")
+    struct.pack_into("<L", data, entry + SIZE_AT, 1)
+    target.write_bytes(data)
+
+
+def many(target: Path) -> None:
+    zip_files(target, {f"f{number}": b"" for number in range(limits.MOST_FILES + 1)})
+
+
+def many_unlisted(target: Path) -> None:
+    """The end record states two files, and the list has more bytes than any list of ours."""
+    zip_files(target)
+    data = bytearray(target.read_bytes())
+    struct.pack_into("<L", data, len(data) - 10, limits.MOST_LIST_BYTES + 1)
+    target.write_bytes(data)
+
+
+def wrong_checksum(target: Path) -> None:
+    right = sha256(FILES["README.md"]).hexdigest()
+    digests = {"README.md": right, "studies/a/study.yaml": "0" * 64}
+    zip_files(target, listed={"files": digests})
+
+
+def without_list(target: Path) -> None:
+    with zipfile.ZipFile(target, "w") as file:
+        file.writestr("README.md", b"x")
+
+
+def truncate(target: Path) -> None:
+    zip_files(target)
+    target.write_bytes(target.read_bytes()[:-30])
+
+
+def tear(target: Path) -> None:
+    """A byte of a packed file is another one."""
+    zip_files(target)
+    data = bytearray(target.read_bytes())
+    data[30 + len("README.md") + 2] ^= 0xFF
+    target.write_bytes(data)
+
+
+def zip64(target: Path) -> None:
+    zip_files(target)
+    data = target.read_bytes()
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 1)
+    end = bytearray(data[-22:])
+    struct.pack_into("<L", end, 12, struct.unpack_from("<L", end, 12)[0] + len(locator))
+    target.write_bytes(data[:-22] + locator + bytes(end))
+
+
+def encrypt(target: Path) -> None:
+    zip_files(target)
+    data = bytearray(target.read_bytes())
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    target.write_bytes(data)
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a path outside": (rename_to("../outside.txt"), "leads outside the archive"),
+    "a path outside, from within": (rename_to("studies/../../outside.txt"), "leads outside the archive"),
+    "an absolute path": (rename_to("/outside.txt"), "is absolute"),
+    "a drive": (rename_to("C:/outside.txt"), "names a drive"),
+    "a backslash": (rename_to("..\\outside.txt"), "has a backslash"),
+    "an invisible character": (rename_to("a\u202etxt"), "invisible character"),
+    "too deep": (rename_to("/".join("a" * 30)), "deeper than 20 folders"),
+    "a link": (link, "is a link, a folder or a device"),
+    "a folder": (folder, "leads outside the archive, or is not a file"),
+    "a name twice": (twice, "occurs twice"),
+    "a name twice but for case": (rename_to("readme.MD"), "occurs twice"),
+    "a file that is a folder": (rename_to("README.md/x"), "is both a file and a folder"),
+    "a bomb by ratio": (bomb, "which no file of a study does"),
+    "a file longer than stated": (understate, "damaged"),
+    "a bomb by count": (many, "20,002 files, expected at most 20,000"),
+    "a list that is too long": (many_unlisted, "expected at most 20,000"),
+    "a wrong checksum": (wrong_checksum, "its SHA-256 differs"),
+    "no checksums": (without_list, f"{CHECKSUMS} is missing"),
+    "a file without a checksum": (lambda target: zip_files(target, more={"more.py": b"x"}), f"is not in {CHECKSUMS}"),
+    "a checksum without a file": (
+        lambda target: zip_files(target, listed={"files": {"none": "0" * 64}}), "is not in"
+    ),
+    "checksums that are not texts": (
+        lambda target: zip_files(target, listed={"files": {"README.md": 1}}), "is damaged"
+    ),
+    "another format": (lambda target: zip_files(target, listed={"format": 2}), "format 2, expected 1"),
+    "not a ZIP file": (lambda target: target.write_bytes(b"PK" * 100), "not a ZIP file"),
+    "an empty file": (lambda target: target.write_bytes(b""), "not a ZIP file"),
+    "a truncated file": (truncate, "not a ZIP file, truncated"),
+    "a torn file": (tear, "is damaged"),
+    "ZIP64": (zip64, "ZIP64"),
+    "encrypted": (encrypt, "is encrypted"),
+    "neither studies nor claims": (lambda target: zip_files(target, {"README.md": b"x"}), "neither studies nor claims"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_archive_is_refused_and_leaves_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, what = HOSTILE[name]
+    place, temporary = tmp_path / "place", tmp_path / "temporary"
+    place.mkdir()
+    temporary.mkdir()
+    write(place / "x.zip")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    line = one_line(mobilenet("artefact", "check", "x.zip", "--allow-code", place=place), 2)
+    assert line.startswith("x.zip: ") and what in line, line
+    assert everything_below(tmp_path) == ["place", "place/x.zip", "temporary"]
+
+
+def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = os.urandom(3_000)
+    zip_files(tmp_path / "x.zip", {**FILES, "noise": noise})
+    for limit, most, what in (
+        ("MOST_ARCHIVE_BYTES", 2_000, "bytes, expected at most 2,000"),
+        ("MOST_FILE_BYTES", 2_000, "noise has 3,000 bytes"),
+        ("MOST_BYTES", 3_000, "bytes unpacked"),
+        ("MOST_FILES", 3, "4 files, expected at most 3"),
+        ("MOST_LIST_BYTES", 100, "expected at most"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(entries, limit, most)
+            assert what in one_line(mobilenet("artefact", "check", "x.zip", place=tmp_path), 2)
+
+
+SCENARIO = "studies/a/configurations/c000/scenario.yaml"
+STUDY = {
+    "studies/a/study.yaml": b"scenario: configurations/c000/scenario.yaml\n",
+    "studies/a/configurations/factors.yaml": b"factors: {}\nset: {}\n",
+    SCENARIO: b"seed: 1\n",
+}
+LEVELS = b"scenario: configurations/c000/scenario.yaml\nfactors: {seed: %s}\n"
+SPAN = b"{from: 1, to: 1000, step: 1}"
+MANY = SPAN + b", hosts.count: " + SPAN + b", duration_s: " + SPAN + b", warmup_s: " + SPAN
+OUTSIDE = {
+    "tracks": {**STUDY, SCENARIO: b"hosts: {mobility: {model: tracks, file: /etc/passwd}}\n"},
+    "walls": {**STUDY, SCENARIO: b"wireless: {obstacles: {file: ../../../../x}}\n"},
+    "a plug-in": {**STUDY, SCENARIO: b"protocol: {class: '/x.py:X'}\n"},
+    "a metric": {**STUDY, SCENARIO: b"metrics: ['../x.py:x']\n"},
+    "files of a program": {**STUDY, SCENARIO: b"protocol: {command: [sh], files: ['../*']}\n"},
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_scenario_must_not_name_files_outside(name: str, tmp_path: Path) -> None:
+    zip_files(tmp_path / "x.zip", OUTSIDE[name])
+    line = one_line(mobilenet("artefact", "check", "x.zip", "--allow-code", place=tmp_path), 2)
+    assert line.startswith(f"x.zip: {SCENARIO}: ") and line.endswith("is outside the archive")
+
+
+def test_studies_and_claims_must_consist_of_what_is_inside(tmp_path: Path) -> None:
+    claims = b"experiments: {e: {study: %s}}\nclaims: {}\n"
+    for files, what in (
+        ({**STUDY, "studies/a/study.yaml": b"scenario: /etc/passwd\n"}, "expected the study.yaml of a study"),
+        ({"studies/a/study.yaml": STUDY["studies/a/study.yaml"]}, "expected the study.yaml of a study"),
+        ({"claims/c/claims.yaml": claims % b"/study.yaml"}, "expected study: e/study.yaml"),
+        ({"claims/c/claims.yaml": claims % b"e/study.yaml"}, "claims/c/e/study.yaml: missing from the archive"),
+        ({"claims/c/claims.yaml": b"experiments: {..: {study: ../study.yaml}}\n"}, "expected study: ../study.yaml"),
+        ({**STUDY, "studies/a/study.yaml": LEVELS % b"[1, 2]"}, "2 configurations, but the archive contains 1"),
+        ({**STUDY, "studies/a/study.yaml": LEVELS % MANY}, "1000000000000 configurations, but the archive contains 1"),
+        ({**{name.replace("c000", "c001"): data for name, data in STUDY.items()}}, f"{SCENARIO}: missing from the"),
+        ({"claims/c/claims.yaml": b"claims: {}\n", "claims/c/claims.json": b"[]"}, "expected the answers to claims"),
+        ({"claims/c/claims.yaml": b"claims: {}\n"}, "expected the answers to claims"),
+        ({"studies/a/study.yaml": b"\xff"}, "studies/a/study.yaml:1: not UTF-8 text"),
+    ):
+        zip_files(tmp_path / "x.zip", files)
+        line = one_line(mobilenet("artefact", "check", "x.zip", place=tmp_path), 2)
+        assert line.startswith("x.zip: ") and what in line and tempfile.gettempdir() not in line, line
+
+
+def test_a_file_cannot_change_between_the_check_and_its_use(tmp_path: Path) -> None:
+    """What is unpacked is compared again."""
+    zip_files(tmp_path / "x.zip")
+    with open_archive(tmp_path / "x.zip") as artefact:
+        artefact.verify()
+        artefact.digests["README.md"] = "0" * 64
+        (tmp_path / "out").mkdir()
+        with pytest.raises(ArtefactError, match="its SHA-256 differs"):
+            artefact.extract(tmp_path / "out")
+
+
+def test_names_and_clashes() -> None:
+    for good in ("a", "a/b c.txt", "ä/ß.csv", "...", ".hidden"):
+        assert name_problem(good) is None
+    for bad in ("", "/", "a//b", "a/", "./a", "..", "a/../b", "a\0b", "a\nb", "c:d", "x" * 301):
+        assert name_problem(bad) is not None
+    assert clash(["a/b", "a/c", "ab"]) is None
+    assert clash(["straße", "STRASSE"]) == "STRASSE" and clash(["é", "e\u0301"]) == "e\u0301"
+    assert clash(["a/b/c", "A"]) == "a/b/c"
+
+
+def test_code_is_not_even_read_without_permission(tmp_path: Path) -> None:
+    """A plug-in that leaves a mark: with correct checksums, and with permission it would run."""
+    gossip = {"scenario": "gossip.yaml", "set": {"duration_s": 2}, "replications": {"min": 2}}
+    make(Study.of(gossip, SCENARIOS / "own_protocol", "gossip"), tmp_path / "gossip")
+    assert mobilenet("artefact", "gossip", "-o", "right.zip", place=tmp_path).returncode == 0
+    files, mark = unzip(tmp_path / "right.zip"), tmp_path / "mark"
+    plug_in = "studies/gossip/configurations/c000/gossip.py"
+    files[plug_in] += f"\nopen({str(mark)!r}, 'w').close()\n".encode()
+    zip_files(tmp_path / "x.zip", files)
+    done = mobilenet("artefact", "check", "right.zip", place=tmp_path)
+    assert done.returncode == 4 and "needs --allow-code, as it runs gossip.py:Gossip" in done.stdout, done
+    assert done.stdout.splitlines()[-1] == "Next: mobilenet artefact check right.zip --allow-code"
+    done = mobilenet("artefact", "check", "x.zip", place=tmp_path)
+    assert done.returncode in (1, 4) and "needs --allow-code" in done.stdout, done  # its metadata may differ as well
+    assert not mark.exists()
+    for name in ("gossip.py", "scenario.yaml"):
+        (tmp_path / name).write_bytes(files[plug_in.replace("gossip.py", name)])
+    assert mobilenet("run", "scenario.yaml", "--allow-code", "-q", place=tmp_path).returncode == 0
+    assert mark.exists()

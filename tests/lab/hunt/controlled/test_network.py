@@ -1,0 +1,281 @@
+"""The network that a test drives: what it promises to protocols, and what it lets its driver do."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet.lab.hunt.controlled import Network, Processes, network, processes
+from mobilenet.protocols.declaration import declare
+from mobilenet.protocols.mobile_causal import MobileCausalParameters
+from mobilenet.protocols.mobile_causal.declaration import MobileCausal
+from mobilenet.protocols.tcp_flooding import TcpFloodingParameters
+from mobilenet.protocols.tcp_flooding.declaration import TcpFlooding
+
+ROOT = Path(__file__).parents[4]
+PARAMETERS = MobileCausalParameters()
+
+
+def mobile(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
+    made = Network(MobileCausal, PARAMETERS, cells, parents)
+    for host in range(len(cells)):
+        made.join(host)
+    made.settle()
+    return made
+
+
+class Silent:
+    """A host or station that notes what it is given."""
+
+    def __init__(self, port: Any, stable_or_wired: Any, *rest: Any) -> None:
+        self.port, self.other, self.heard = port, stable_or_wired, []
+        self.timer = port.timer(lambda: self.heard.append("timer"))
+
+    def on_cell(self, station: int | None) -> None:
+        self.heard.append(("cell", station))
+
+    def on_recover(self) -> None:
+        self.heard.append("recover")
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        self.heard.append((sender, message))
+
+    def on_wired(self, source: int, message: Any) -> None:
+        self.heard.append((source, message))
+        if message == "question":
+            self.other.send(source, "answer")
+
+    def on_sent(self, message: Any) -> None:
+        self.heard.append(("sent", message))
+
+
+def silent(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
+    return Network(declare(Silent, Silent, dict), None, cells, parents)
+
+
+def receptions(made: Network, name: str) -> list[Any]:
+    return [what for what in made.nodes[name].protocol.heard if what[0] not in ("cell", "sent")]
+
+
+def test_the_example_runs() -> None:
+    for module in (network, processes):
+        result = doctest.testmod(module)
+        assert result.attempted >= 10 and result.failed == 0
+
+
+def test_a_packet_is_delivered_kept_or_lost() -> None:
+    made = silent([0])
+    made.nodes["h0"].protocol.port.send(0, "hello")
+    made._take(made.nodes["h0"], made.nodes["h0"].port.effects)
+    packet = made.packet("str", "h0", "s0")
+    made.deliver(packet, keep=True)
+    made.deliver(packet)
+    assert receptions(made, "s0") == [(0, "hello"), (0, "hello")]
+    with pytest.raises(ValueError, match="not in transit"):
+        made.deliver(packet)
+    with pytest.raises(ValueError, match="no str from any sender to s0"):
+        made.packet("str", receiver="s0")
+
+
+def test_links_keep_their_order_and_forward_before_they_handle() -> None:
+    """s1 - s0 - s2: what s2 answers to s1's question arrives after the news that s0 had passed on before."""
+    made = silent([], (0, 0))
+    stations = made.nodes
+    for name, message in (("s1", "news"), ("s1", "question")):
+        stations[name].port.effects.wired.clear()
+        stations[name].protocol.other.broadcast(message)
+        made._take(stations[name], stations[name].port.effects)
+    assert [len(queue) for queue in made.links.values()] == [0, 0, 2, 0]
+    with pytest.raises(ValueError, match="from s0 to s2"):
+        made.cross(0, 2)
+    made.cross(1, 0)
+    made.cross(1, 0)
+    assert [wired.message for wired in made.links[0, 2]] == ["news", "question"]
+    assert [wired.message for wired in made.links[0, 1]] == ["answer"]
+    made.cross(0, 2)
+    made.cross(0, 2)
+    made.cross(2, 0)
+    assert [wired.message for wired in made.links[0, 1]] == ["answer", "answer"]
+    made.flush()
+    assert receptions(made, "s2") == [(1, "news"), (1, "question")]
+    assert receptions(made, "s1") == [(0, "answer"), (2, "answer")]
+
+
+def test_a_crash_takes_timers_and_all_but_the_stable_store() -> None:
+    made = silent([1], (0,))
+    host = made.nodes["h0"]
+    stable = host.stable
+    host.protocol.timer.start(7)
+    assert [(name, timer.deadline_ns) for name, timer in made.timers()] == [("h0", 7)]
+    made.crash(0)
+    assert made.timers() == [] and host.protocol is None
+    made.move(0, 0)  # carried elsewhere
+    made.recover(0)
+    assert host.protocol.heard == [("cell", 0), "recover"] and host.protocol.other is stable
+    with pytest.raises(ValueError, match="not running"):
+        made.fire("h0", 0)
+
+
+def test_a_timer_takes_the_clock_along() -> None:
+    made = silent([0])
+    host = made.nodes["h0"]
+    host.protocol.timer.start(50)
+    made.fire("h0", 0)
+    assert made.clock.now == 50 and host.protocol.heard[-1] == "timer" and not host.running_timers
+
+
+def test_members_deliver_what_is_broadcast_wherever_they_are() -> None:
+    made = mobile([0, 1, 2], (0, 1))
+    made.broadcast(0)
+    made.move(0, 2)
+    made.broadcast(1)
+    made.settle()
+    for host in range(3):
+        assert sorted(made.deliveries(host)) == [(0, 0), (1, 0)]
+
+
+def test_what_a_host_left_behind_arrives_late() -> None:
+    made = mobile([0, 0], (0,))
+    made.broadcast(1)
+    made.deliver(made.packet("AppHs"))
+    late = made.packet("AppSh", receiver="h0")
+    made.move(0, 1)
+    made.deliver(late)
+    assert made.deliveries(0) == []
+    made.settle()
+    assert made.deliveries(0) == [(1, 0)]
+
+
+def test_the_program_of_the_guide_runs(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "guide" / "plug-ins.md").read_text(encoding="utf-8")
+    program = next(code for code in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "Processes" in code)
+    for old, new in (
+        ("", ""),
+        ("== [rumour]", "== []"),
+        ("deliveries(1) == []  # best", "deliveries(1) == [parcel]  # "),
+    ):
+        paths = os.pathsep.join(map(str, (ROOT / "scenarios" / "own_protocol", ROOT)))
+        done = subprocess.run(
+            [sys.executable, "-c", program.replace(old, new)], env=os.environ | {"PYTHONPATH": paths}, cwd=tmp_path
+        )
+        assert (done.returncode == 0) == (old == new)
+
+
+# --- connections
+
+
+def over_tcp(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
+    made = Network(TcpFlooding, TcpFloodingParameters(), cells, parents)
+    for host in range(len(cells)):
+        made.join(host)
+    made.settle()
+    return made
+
+
+def test_flooding_over_tcp_can_be_driven() -> None:
+    made = over_tcp([0, 1], (0,))
+    message = made.broadcast(0)
+    assert made.deliveries(1) == []
+    for a, b in (("h0", "s0"), ("s0", "s1")):
+        assert len(made.connections.pass_on(a, b)) == 1
+    assert made.deliveries(1) == []
+    made.settle()
+    assert made.deliveries(0) == made.deliveries(1) == [message]
+
+
+def test_a_broken_channel_is_asked_for_again_and_what_it_had_is_lost() -> None:
+    made = over_tcp([0, 0])
+    made.broadcast(0)
+    made.connections.pass_on("h0", "s0")
+    assert len(made.connections.links["s0", "h1"][0].sent) > 0
+    made.connections.break_off("s0", "h1")
+    made.connections.break_off("h1", "s0")
+    made.settle()
+    assert made.deliveries(0) == [(0, 0)] and "gap" in [event.name for event in made.events if event.node == "h1"]
+    made.broadcast(0)
+    made.settle()
+    assert (0, 1) in made.deliveries(1)
+
+
+def test_a_crash_forgets_channels_without_a_word() -> None:
+    made = over_tcp([0, 0])
+    end = made.connections.links["s0", "h1"][0]
+    made.crash(1)
+    assert made.connections.links["h1", "s0"][0].closed and not end.closed
+    made.broadcast(0)
+    made.flush()
+    assert made.deliveries(1) == []
+    made.recover(1)
+    made.settle()
+    made.broadcast(0)
+    made.settle()
+    assert (0, 1) in made.deliveries(1) and end.closed
+
+
+def test_what_a_crashed_host_had_asked_for_does_not_open() -> None:
+    made = Network(TcpFlooding, TcpFloodingParameters(), [0])
+    made.join(0)
+    ((here, far),) = made.connections.opening
+    made.crash(0)
+    made.connections.open()
+    assert here.closed and far.closed and not made.connections.is_under_way
+    made.recover(0)
+    made.settle()
+    assert made.nodes["s0"].protocol.serves(0)
+
+
+# --- processes
+
+
+class Echo:
+    """A process that notes what it is given, and greets the next one after a while."""
+
+    BUFFERS = ("none",)
+
+    def __init__(self, port: Any, n: int) -> None:
+        self.port, self.heard = port, []
+        self.timer = port.timer(lambda: port.send((port.me + 1) % n, "late"))
+        self.timer.start(5)
+
+    def buffer_sizes(self) -> tuple[int, ...]:
+        return (0,)
+
+    def on_receive(self, sender: int, message: Any) -> None:
+        self.heard.append((sender, message))
+
+    def on_crash(self, process: int) -> None:
+        self.heard.append(("crash", process))
+
+    def on_up(self, process: int) -> None:
+        self.heard.append(("up", process))
+
+
+def test_processes_lose_nothing_unless_they_crash() -> None:
+    made = Processes(Echo, 3)  # type: ignore[arg-type]
+    assert [(i, timer.deadline_ns) for i, timer in made.timers()] == [(0, 5), (1, 5), (2, 5)]
+    made.fire(0, 0)
+    made.fire(1, 0)
+    assert made.clock.now == 5
+    to_p1, to_p2 = made.packets("str")
+    with pytest.raises(ValueError, match="neither p0 nor p1 has crashed"):
+        made.lose(to_p1)
+    made.suspect(2, 0)
+    made.trust(2, 0)
+    made.crash(1)
+    assert [i for i, _ in made.timers()] == [2]
+    made.lose(to_p2)  # its sender is gone
+    made.deliver(to_p1)  # to nobody
+    with pytest.raises(ValueError, match="not in transit"):
+        made.deliver(to_p1)
+    with pytest.raises(ValueError, match="p1 has crashed"):
+        made.suspect(1, 0)
+    with pytest.raises(ValueError, match="not running"):
+        made.fire(0, 0)
+    assert [getattr(process, "heard", None) for process in made.protocols] == [[], None, [("crash", 0), ("up", 0)]]

@@ -1,0 +1,139 @@
+"""Which mutants of the mobile causal broadcast the explorer finds, and how fast, beside the swarm.
+
+    python -m tests.lab.hunt.exhaustion.mutants [name ...] [--seconds 20] [--swarm 0] [--traces]
+
+Model     each mutant takes one repaired rule back (tests/protocols/mobile_causal/mutants.py), and is explored breadth
+          first in one case after the other, with the protocol's own assertions off, until a check is broken. Mutants
+          of the T extension (F15) and of windows (F14) are left out: they are about time and load, and clocks are
+          outside the states
+Prints    Markdown: the case that shows it, states and seconds until then (over all cases tried), the check, the
+          steps of its shortest trace; with --swarm N: how many drawn schedules the swarm needs, N at most
+Source    ours
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from mobilenet.lab.hunt.exhaustion.case import Case
+from mobilenet.lab.hunt.exhaustion.cases import CASES, THREE, TWO, mobile_case, with_protocol
+from mobilenet.lab.hunt.exhaustion.search import Search
+from mobilenet.lab.hunt.exhaustion.trace import lines_of, trace_of
+from tests.protocols.mobile_causal.mutants import MUTANTS, hunt, load
+
+OUT_OF_SCOPE = ("F14", "F15")
+TRIED = (
+    CASES["one_move"],
+    CASES["two_messages_one_crash"],
+    CASES["leave_and_join"],
+    mobile_case("join_and_leave", (0,), (0,), parents=TWO, joined=False, leaves=1),
+    mobile_case("mover_and_talker_1", (0, 1), (0, 1), parents=TWO, moves=1),
+    mobile_case("leave_move_join", (0,), (1,), parents=TWO, leaves=1, joins=1, moves=1),
+    CASES["leave_two_moves"],
+    mobile_case("one_message_two_moves", (0,), (1,), parents=TWO, moves=2),
+    mobile_case("three_moves", (0,), (0,), parents=THREE, moves=3),
+    mobile_case("both_talk", (0, 1), (1, 1), parents=TWO, moves=1, crashes=1),
+    CASES["two_messages_two_moves"],
+)
+
+
+def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Makers of a mutant's hosts and stations, the protocol's own assertions off."""
+    protocol = load(name)
+
+    def host(port: Any, stable: Any, parameters: Any, stations: int) -> Any:
+        return protocol.Host(port, stable, parameters, stations, False)
+
+    def station(port: Any, wired: Any, parameters: Any, stations: int) -> Any:
+        return protocol.Station(port, wired, parameters, stations, False)
+
+    return host, station
+
+
+class FoundViolation(NamedTuple):
+    name: str
+    case: Case | None  # None: not found
+    states: int
+    seconds: float
+    check: str
+    lines: tuple[str, ...]
+    unfinished: tuple[str, ...]  # cases that were not exhausted in time
+
+
+def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> FoundViolation:
+    """Case after case until a check is broken."""
+    states, started = 0, time.perf_counter()
+    unfinished: list[str] = []
+    for case in cases:
+        changed = with_protocol(case, *classes_of(name))
+        search = Search(changed)
+        for _ in search.run(seconds, breadth=True):
+            pass
+        result = search.result
+        assert result is not None
+        states += result.states
+        if result.violation is not None:
+            lines = tuple(lines_of(changed, trace_of(search)))
+            return FoundViolation(
+                name, case, states, time.perf_counter() - started, result.violation.check, lines, tuple(unfinished)
+            )
+        if result.outcome == "stopped":
+            unfinished.append(case.name)
+    return FoundViolation(name, None, states, time.perf_counter() - started, "", (), tuple(unfinished))
+
+
+def row(result: FoundViolation, swarm: str) -> str:
+    rule = MUTANTS[result.name].rule
+    if result.case is None:
+        what = "not found" + (f"; not exhausted: {', '.join(result.unfinished)}" if result.unfinished else "")
+        cells = [what, "", ""]
+    else:
+        cells = [result.case.name, result.check, str(len(result.lines) - 1)]
+    return (
+        f"| `{result.name}` | {rule} | {cells[0]} | {result.states:,} | {result.seconds:.1f} |"
+        f" {cells[1]} | {cells[2]} |"
+        f" {swarm} |"
+    )
+
+
+def swarm_needs(name: str, limit: int) -> str:
+    """'12 (1.3 s)'"""
+    if not limit:
+        return ""
+    started = time.perf_counter()
+    kill = hunt(name, limit)
+    return f"{kill.schedules:,} ({time.perf_counter() - started:.1f} s)" if kill.check else f"more than {limit:,}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--seconds", type=float, default=20, help="for each mutant and case")
+    parser.add_argument("--swarm", type=int, default=0, help="schedules at most; 0: do not run it")
+    parser.add_argument("--traces", action="store_true")
+    arguments = parser.parse_args()
+    names = arguments.names or [name for name, m in MUTANTS.items() if m.rule not in OUT_OF_SCOPE]
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    print(f"`python -m {__spec__.name} {' '.join(sys.argv[1:])}`, commit {commit}, {time.strftime('%Y-%m-%d')}\n")
+    print("| mutant | rule | found in | states | seconds | check | steps | schedules of the swarm |")
+    print("|---|---|---|---|---|---|---|---|")
+    count = 0
+    for name in names:
+        result = explore(name, arguments.seconds)
+        count += result.case is not None
+        print(row(result, swarm_needs(name, arguments.swarm)), flush=True)
+        if arguments.traces:
+            print("\n".join(result.lines))
+    print(f"\n{count} of {len(names)} found; {len(MUTANTS) - len(names)} of {len(MUTANTS)} not tried.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The explorer on protocols whose states can be counted by hand, and on broken ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mobilenet.lab.hunt.exhaustion.case import Case
+from mobilenet.lab.hunt.exhaustion.judge import Violation
+from mobilenet.lab.hunt.exhaustion.search import Result, Search
+from mobilenet.lab.hunt.exhaustion.trace import judge_again, lines_of, trace_of
+
+from .toys import DeliversCopies, ForgetsInACrash, Host, Invents, Repeats, SendsOnce, Stumbles, toy
+
+
+def explore(case: Case, breadth: bool = False, **limits: Any) -> tuple[Search, Result]:
+    search = Search(case)
+    list(search.run(breadth=breadth, **limits))
+    assert search.result is not None
+    return search, search.result
+
+
+@pytest.mark.parametrize(
+    ("case", "states", "transitions", "depth"),
+    [
+        (toy(messages=(0,)), 1, 0, 0),
+        (toy(messages=(1,)), 3, 2, 2),  # before, pending, delivered
+        (toy(messages=(2,)), 5, 4, 4),
+        # each of the three up and down; broadcast or crash, deliver or crash, crash, and three recoveries, which lead
+        # to
+        # states that are known with a crash to spare
+        (toy(messages=(1,), crashes=1), 6, 8, 3),
+        # three cells, and nothing else: each of the three places, once with two, one and no move left; none of them
+        # covers
+        # the first, so it is expanded with two, the two others with one, and these again with none
+        (toy(messages=(0,), parents=(0, 0), moves=1), 3, 2, 1),
+    ],
+)
+@pytest.mark.parametrize("breadth", [False, True])
+def test_states_are_counted(case: Case, states: int, transitions: int, depth: int, breadth: bool) -> None:
+    result = explore(case, breadth)[1]
+    assert (result.outcome, result.states, result.transitions, result.depth) == (
+        "exhausted",
+        states,
+        transitions,
+        depth,
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "check", "steps"),
+    [
+        (toy(DeliversCopies), "duplication", 3),  # broadcast, deliver, again
+        (toy(ForgetsInACrash, crashes=1), "delivery", 3),  # broadcast, crash, recover: then a new one is a second
+        (toy(SendsOnce), "delivery", 1),
+        (
+            toy(station=Stumbles, messages=(2,)),
+            "assertion",
+            1,
+        ),  # on the way to rest, by the one more that is broadcast then
+        (toy(Host, Invents), "creation", 0),
+        (toy(messages=(1, 1)), "delivery", 2),  # broadcast, deliver at h0: h1 never learns of it
+        (
+            toy(Host, Repeats, messages=(1, 1)),
+            "causal_order",
+            6,
+        ),  # h0's, s0, h1, its answer, s0, and at h0 the answer first
+    ],
+)
+def test_broken_protocols_are_found(case: Case, check: str, steps: int) -> None:
+    depth_first = explore(case)[1]
+    _, result = explore(case, breadth=True)
+    assert depth_first.outcome == result.outcome == "violated"
+    assert result.violation is not None and result.violation.check == check
+    assert len(result.path) == steps
+
+
+@pytest.mark.parametrize("case", [toy(DeliversCopies), toy(Host, Repeats, messages=(1, 1))])
+def test_a_violation_is_repeated_on_the_controllable_network(case: Case) -> None:
+    search, result = explore(case, breadth=True)
+    trace = trace_of(search)
+    with pytest.raises(Violation) as again:
+        judge_again(case, trace)
+    assert result.violation is not None
+    assert again.value.check == result.violation.check
+    assert lines_of(case, trace)[-1].endswith(result.violation.explanation)
+
+
+def test_a_trace_has_what_it_needs_and_no_more() -> None:
+    case = toy(DeliversCopies)
+    lines = lines_of(case, trace_of(explore(case, breadth=True)[0]))
+    assert [line.strip() for line in lines] == [
+        "1  h0 broadcasts",
+        "2  s0 receives Up(id=h0:1) of h0",
+        "3  h0 receives Down(id=h0:1) of s0; h0 delivers h0:1",
+        "4  h0 receives Down(id=h0:1) of s0 (again); h0 delivers h0:1",
+        "duplication: h0 delivers h0:1 a second time",
+    ]
+
+
+def test_a_limit_is_told() -> None:
+    case = toy(messages=(2, 2), crashes=2)
+    assert explore(case, gib=0)[1].outcome in ("stopped", "violated")

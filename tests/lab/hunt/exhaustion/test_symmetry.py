@@ -1,0 +1,60 @@
+"""Mirroring two hosts: half of the states, and the same verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from mobilenet.lab.hunt.exhaustion.case import Case
+from mobilenet.lab.hunt.exhaustion.cases import TWO, mobile_case
+from mobilenet.lab.hunt.exhaustion.search import Search
+from mobilenet.lab.hunt.exhaustion.symmetry import Mirror, is_symmetric
+
+from .toys import DeliversCopies, Host, Repeats, Station, toy
+
+JOINING = mobile_case("joining", (0, 0), (0, 0), parents=TWO, joined=False)
+CRASHING = mobile_case("crashing", (0, 0), (0, 0), joined=False, crashes=1)
+REPEATING = toy(Host, Repeats, messages=(1, 0), joined=False)
+
+
+def explore(case: Case, mirrored: bool) -> Search:
+    search = Search(case)
+    list(search.run(breadth=not mirrored))
+    return search
+
+
+@pytest.mark.parametrize("case", [JOINING, CRASHING])
+def test_states_are_those_of_the_plain_search_up_to_mirroring(case: Case) -> None:
+    plain, mirrored = explore(case, mirrored=False), explore(case, mirrored=True)
+    assert plain.result is not None and mirrored.result is not None
+    assert plain.result.outcome == mirrored.result.outcome == "exhausted"
+    mirror = Mirror(plain.space)
+    images = {state: mirror.image((*state, plain.first[-3], 0, 0))[:-3] for state in plain._entries}
+    assert set(images) == set(images.values())  # what can be reached has an image that can
+    assert all(images[image] == state for state, image in images.items())
+    assert mirrored.result.states == len({min(pair) for pair in images.items()}) < plain.result.states
+
+
+@pytest.mark.parametrize("station", [Station, Repeats])
+@pytest.mark.parametrize("host", [Host, DeliversCopies])
+def test_a_broken_protocol_is_found_as_well(host: type, station: type) -> None:
+    case = toy(host, station, messages=(1, 1), joined=False)
+    outcomes = []
+    for mirrored in (False, True):
+        result = explore(case, mirrored).result
+        assert result is not None
+        outcomes.append(result.outcome)
+    assert outcomes == ["violated", "violated"]
+
+
+def test_only_hosts_with_the_same_part_are_mirrored() -> None:
+    assert is_symmetric(JOINING)
+    for case in (
+        mobile_case("", (0, 1), (1, 1), parents=TWO, joined=False),  # in different cells
+        mobile_case("", (0, 0), (1, 0), joined=False),  # one broadcasts
+        mobile_case("", (0, 0), (1, 1)),  # members, one since before the other
+        mobile_case("", (0, 0), (1, 1), parents=TWO, joined=False, moves=1),  # one moves
+        REPEATING,
+    ):
+        assert not is_symmetric(case)
+    with pytest.raises(ValueError, match="same role"):
+        Mirror(Search(REPEATING).space)

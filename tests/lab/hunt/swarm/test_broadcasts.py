@@ -1,0 +1,129 @@
+"""The swarm of the broadcasts over VCube: valid, and not trivially quiet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from mobilenet.lab.hunt.swarm.broadcasts import draw
+from mobilenet.lab.hunt.swarm.campaign import judge_seed, keep_run, run_campaign
+from mobilenet.protocols.vcube.parameters import PARAMETERS
+from mobilenet.scenario import ProcessScenario
+from mobilenet.simulation.processes.experiment import Experiment
+from mobilenet.simulation.processes.steps import LaneWithoutOrder
+from tests.tools import invoke
+
+SAMPLE = range(60)
+
+
+@pytest.mark.parametrize("protocol", PARAMETERS)
+def test_schedules_are_valid(protocol: str) -> None:
+    results = list(run_campaign(range(30), workers=1, protocol=protocol))
+    assert [(r.seed, r.explanation) for r in results if r.answer == "violated"] == []
+    assert sum(r.answer == "valid" for r in results) >= 27
+    assert {r.network for r in results} == {"processes"} and len({r.fingerprint for r in results}) >= 29
+
+
+@pytest.mark.parametrize("protocol", PARAMETERS)
+def test_a_schedule_is_a_scenario_that_can_be_written_and_read(protocol: str) -> None:
+    for seed in range(20):
+        scenario = draw(seed, protocol)
+        assert scenario.with_changes([]) == scenario == draw(seed, protocol)
+
+
+@pytest.mark.parametrize("protocol", PARAMETERS)
+def test_sizes_sources_and_messages_vary(protocol: str) -> None:
+    scenarios = [draw(seed, protocol) for seed in range(200)]
+    sizes = {scenario.processes for scenario in scenarios}
+    assert sizes == ({2, 4, 8, 16} if protocol == "disjoint_paths" else set(range(2, 21)))
+    assert {scenario.workload.messages for scenario in scenarios} == {1, 2, 3, 4}
+    assert any(scenario.workload.sources == 1 for scenario in scenarios)
+
+
+class Overtakings(LaneWithoutOrder):
+    """Counts the messages that arrive on their link before an earlier one."""
+
+    def __init__(self, *options: Any) -> None:
+        super().__init__(*options)
+        self._latest: dict[tuple[int, int], int] = {}
+        self.count = 0
+
+    def _arrive(self, left: int, parcel: tuple[int, int, Any]) -> None:
+        sender, to, _ = parcel
+        self.count += left < self._latest.get((sender, to), 0)
+        self._latest[sender, to] = max(left, self._latest.get((sender, to), 0))
+        super()._arrive(left, parcel)
+
+
+@pytest.mark.parametrize("protocol", [name for name in PARAMETERS if name != "causal"])
+def test_schedules_have_crashes_within_sends_mistakes_and_links_without_order(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mobilenet.simulation.processes.steps.LaneWithoutOrder", Overtakings)
+    counts: Counter[str] = Counter()
+    for seed in SAMPLE:
+        experiment = Experiment(draw(seed, protocol))
+        events = experiment.run().recording.events
+        counts.update(events.event)
+        counts["cut short"] += bool(experiment.recording.counters["messages"]["never_left"])
+        counts["without order"] += getattr(experiment.lane, "count", 0) > 0
+        crashed = {int(node[1:]) for node, event in zip(events.node, events.event, strict=True) if event == "crash"}
+        wrong = [
+            d["process"]
+            for d, event in zip(events.columns()["detail"], events.event, strict=True)
+            if event == "suspect" and isinstance(d, dict)
+        ]
+        counts["mistaken"] += any(int(name[1:]) not in crashed for name in wrong)
+    assert counts["crash"] > 0.5 * len(SAMPLE) and counts["deliver"] > 50 * len(SAMPLE)
+    assert counts["cut short"] >= 5 and counts["without order"] >= 15
+    if PARAMETERS[protocol].tolerates_mistakes:
+        assert counts["trust"] > 2 * len(SAMPLE)
+    else:
+        assert counts["trust"] == 0
+
+
+def test_aggregation_is_split_and_held_back() -> None:
+    packets: Counter[str] = Counter()
+    for seed in SAMPLE:
+        scenario = draw(seed, "causal")
+        experiment = Experiment(scenario)
+        experiment.run()
+        counters = experiment.recording.counters["messages"]
+        packets["several"] += any(int(size) > 1 for size in counters["packets_by_messages"])
+        packets["split"] += scenario.protocol.mtu_bytes < 1500  # type: ignore[union-attr]
+    assert packets["several"] > 10 and packets["split"] > 20
+
+
+@pytest.mark.parametrize("protocol", ["causal_reliable", "tcp_flooding"])
+def test_a_kept_schedule_says_how_to_repeat_it(protocol: str, tmp_path: Path) -> None:
+    keep_run(3, tmp_path / "kept", protocol=protocol)
+    run = mobilenet.Run(tmp_path / "kept")
+    assert (
+        run.verdict == "valid"
+        and run.manifest["command"] == f"mobilenet swarm --count 1 --seed 3 --protocol {protocol}"
+    )
+    assert run.manifest["fingerprint"] == judge_seed(3, protocol=protocol).fingerprint
+    if protocol == "causal_reliable":
+        again = mobilenet.run(ProcessScenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")
+        assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
+
+
+def test_the_command_takes_protocols_and_backbones() -> None:
+    def call(*words: str) -> tuple[int, str]:
+        result = invoke("swarm", "--count", "3", "--seed", "1", "--workers", "1", *words)
+        return result.exit_code, result.output
+
+    code, output = call("--protocol", "all_to_all")
+    assert code == 0 and "3 valid" in output and "Events per schedule, on average: " in output
+    assert "Next: mobilenet swarm --count 3 --seed 4 --protocol all_to_all" in output
+    code, output = call("--protocol", "mobile_causal_selective")
+    assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --protocol mobile_causal_selective" in output
+    code, output = call("--backbone", "vcube_causal")
+    assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --backbone vcube_causal" in output
+    code, output = call("--protocol", "reliable", "--backbone", "tree")
+    assert code == 2 and "applies only to mobile_causal" in output
+    assert call("--protocol", "gossip")[0] == 2

@@ -1,0 +1,243 @@
+"""The campaign: each seed is one run on one of two networks, the same everywhere, and judged from its directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.lab.hunt.swarm import campaign, scenes
+from mobilenet.lab.hunt.swarm.campaign import Result, judge_seed, keep_run, run_campaign
+from mobilenet.lab.hunt.swarm.scenes import Radio
+from mobilenet.network.radio.links import cell_m
+from mobilenet.protocols.names import AMONG_PROCESSES
+from mobilenet.scenario import Scenario
+from mobilenet.simulation.mobile import Simulation
+from mobilenet.verify.judge import Answer
+from tests.tools import invoke
+
+ROOT = Path(mobilenet.__file__).parents[1]
+VIOLATION: tuple[Answer, str] = ("violated", "causal_order: h0:1 overtook h0:0")
+
+
+@pytest.mark.long
+def test_a_few_seeds_of_both_networks_are_valid() -> None:
+    results = list(run_campaign(range(40), workers=1))
+    assert [result.seed for result in results] == list(range(40))
+    assert Counter(result.network for result in results) == {"adversary": 20, "radio": 20}
+    assert [result for result in results if result.answer != "valid"] == []
+    assert len({result.fingerprint for result in results}) == 40
+
+
+@pytest.mark.long
+def test_workers_change_nothing_not_even_the_order() -> None:
+    assert list(run_campaign(range(12), workers=2)) == list(run_campaign(range(12), workers=1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("hash_seed", ["0", "1", "2"])
+def test_neither_hash_seed_nor_folder_matters(hash_seed: str, tmp_path: Path) -> None:
+    code = (
+        "from mobilenet.lab.hunt.swarm.campaign import run_campaign\n"
+        "print([r.fingerprint for r in run_campaign(range(100, 108), 1)])"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
+    there = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert there.stdout.strip() == str([judge_seed(seed).fingerprint for seed in range(100, 108)])
+
+
+def test_scenes_are_valid_scenarios_that_can_be_written_and_read() -> None:
+    for seed in range(1, 60, 2):
+        scene = scenes.draw(seed)
+        assert scene.with_changes([]) == scene
+
+
+def test_scenes_have_content() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(1, 80, 2):
+        counts.update(Simulation(scenes.draw(seed)).run().recording.events.event)
+    wanted = ("join", "leave", "broadcast", "deliver", "crash", "recover", "gap", "handoff_start", "handoff_end",
+              "out_of_coverage", "in_coverage")  # fmt: skip
+    assert all(counts[event] > 5 for event in wanted), counts
+
+
+@pytest.mark.parametrize("seed", [16, 17])
+def test_a_run_can_be_kept_and_opened(seed: int, tmp_path: Path) -> None:
+    keep_run(seed, tmp_path / "kept")
+    run = mobilenet.Run(tmp_path / "kept")
+    assert run.verdict == "valid" and run.manifest["command"] == f"mobilenet swarm --count 1 --seed {seed}"
+    assert run.manifest["fingerprint"] == judge_seed(seed).fingerprint
+    assert run.metrics["deliveries"] > 0
+
+
+def test_a_kept_radio_run_is_a_scenario_that_repeats_it(tmp_path: Path) -> None:
+    keep_run(17, tmp_path / "kept")
+    again = mobilenet.run(Scenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")
+    assert again.manifest["fingerprint"] == judge_seed(17).fingerprint
+
+
+def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> str:
+        raise AssertionError("h1 is owned at [0, 2]")
+
+    monkeypatch.setattr(campaign, "record_radio", fail)
+    result = judge_seed(5)
+    assert result.answer == "violated" and "h1 is owned at [0, 2]" in result.explanation
+
+
+def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def violations(seeds: range, workers: int, keep: Path | None) -> Iterator[Result]:
+        for seed in seeds:
+            yield Result(seed, "radio", *VIOLATION) if seed == 7 else Result(seed, "radio", "valid", "")
+
+    monkeypatch.setattr(campaign, "run_campaign", violations)
+    result = invoke("swarm", "--count", 5, "--seed", 5, "--workers", 1)
+    assert result.exit_code == 1
+    assert "schedule 7 (radio) violated:" in result.output
+    assert "Repeat: mobilenet swarm --count 1 --seed 7" in result.output
+
+
+def test_what_is_not_valid_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(campaign, "overall", lambda verdicts: "unknown")
+    assert judge_seed(16, tmp_path / "kept").answer == "unknown"
+    assert mobilenet.Run(tmp_path / "kept" / "swarm-s16").verdict == "valid"
+
+
+def test_the_command_on_sound_seeds() -> None:
+    result = invoke("swarm", "--count", "4", "--seed", "2", "--workers", "1")
+    assert result.exit_code == 0 and "4 valid" in result.output
+
+
+# --- another MAC
+
+
+def test_another_mac_replaces_the_wireless_part_of_a_scene_and_nothing_else() -> None:
+    drawn = set()
+    for seed in range(60):
+        for protocol in ("mobile_causal", "tcp_flooding"):
+            usual, scene = scenes.draw(seed, protocol), scenes.draw(seed, protocol, radio="acking")
+            assert usual.wireless.mac == "dcf" and scene.wireless.mac == "acking"
+            assert scene.model_copy(update={"wireless": usual.wireless}) == usual
+            assert (scene.wireless.range_m, scene.wireless.loss) == (usual.wireless.range_m, usual.wireless.loss)
+            assert scene.with_changes([]) == scene
+            assert scene.wireless == scenes.draw(seed, radio="acking").wireless
+        wireless = scene.wireless
+        assert 0.3 <= wireless.bitrate_mbps <= 24 and 5 <= wireless.link_ack_timeout_ms <= 200
+        drawn.add((wireless.full_duplex, wireless.queue_frames))
+    assert drawn == {(True, 100), (True, 5), (False, 100), (False, 5)}
+
+
+@pytest.mark.long
+def test_another_model_of_reception_reaches_as_far() -> None:
+    drawn = set()
+    for seed in range(60):
+        usual, scene = scenes.draw(seed), scenes.draw(seed, radio="sinr")
+        wireless = scene.wireless
+        assert cell_m(wireless) == pytest.approx(usual.wireless.range_m, abs=0.2)
+        assert wireless.mode == usual.wireless.mode and wireless.loss == usual.wireless.loss
+        assert scene.hosts.mobility == usual.hosts.mobility and scene.faults == usual.faults
+        assert scene.with_changes([]) == scene
+        drawn.add((wireless.shadowing is None, wireless.fading is None))
+    assert len(drawn) == 4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("radio", ["acking", "sinr"])
+@pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
+def test_over_another_radio_every_seed_plays_on_it_and_none_is_violated(protocol: str, radio: Radio) -> None:
+    results = list(run_campaign(range(32), workers=1, protocol=protocol, radio=radio))
+    assert {result.network for result in results} == {"radio"}
+    assert [result for result in results if result.answer == "violated"] == []
+    assert sum(result.answer == "valid" for result in results) > 24  # of some the end is not reached in time
+    happened: Counter[str] = Counter()
+    for result in results:
+        happened.update(result.happened)
+    wanted = ("join", "leave", "broadcast", "deliver", "crash", "recover", "gap", "handoff_start", "handoff_end")
+    assert all(happened[event] > 13 for event in wanted), happened
+
+
+@pytest.mark.parametrize("backbone", ["tree", "vcube_causal"])
+def test_a_run_over_another_mac_can_be_kept_and_repeated(backbone: str, tmp_path: Path) -> None:
+    keep_run(16, tmp_path / "kept", backbone, radio="acking")
+    run = mobilenet.Run(tmp_path / "kept")
+    others = ("" if backbone == "tree" else f" --backbone {backbone}") + " --mac acking"
+    assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed 16{others}"
+    again = mobilenet.run(Scenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")
+    fingerprint = judge_seed(16, backbone=backbone, radio="acking").fingerprint
+    assert again.manifest["fingerprint"] == run.manifest["fingerprint"] == fingerprint != judge_seed(16).fingerprint
+
+
+def test_what_is_not_valid_over_another_mac_is_kept_as_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(campaign, "overall", lambda verdicts: "unknown")
+    result = judge_seed(16, tmp_path / "kept", protocol="tcp_flooding", radio="acking")
+    run = mobilenet.Run(tmp_path / "kept" / "swarm-s16")
+    assert run.manifest["command"] == "mobilenet swarm --count 1 --seed 16 --protocol tcp_flooding --mac acking"
+    assert run.manifest["fingerprint"] == result.fingerprint
+
+
+def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, str]] = []
+
+    def violations(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
+        asked.append(others)
+        yield from (Result(seed, "radio", *VIOLATION) for seed in seeds)
+
+    monkeypatch.setattr(campaign, "run_campaign", violations)
+    options = ["swarm", "--count", "1", "--seed", "5", "--workers", "1", "--protocol", "tcp_flooding", "--mac"]
+    output = invoke(*options, "acking").output
+    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --mac acking --keep runs" in output
+    assert "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --mac acking" in output
+    output = invoke(*options, "dcf").output
+    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --keep runs" in output
+    assert output.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding"
+    output = invoke(*options, "dcf", "--keep", "a place").output
+    assert (
+        output.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --keep 'a place'"
+    )
+    assert [others.get("radio") for others in asked] == ["acking", None, None]
+
+
+@pytest.mark.parametrize("protocol", sorted(AMONG_PROCESSES))
+def test_processes_have_no_mac(protocol: str) -> None:
+    for mac in ("dcf", "acking"):
+        result = invoke("swarm", "--count", "1", "--protocol", protocol, "--mac", mac)
+        assert result.exit_code == 2
+        assert result.output.splitlines() == [
+            f"--mac {mac}: {protocol} is a broadcast among processes, which have no radio"
+        ]
+
+
+TOGETHER = {
+    "--station-command x": "--station-command: applies only to programs; specify --command as well",
+    "--promises fifo": "--promises: applies only to programs; specify --command as well",
+    "--command x --protocol causal": "--protocol causal: specify either --protocol or --command, not both",
+    "--command x --backbone tree": "--backbone tree: applies only to mobile_causal, not to a program",
+}
+
+
+@pytest.mark.parametrize("options", TOGETHER)
+def test_options_of_programs_that_do_not_go_together(options: str) -> None:
+    result = invoke("swarm", "--count", "1", "--allow-code", *options.split())
+    assert result.exit_code == 2 and result.output.splitlines() == [TOGETHER[options]]
+
+
+PLUG_INS = ROOT / "scenarios" / "own_protocol"
+
+
+def test_a_plug_in_can_be_fuzzed_and_is_judged_by_what_its_class_declares(tmp_path: Path) -> None:
+    gossip = f"{PLUG_INS / 'gossip.py'}:Gossip"
+    results = list(campaign.run_campaign(range(1, 5), 1, protocol=gossip))
+    assert [result.answer for result in results] == ["valid"] * 4
+    text = (PLUG_INS / "gossip.py").read_text(encoding="utf-8")
+    (tmp_path / "bold.py").write_text(text.replace('promises = "best_effort"', 'promises = "causal"'), encoding="utf-8")
+    bold = list(campaign.run_campaign(range(1, 7), 1, protocol=f"{tmp_path / 'bold.py'}:Gossip"))
+    assert "violated" in [result.answer for result in bold]
+    assert campaign.again(3, protocol=gossip).endswith(f"--protocol {gossip} --allow-code")

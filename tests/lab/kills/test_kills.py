@@ -1,0 +1,39 @@
+"""A few kills of a few commands; `python -m tests.lab.kills --seed 1 --times 20` kills all of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+from .trials import fault_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+def kill(*names: str, times: int) -> None:
+    command = (sys.executable, "-m", "tests.lab.kills", "--seed", "7", "--times", str(times), *names)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == [*names]
+
+
+@pytest.mark.long
+def test_commands_that_are_killed() -> None:
+    kill("run --force", "swarm", "export --csv", "schema", times=2)
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_a_study_that_is_killed() -> None:
+    kill("study", times=1)
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet", "zip", "yaml", "svg", "png", "pdf", "html", "csv"])
+def test_a_half_written_file_is_noticed(suffix: str) -> None:
+    assert fault_of(f"a.{suffix}", b'{"key": [1, 2', None)
+    assert fault_of("a.md", b"# Tit", b"# Title\n") is not None
+    assert fault_of("a.json", b"{}", b'{"other": 1}') is None

@@ -1,0 +1,87 @@
+"""The pace of a live run, and who is told of it: the player in a thread of its own, as the command has it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from mobilenet.lab.live.player import MOST_BEHIND_S, TURN_S, Player
+
+FIRST = Path(__file__).parents[3] / "scenarios" / "first.yaml"
+PIECES_S = 3 * TURN_S  # that a piece may take longer than it is to
+
+
+def nobody(at_once: bool) -> bool:
+    return True
+
+
+@contextmanager
+def playing(on_state: Callable[[bool], bool] = nobody) -> Iterator[Player]:
+    player = Player(mobilenet.live(FIRST), on_state)
+    thread = threading.Thread(target=player.run)
+    thread.start()
+    try:
+        yield player
+    finally:
+        player.end()
+        thread.join()
+
+
+def wait_for(answer: Future[Any]) -> Any:
+    return answer.result(timeout=30)
+
+
+def now_s(player: Player) -> float:
+    return float(wait_for(player.ask(lambda: player.session.now_s)))
+
+
+def test_another_speed_counts_from_now_on() -> None:
+    with playing() as player:
+        wait_for(player.ask(lambda: player.play(0.1)))
+        time.sleep(1)
+        before_s, began_s = now_s(player), time.monotonic()
+        wait_for(player.ask(lambda: player.set_speed(4)))
+        time.sleep(0.3)
+        after_s, took_s = now_s(player), time.monotonic() - began_s
+    assert after_s - before_s <= 4 * (took_s + PIECES_S)  # not four times the second before as well
+
+
+@pytest.mark.long
+def test_what_the_machine_could_not_keep_up_with_is_let_go() -> None:
+    with playing() as player:
+        play_ns, stalls = player.session.play_ns, [2.0]
+
+        def slow(until_ns: int) -> None:
+            if stalls:
+                time.sleep(stalls.pop())
+            play_ns(until_ns)
+
+        player.session.play_ns = slow  # type: ignore[method-assign]
+        began_s = time.monotonic()
+        wait_for(player.ask(lambda: player.play(2)))
+        time.sleep(2.5)
+        reached_s, took_s = now_s(player), time.monotonic() - began_s
+    assert not stalls
+    assert reached_s <= 2 * (took_s - 2 + MOST_BEHIND_S + PIECES_S)
+
+
+@pytest.mark.parametrize("refused", [0, 3])
+def test_who_could_not_take_a_state_gets_one_though_the_run_stands(refused: int) -> None:
+    calls: list[bool] = []
+
+    def on_state(at_once: bool) -> bool:
+        calls.append(at_once)
+        return len(calls) > refused
+
+    with playing(on_state) as player:
+        wait_for(player.ask(player.send_state))
+        time.sleep(1)
+    assert refused < len(calls) <= refused + 2  # one at the beginning, if that comes before

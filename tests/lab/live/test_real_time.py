@@ -1,0 +1,136 @@
+"""A live run of programs that use UDP: it follows the clock on the wall, and what is done by hand happens to them.
+
+Source    ours: docs/guide/live.md
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.lab.live.desk import Desk
+from mobilenet.lab.live.stream import Listener
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import load_scenario
+from tests.browser import Page
+from tests.conftest import ROOT
+from tests.lab.live.conftest import Server
+from tests.lab.live.test_window import APP, LIVE, Window
+
+PORTS = itertools.count(24_000 + os.getpid() % 900 * 8, 2)
+UDP = ROOT / "scenarios" / "programs" / "udp.yaml"
+
+
+def changes() -> dict[str, object]:
+    port = next(PORTS)
+    return {"duration_s": 4, "drain_s": 2, "protocol.port": port, "protocol.own_port": port + 1}
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    session = mobilenet.live(UDP, 1, changes(), allow_code=True)
+    yield Desk(session, allow_code=True)
+    session.close()
+
+
+def across_the_crash(run: mobilenet.Run) -> bool:
+    """Whether h1's order is violated by a message from before its crash and one from after it: the program counts from
+    0 again, and does not keep this order.
+    """
+    match = re.match(r"(h1:\d+) overtook (h1:\d+) at h\d", run.verdicts["fifo_order"].explanation)
+    assert match is not None, run.verdicts["fifo_order"]
+    events = run.events
+    (crash_ns,) = events.loc[events["event"] == "crash", "time_ns"]
+    at_ns = events[events["event"] == "broadcast"].set_index("message")["time_ns"]
+    return bool(at_ns[match[2]] < crash_ns < at_ns[match[1]])
+
+
+def error_of(desk: Desk, **command: object) -> str:
+    """The error that a page would see; empty: there is none."""
+    return str(desk.answer(json.dumps(command), Listener()).get("error", ""))
+
+
+@pytest.mark.long
+def test_programs_go_on_and_hosts_crash_and_recover(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    session, player = desk.session, desk.player
+    player.play()
+    done: list[str] = []
+    while player.is_playing:
+        player._go_on()
+        if session.now_s > 1 and not done:
+            for what in ("crash", "cut", "radio_off"):
+                more = {"crash": {"host": "h1"}, "cut": {"link": ["s0", "s1"]}, "radio_off": {"station": "s2"}}[what]
+                done.append(str(session.do(what, **more)["do"]))
+            commands = (("pause", {}), ("step", {"what": "event"}), ("rewind", {"to_s": 0}), ("speed", {"speed": 4}),
+                        ("effect", {"intervention": 0}), ("save", {}), ("play", {"until_s": 3}),
+                        ("switch", {"branch": 0}))  # fmt: skip
+            for command, how in commands:
+                assert "real time" in error_of(desk, command=command, **how), command
+            assert "real time" in error_of(desk, command="hold", on=True) and player.is_going
+            assert error_of(desk, command="hold", on=False) == "" and player.is_going
+            with pytest.raises(ScenarioError, match="h1 is already down, so crash has no effect; expected recover"):
+                session.do("crash", host="h1")
+        if session.now_s > 2 and len(done) == 3:
+            done.append(str(session.do("recover", host="h1")["do"]))
+    assert session.is_over and done == ["crash", "cut", "radio_off", "recover"]
+    late = error_of(desk, command="why", message="h0:0", host="h1")
+    assert late == "why: a run in real time cannot be repeated, so the causes of its delays are not known"
+    with pytest.raises(ScenarioError, match="ended at 4 s; start the run again with a longer duration_s"):
+        session.do("crash", host="h2")
+    assert error_of(desk, command="save", name="mine") == ""
+    run = mobilenet.load("runs/mine")
+    assert run.verdicts["record"].answer == "valid"
+    assert run.verdicts["fifo_order"].answer == "valid" or across_the_crash(run)
+    assert run.metrics["crashes"] == 1 and run.metrics["datagrams_received"]
+    assert [one.do for one in load_scenario(run.path / "scenario.yaml").interventions] == done
+    assert error_of(desk, command="save", name="mine") != ""  # it is there already
+
+
+@pytest.mark.long
+def test_the_page_shows_it(tmp_path: Path) -> None:
+    options = [f"--set={key}={value}" for key, value in changes().items()]
+    served = Server(tmp_path, str(UDP), "--allow-code", *options)
+    try:
+        with Page(1400, 860) as page:
+            window = Window(page, served)
+            window.value(f"{LIVE}.ask({{command: 'play'}})")
+            page.until(f"{APP}.run.now_s > 1")
+            page.until("document.body.textContent.includes('Playing in real time, recently up to ')")
+            page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h2'}})")
+            page.until(f"Boolean({APP}.run.flagsAt(2, {APP}.run.now_s) & Mobilenet.DOWN)")
+            page.until(f"{APP}.run.messages.count > 3")
+            page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+            words = "[...document.querySelectorAll('button')].map(button => button.textContent)"
+            offered = set(window.value(words))
+            assert {"Crash", "Recover"} <= offered  # and nothing of what real time does not allow
+            virtual = {"Step to the next", "Add a host", "what effect did it have?", "Broadcast", "Continue from here"}
+            assert not offered & virtual
+            assert window.value("[document.querySelector('.mn-speed'), document.querySelector('.mn-save')]"
+                                ".every(control => control.disabled)")  # fmt: skip
+            page.until(f"{APP}.run.deliveriesOf(1).message.length > 0")
+            page.evaluate(f"{APP}.select({{kind: 'message', id: {APP}.run.deliveriesOf(1).message[0]}})")
+            page.until("document.querySelector('.mn-right-side').textContent.includes('of 6 hosts')")
+            text = window.value("document.querySelector('.mn-right-side').textContent")
+            assert "why" not in text and "-1 message" not in text
+            page.until(f"{LIVE}.state.is_over")
+            page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
+            page.until("document.querySelector('.mn-toast').textContent.includes('start the run again with a longer')")
+            page.evaluate(f"{APP}.clock.seek(1)")
+            page.until("document.querySelector('.mn-past').textContent.includes('no longer possible')")
+            page.until("!document.querySelector('.mn-save').disabled")
+        code, out, _ = served.end()
+        assert code == 0 and "Next: mobilenet map runs/" in out
+        assert len(list((tmp_path / "runs").glob("*/manifest.json"))) == 1
+    finally:
+        served.process.kill()
+        served.process.communicate()

@@ -1,0 +1,507 @@
+"""What a live run does with those who talk to it, friends and others."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+import mobilenet
+from mobilenet.lab.live import stream
+from mobilenet.lab.live.desk import Desk
+from mobilenet.lab.live.server import Page
+from mobilenet.lab.live.server import Server as Sockets
+from mobilenet.lab.live.stream import Listener, Place
+from tests.conftest import FIRST, SCENARIOS
+from tests.lab.live.conftest import Server, Talk
+
+
+def refusal(url: str, **headers: str) -> tuple[int, str]:
+    with pytest.raises(urllib.error.HTTPError) as error:
+        urllib.request.urlopen(urllib.request.Request(url, headers=headers))
+    return error.value.code, error.value.read().decode()
+
+
+@pytest.mark.long
+def test_a_session_by_script_is_kept_and_runs_again(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        assert talk.since() == {"type": "reply", "id": 1, "generation": 0}
+        assert talk.play_to(10)["time_ns"] == 10**10
+        done = talk.do("crash", host="h3")["intervention"]
+        assert done == {"do": "crash", "host": "h3", "at_s": 10.0}
+        talk.ask("step", what="handoff")
+        stepped = talk.until_state(lambda one: "stepped" in one)["stepped"]
+        assert (stepped["number"], stepped["what"]) == (1, "handoff")
+        assert stepped["event"]["event"] in ("handoff_start", "handoff_end")
+        assert "job" in talk.ask("save", name="mine")
+        state = talk.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in ("done", "failed"))
+    job = state["jobs"][0]
+    assert job["state"] == "done", job["text"]
+    kept = mobilenet.load(tmp_path / "runs" / "mine")
+    assert [one["do"] for one in _interventions(kept)] == ["crash"]
+    again = mobilenet.run(kept.path / "scenario.yaml", out=tmp_path / "again")
+    assert again.manifest["fingerprint"] == kept.manifest["fingerprint"] == job["result"]["fingerprint"]
+    assert again.verdict == kept.verdict == job["result"]["verdict"] == "valid"
+
+
+def _interventions(run: mobilenet.Run) -> list[dict[str, Any]]:
+    return [one.model_dump() for one in mobilenet.Scenario.load(run.path / "scenario.yaml").interventions]
+
+
+@pytest.mark.long
+def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.ask("play", speed=8)
+        time.sleep(0.5)
+        talk.play_out()
+        states = [one for one in talk.states if one["type"] == "state"]
+    run = mobilenet.run(FIRST, out=tmp_path / "plain")
+    events = run.events
+    rows = [
+        (at, event, host)
+        for state in states
+        for at, event, host in zip(*(state["events"][name] for name in ("time_ns", "event", "host")), strict=True)
+    ]
+    rare = events[~events["event"].isin(["deliver", "broadcast"])]
+    assert rows == [(row.time_ns, row.event, int(row.node[1:])) for row in rare.itertuples()]
+    sent = [name for state in states for name in state["broadcasts"]["message"]]
+    assert sent == events[events["event"] == "broadcast"]["message"].tolist()
+    assert sum(state["deliveries"]["count"] for state in states) == (events["event"] == "deliver").sum()
+    whole = [state for state in states if state["deliveries"]["is_whole"]]
+    assert whole
+    assert all(len(state["deliveries"]["time_ns"]) == state["deliveries"]["count"] for state in whole)
+
+
+@pytest.mark.long
+def test_wires_stations_and_further_hosts_are_told_of(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.ask("play", speed="max", until_s=2)
+        for what, how in (
+            ("cut", {"link": ["s0", "s1"]}),
+            ("radio_off", {"station": "s2"}),
+            ("add", {"to_m": [100, 0]}),
+            ("mend", {"link": ["s1", "s0"]}),
+            ("radio_on", {"station": "s2"}),
+        ):
+            assert "error" not in talk.do(what, **how)
+        state = talk.until_state(lambda one: len(one.get("interventions", ())) == 5)
+        assert len(state["hosts"]["x_cm"]) == 7
+        talk.play_out()
+        event_names = [event for one in talk.states if one["type"] == "state" for event in one["events"]["event"]]
+        assert [event for event in event_names if event in ("cut", "radio_off", "mend", "radio_on")] == [
+            "cut", "radio_off", "mend", "radio_on",
+        ]  # fmt: skip
+
+
+@pytest.mark.long
+def test_two_listeners_see_one_run(served: Server) -> None:
+    with Talk(served) as first, Talk(served) as second:
+        for talk in (first, second):
+            talk.since()
+        first.ask("play", until_s=0.5, speed=4)
+        for talk in (first, second):
+            assert talk.until_at(0.5)["time_ns"] == 5 * 10**8
+        second.do("leave", host="h2")
+        state = first.until_state(lambda one: one.get("interventions"))
+        assert [one["host"] for one in state["interventions"]] == ["h2"]
+
+
+@pytest.mark.long
+def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served: Server) -> None:
+    with Talk(served) as slow, Talk(served) as usual:
+        for talk in (slow, usual):
+            talk.since()
+        slow.ask("pace", states_per_s=0.1)
+        usual.ask("play", speed=4, until_s=6)
+        usual.until_state(lambda one: one["time_ns"] >= 5_000_000_000)
+        assert "error" not in slow.do("crash", host="h3")
+        done = slow.until_state(lambda one: one.get("interventions"))
+        assert done["interventions"][0]["do"] == "crash"
+        for talk in (slow, usual):
+            talk.until_at(6)
+    assert len(slow.states) < 10
+    assert len(usual.states) > 2 * len(slow.states)
+    times_ns = [
+        [time_ns for state in talk.states for time_ns in state["deliveries"]["time_ns"]] for talk in (slow, usual)
+    ]
+    assert times_ns[0] == times_ns[1]  # nothing is lost on the way
+
+
+@pytest.mark.long
+def test_a_run_waits_for_who_looks_back_until_they_are_done_or_gone(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.ask("play", speed=1, until_s=25)
+        with Talk(served) as other:
+            other.since()
+            other.ask("hold", on=True)
+            waiting = talk.until_state(lambda one: "is_held" in one)
+            assert not waiting["is_playing"]
+            time.sleep(0.3)
+            talk.ask("hold", on=True)  # both of them
+            talk.ask("hold", on=False)
+            assert talk.ask("pace", states_per_s=20)["time_ns"] == waiting["time_ns"]
+        going = talk.until_state(lambda one: one["is_playing"])
+        assert waiting["time_ns"] <= going["time_ns"] < waiting["time_ns"] + 300_000_000
+        talk.ask("hold", on=True)
+        talk.ask("play", speed="max")  # who plays has it go on
+        talk.until_state(lambda one: one["time_ns"] >= 25 * 10**9)
+        talk.ask("hold", on=False)
+
+
+@pytest.mark.long
+def test_a_step_is_not_lost_while_somebody_looks_back(tmp_path: Path) -> None:
+    served = Server(tmp_path, str(SCENARIOS / "dynamic.yaml"), "--set", "duration_s=60")
+    with Talk(served) as talk:
+        talk.since()
+        talk.ask("step", what="violation")
+        talk.ask("hold", on=True)
+        talk.until_state(lambda one: "is_held" in one)
+        talk.ask("hold", on=False)
+        assert talk.until_state(lambda one: "stepped" in one)["is_over"]
+    assert served.end()[0] == 0
+
+
+@pytest.mark.long
+def test_a_slow_listener_slows_nobody_down(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.ask("pace", states_per_s=0.1)
+        began_s = time.monotonic()
+        talk.play_to(20, 50)
+        assert time.monotonic() - began_s < 10  # 0.4 s, if the machine can
+
+
+class Slow(Page):
+    """Somebody who cannot take a state now and then."""
+
+    def __init__(self) -> None:
+        Listener.__init__(self)
+        self.is_ready = True
+        self.states: list[dict[str, Any]] = []
+
+    @property
+    def can_take(self) -> bool:
+        return self.is_ready
+
+    def tell(self, text: str) -> None:
+        self.states.append(json.loads(text))
+
+
+@pytest.fixture
+def slow() -> tuple[Desk, Sockets, Slow]:
+    desk = Desk(mobilenet.live(FIRST))
+    server, listener = Sockets(desk, lambda: ""), Slow()
+    listener.place = Place(0, 0)
+    server.listeners.append(listener)
+    return desk, server, listener
+
+
+def test_who_could_not_take_the_last_state_gets_it_when_they_can(slow: tuple[Desk, Sockets, Slow]) -> None:
+    desk, server, listener = slow
+    desk.session.play(5)
+    listener.is_ready = False
+    assert not server.tell_all(True)
+    assert not server.tell_all(False)
+    listener.is_ready = True
+    assert server.tell_all(False)  # though the run stands
+    assert [state["time_ns"] for state in listener.states] == [5_000_000_000]
+    assert server.tell_all(False)
+    assert len(listener.states) == 1
+
+
+def test_who_is_far_behind_is_told_all_though_the_run_stands(
+    slow: tuple[Desk, Sockets, Slow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, server, listener = slow
+    monkeypatch.setattr(stream, "MOST_ROWS", 100)
+    desk.session.play()
+    rows = len(desk.session.simulation.recording.events)
+    assert not server.tell_all(True)
+    while not server.tell_all(False):
+        pass
+    assert len(listener.states) == -(-rows // 100)
+    row_count = sum(
+        len(state["events"]["time_ns"]) + len(state["broadcasts"]["time_ns"]) + state["deliveries"]["count"]
+        for state in listener.states
+    )
+    assert row_count == rows
+
+
+@pytest.mark.long
+def test_many_commands_do_not_put_off_the_next_state(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.ask("play", speed=1)
+        for _ in range(80):
+            talk.ask("speed", speed=1)
+        begun_s = time.monotonic()
+        for _ in range(5):
+            talk.state()
+        assert time.monotonic() - begun_s < 2  # 0.25 s; each command put it off by 50 ms
+
+
+@pytest.mark.long
+def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.play_to(12)
+        of_h2 = talk.ask("watch", node="h2", deliveries=True)["delivered"]
+        had = [talk.ask("message", message=f"h{host}:{seq}") for host in range(6) for seq in range(3)]
+        assert "delivered" not in talk.ask("watch", node="h2")
+    run = mobilenet.run(FIRST, out=tmp_path / "whole")
+    events = run.events[(run.events["time_ns"] <= 12_000_000_000) & (run.events["event"] == "deliver")]
+    own = events[events["node"] == "h2"]
+    assert of_h2 == {"time_ns": own["time_ns"].tolist(), "message": own["message"].tolist()}
+    assert len(own) > 10
+    for reply in had:
+        rows = events[events["message"] == reply["message"]]
+        assert reply["time_ns"] == rows["time_ns"].tolist()
+        assert [f"h{host}" for host in reply["host"]] == rows["node"].tolist()
+    assert sum(len(reply["host"]) for reply in had) > 50
+
+
+@pytest.mark.long
+def test_a_late_delivery_is_explained_while_the_run_goes_on(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.play_to(4)
+        talk.ask("do", what={"do": "loss", "loss": 0.2})
+        talk.play_to(9)
+        reply = talk.ask("message", message="h2:1")
+        host = reply["host"][-1]
+        assert "job" in talk.ask("why", message="h2:1", host=f"h{host}")
+        state = talk.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in ("done", "failed"))
+    job = state["jobs"][0]
+    assert job["state"] == "done", job
+    assert job["result"]["delay_ns"] == reply["time_ns"][-1] - reply["broadcast_ns"]
+    assert sum(length for _, length, *_ in job["result"]["stretches"]) * 1e6 == pytest.approx(
+        job["result"]["delay_ns"], rel=1e-12
+    )
+
+
+@pytest.mark.long
+def test_who_looks_when_time_went_back_begins_anew(served: Server) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        assert talk.play_to(6)["time_ns"] == 6 * 10**9
+        talk.ask("rewind", to_s=2)
+        while talk.receive()["type"] != "again":
+            pass
+        talk.since(1)
+        assert talk.state()["time_ns"] == 2 * 10**9
+
+
+def test_the_page_needs_the_token_the_host_and_the_origin(served_to_all: Server) -> None:
+    page = urllib.request.urlopen(served_to_all.url)
+    text = page.read().decode()
+    assert "mobilenet-data" in text
+    assert "connect-src 'self'" in page.headers["Content-Security-Policy"]
+    base = f"http://127.0.0.1:{served_to_all.port}/"
+    assert refusal(base)[0] == 403
+    assert "token is missing or wrong" in refusal(f"{base}?token=wrong")[1]
+    assert "origin" in refusal(served_to_all.url, Origin="http://evil.example")[1]
+    forwarded = {"Host": "localhost:9000", "Origin": "http://localhost:9000"}  # as by ssh -L 9000:127.0.0.1:PORT
+    with urllib.request.urlopen(urllib.request.Request(served_to_all.url, headers=forwarded)) as answer:
+        assert answer.status == 200
+    assert "origin" in refusal(served_to_all.url, Host="localhost:9000", Origin="http://localhost:9001")[1]
+    for host in ("localhost.evil.example", "127.0.0.1.evil.example:80", "evil.example"):
+        assert "Host header" in refusal(served_to_all.url, Host=host)[1]
+    assert "does not match the address" in refusal(served_to_all.url, Host="evil.example")[1]
+    assert refusal(served_to_all.url.replace("/?", "/etc/passwd?"))[0] == 404
+    for bad in ("token=wrong", "", "token="):
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(f"ws://127.0.0.1:{served_to_all.port}/socket?{bad}")
+    with pytest.raises(InvalidStatus, match="403"):
+        address = served_to_all.url.replace("http", "ws").replace("/?", "/socket?")
+        connect(address, additional_headers={"Origin": "http://evil.example"})
+
+
+@pytest.mark.parametrize("request_", ["GET //[x HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n"])
+def test_a_request_that_is_none_is_refused_in_one_line(served_to_all: Server, request_: str) -> None:
+    with socket.create_connection(("127.0.0.1", served_to_all.port)) as other:
+        other.sendall(f"{request_}\r\n".encode())
+        answer = other.makefile("rb").read().decode()
+    assert answer.startswith("HTTP/1.1 403")
+    assert answer.endswith("refused: not a valid HTTP request\n")
+
+
+def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
+    with socket.socket() as other:
+        other.settimeout(2)
+        own = socket.gethostbyname(socket.gethostname())
+        if own.startswith("127."):
+            pytest.skip("this machine has no other address")
+        assert other.connect_ex((own, served_to_all.port)) != 0
+
+
+@pytest.mark.parametrize(
+    ("message", "complaint"),
+    [
+        ("garbage", "not JSON"),
+        ("[1, 2]", "expected an object"),
+        ('{"command": "explode"}', "command: got 'explode', expected one of play, speed, pause"),
+        ('{"command": "play", "speed": 0}', "speed"),
+        ('{"command": "play", "speed": "fast"}', "speed"),
+        ('{"command": "play", "speed": NaN}', "speed"),
+        ('{"command": "step", "what": "leap"}', "what: "),
+        ('{"command": "rewind", "to_s": 99}', "rewind: got 99 s, expected a time between 0 and the current time"),
+        ('{"command": "rewind", "to_s": -1}', "to_s: "),
+        ('{"command": "switch", "branch": 7}', "switch: branch 7 does not exist"),
+        ('{"command": "do", "what": {"do": "crash", "host": "h99"}}', "h99 does not exist; there are 6 hosts"),
+        ('{"command": "do", "what": {"do": "drag", "host": "h1", "to_m": [1]}}', "to_m"),
+        ('{"command": "do", "what": {}}', "do: "),
+        (
+            '{"command": "do", "what": {"do": "crash", "host": "h1"}, "back_to_s": 20}',
+            "do: back_to_s: got 20 s, expected at most the current time, 0 s",
+        ),
+        ('{"command": "do", "what": {"what": 1, "self": 2, "do": "crash"}}', ""),
+        ('{"command": "effect", "intervention": 3}', "effect: intervention 3 does not exist"),
+        ('{"command": "save", "name": "../../etc"}', "name: "),
+        ('{"command": "why", "message": "h1:0", "host": "h3"}', "why: h3 has not delivered h1:0 yet"),
+        ('{"command": "why", "message": "h1:0", "host": "s3"}', "host: "),
+        ('{"command": "watch", "node": 3}', "node: "),
+        ('{"command": "pause", "why": 1}', "why: "),
+        ("[" * 50_000, ""),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_the_session_goes_on(
+    served_to_all: Server, message: str, complaint: str
+) -> None:
+    with Talk(served_to_all) as talk:
+        talk.socket.send(message)
+        reply = talk.receive()
+        assert complaint in reply["error"]
+        assert "\n" not in reply["error"]
+        assert len(reply["error"]) < 450
+        assert "error" not in talk.ask("pause")
+
+
+def test_an_unknown_node_is_watched_by_nobody(served_to_all: Server) -> None:
+    with Talk(served_to_all) as talk:
+        talk.since()
+        assert "there is no h77" in talk.ask("watch", node="h77")["error"]
+        assert "error" not in talk.ask("watch", node="s1")
+        assert talk.until_state(lambda one: "card" in one)["card"]["node"] == "s1"
+
+
+def test_ten_megabytes_close_the_socket_of_who_sent_them(served_to_all: Server) -> None:
+    with Talk(served_to_all) as rude, Talk(served_to_all) as other:
+        with pytest.raises(ConnectionClosed) as error:
+            rude.socket.send("x" * 10_000_000)
+            rude.receive()
+        assert error.value.rcvd is None or error.value.rcvd.code == 1009
+        assert "error" not in other.ask("pause")
+
+
+def test_a_flood_of_commands_is_refused_in_one_line(served_to_all: Server) -> None:
+    with Talk(served_to_all) as talk:
+        for i in range(1000):
+            talk.socket.send(json.dumps({"command": "pause", "id": i}))
+        time.sleep(1.2)
+        talk.socket.send(json.dumps({"command": "pause", "id": 1000}))
+        replies = [talk.receive()]
+        while replies[-1].get("id") != 1000:
+            replies.append(talk.receive())
+        assert "error" not in replies[-1]
+        errors = [reply["error"] for reply in replies if "error" in reply]
+        assert set(errors) == {"more than 100 messages a second: further messages in this second are dropped"}
+        assert len(errors) <= 3  # one in each second that the thousand took
+        assert len(replies) - len(errors) <= 301
+
+
+@pytest.mark.long
+def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(served: Server, tmp_path: Path) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.play_to(5)
+        talk.do("crash", host="h1")
+    code, out, err = served.end()
+    assert (code, err) == (0, "")
+    assert "the run up to that point, with 1 intervention, is in runs/first-live-s1, marked as ended early" in out
+    kept = mobilenet.load(tmp_path / "runs" / "first-live-s1")
+    assert kept.manifest["ended_by_error"].startswith("stopped by hand at 5 s")
+    assert kept.verdict == "unknown"
+    assert out.splitlines()[-1] == "Next: mobilenet run runs/first-live-s1/scenario.yaml"
+    again = mobilenet.run(kept.path / "scenario.yaml", out=tmp_path / "again")
+    assert again.events[: len(kept.events)].equals(kept.events)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number: int) -> None:
+    with Talk(served) as talk:
+        talk.ask("play", speed=2)
+        code, out, _ = served.end(number)
+    assert code == 0
+    assert "all interventions are already saved" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--out", "/proc/there/is/no/room"), "/proc/there/is/no/room: cannot be written: "),
+        (("--speed", "fast"), "--speed: got 'fast', expected a number from 0.01 to 1000, or max"),
+        (("--speed", "0"), "--speed: got '0', expected a number from 0.01 to 1000, or max"),
+    ],
+)
+def test_what_cannot_be_is_said_at_the_start_in_one_line(
+    options: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mobilenet", "live", str(FIRST), "--no-browser", *options],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith(complaint)
+    assert done.stderr.count("\n") == 1
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.long
+def test_who_does_not_read_does_not_hold_up_the_end(served: Server) -> None:
+    with Talk(served) as deaf, Talk(served) as talk:
+        for one in (deaf, talk):
+            one.since()
+        talk.do("crash", host="h3")
+        talk.play_out()
+        began_s = time.monotonic()
+        code, out, _ = served.end()
+        assert time.monotonic() - began_s < 4  # a listener has 10 s to say goodbye, unless told otherwise
+    assert code == 0
+    assert "is in runs/" in out
+
+
+@pytest.mark.long
+def test_a_port_that_is_taken_is_one_line(served_to_all: Server, tmp_path: Path) -> None:
+    other = Server(tmp_path, str(FIRST), "--port", str(served_to_all.port))
+    _, err = other.process.communicate(timeout=60)
+    assert other.process.returncode == 2
+    assert len(err.splitlines()) == 1
+    assert f"port {served_to_all.port}: " in err
+
+
+@pytest.mark.parametrize("what", ["broadcast", "join", "leave"])
+def test_a_host_that_is_down_cannot_do_anything(what: str, served: Server) -> None:
+    with Talk(served) as talk:
+        talk.since()
+        talk.play_to(2)
+        assert "error" not in talk.do("crash", host="h1")
+        assert talk.do(what, host="h1")["error"] == f"do: h1 is down, so it cannot {what}; expected `recover` first"
+        assert "error" not in talk.do("recover", host="h1")
+        assert "error" not in talk.do(what, host="h1")

@@ -1,0 +1,163 @@
+"""Time stands at the event that violates a property, and the verifier says the same of the whole run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.lab.live.cards import card
+from mobilenet.lab.live.desk import Desk
+from mobilenet.lab.live.session import LiveSession
+from mobilenet.lab.live.stream import Listener, Place
+from mobilenet.parameters import ScenarioError
+
+ROOT = Path(__file__).parents[3] / "scenarios"
+
+
+def flood(*words: str) -> LiveSession:
+    changes = {"protocol.command": ["python3", "flood.py", *words]}
+    return mobilenet.live(ROOT / "programs" / "flood.yaml", 1, changes, allow_code=True)
+
+
+@pytest.mark.long
+def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
+    live = flood("--bug")
+    try:
+        live.play()
+        violation = live.violation
+        assert violation is not None
+        assert violation.check == "fifo_order"
+        assert "overtook" in violation.explanation
+        log = live.simulation.recording.events
+        assert (len(log), log.time_ns[violation.row]) == (violation.row + 1, live.now_ns)
+        run = live.save(tmp_path / "run")
+        assert run.verdict == "violated"
+        assert run.verdicts["fifo_order"].explanation == violation.explanation
+        live.play()  # it was told once
+        assert live.is_over
+        assert live.fingerprint == run.manifest["fingerprint"]
+    finally:
+        live.close()
+
+
+@pytest.mark.long
+def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> None:
+    """Time went beyond the violation and back; a client that followed frame by frame has the same diagram."""
+    diagrams = []
+    for go_on in (lambda desk: desk.session.play(), frame_by_frame):
+        live = flood("--bug")
+        try:
+            desk = Desk(live)
+            desk.stream.attend(["h1"])
+            go_on(desk)
+            assert live.violation is not None
+            assert [point.time_ns for point in desk.stream.curves.points] == [
+                quarter * 250_000_000 for quarter in range(1, live.now_ns // 250_000_000 + 1)
+            ]
+            state, place = desk.stream.state(Place(0, 0, "h1"))
+            diagrams.append((live.now_ns, state["arrows"]["sent_ns"], state["arrows_from_ns"]))
+            assert desk.stream.state(place)[0]["arrows"]["sent_ns"] == []  # each once
+            live.play(live.now_s + 1)
+            assert desk.stream.state(place)[0]["arrows"]["sent_ns"]  # and it goes on
+            desk.player.pause("violated")
+            desk.answer('{"command": "do", "what": {"do": "crash", "host": "h2"}}', Listener())
+            assert desk.player.stopped_because == ""
+        finally:
+            live.close()
+    assert diagrams[0] == diagrams[1]
+    assert len(diagrams[0][1]) > 10
+
+
+def frame_by_frame(desk: Desk) -> None:
+    live = desk.session
+    while live.violation is None:
+        live.step("frame")
+
+
+@pytest.mark.long
+def test_the_sound_program_stops_nobody() -> None:
+    live = flood()
+    try:
+        live.play()
+        assert live.violation is None
+        assert live.is_over
+    finally:
+        live.close()
+
+
+@pytest.mark.long
+def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) -> None:
+    (tmp_path / "dies.py").write_text(
+        "import sys\n"
+        "heard = 0\n"
+        "for line in sys.stdin:\n"
+        "    heard += 1\n"
+        "    if heard > 8:\n"
+        "        sys.exit(3)\n"
+        '    print(\'{"do": "done"}\', flush=True)\n',
+        encoding="utf-8",
+    )
+    scenario = (ROOT / "programs" / "flood.yaml").read_text(encoding="utf-8")
+    (tmp_path / "dies.yaml").write_text(scenario.replace("flood.py", "dies.py"), encoding="utf-8")
+    live = mobilenet.live(tmp_path / "dies.yaml", 1, allow_code=True)
+    try:
+        with pytest.raises(ScenarioError):
+            while not live.is_over:  # it also violates something
+                live.play()
+                assert live.violation is None or live.violation.row + 1 == len(live.simulation.recording.events)
+        at_s = live.now_s
+        assert at_s < 30
+        for go_on in (live.play, live.step, lambda: live.do("crash", host="h1")):
+            with pytest.raises(ScenarioError, match=r"^the run ended with an error: .*; go back to a time before"):
+                go_on()
+        live.rewind(at_s / 2)
+        live.do("crash", host="h1")
+        assert live.error == ""
+    finally:
+        live.close()
+
+
+@pytest.mark.long
+def test_steps_to_violations_go_on_from_one() -> None:
+    live = flood("--bug")
+    try:
+        live.play()
+        assert live.violation is not None
+        checks = [live.violation.check]
+        while not live.is_over:
+            live.step("violation")
+            if live.violation is not None:
+                checks.append(live.violation.check)
+        assert len(checks) == len(set(checks))
+    finally:
+        live.close()
+
+
+def test_a_program_shows_its_own_state_on_its_card(tmp_path: Path) -> None:
+    for name in ("flood.yaml", "flood.py"):
+        (tmp_path / name).write_bytes((ROOT / "programs" / name).read_bytes())
+    (tmp_path / "shows.py").write_text(
+        "import json, sys\n"
+        "heard = 0\n"
+        "for line in sys.stdin:\n"
+        "    event = json.loads(line)\n"
+        "    if event['ev'] == 'stop': break\n"
+        "    heard += 1\n"
+        '    print(json.dumps({"do": "show", "state": {"events heard": heard, "is ready": True}}))\n'
+        '    print(\'{"do": "done"}\', flush=True)\n',
+        encoding="utf-8",
+    )
+    changes = {"protocol.command": {"host": ["python3", "shows.py"], "station": ["python3", "flood.py"]}}
+    live = mobilenet.live(tmp_path / "flood.yaml", 1, changes | {"protocol.buffers": None}, allow_code=True)
+    try:
+        live.play(2)
+        host_card = card(live.simulation, "h1")
+        assert host_card is not None
+        keeps = dict(host_card["keeps"])
+        assert int(keeps["events heard"]) >= 2 and keeps["is ready"] == "yes" and len(keeps) == 2
+        station = card(live.simulation, "s0")
+        assert station is not None and len(station["keeps"]) > 2
+    finally:
+        live.close()

@@ -1,0 +1,69 @@
+"""Small scenarios of real software, and what they need of the machine."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet.api import Run, run
+from mobilenet.lab.programs.realtime.pace import RealTime
+
+APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))  # an ordinary user runs them
+MUST = bool(os.environ.get("MOBILENET_REQUIRE_NAMESPACES"))
+SBIN = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+FOR_ALL = 0o666
+ONE_CELL = {"layout": {"shape": "points", "points_m": [[0, 0]]}}
+
+
+@functools.cache
+def is_allowed() -> bool:
+    """Whether this machine lets a user make namespaces with a network device."""
+    unshare = shutil.which("unshare")
+    there = unshare is not None and os.access("/dev/net/tun", os.R_OK | os.W_OK)
+    if there and os.getuid() == 0:  # programs run as another user
+        there = os.stat("/dev/net/tun").st_mode & FOR_ALL == FOR_ALL
+    return there and subprocess.run([str(unshare), "-Urn", "true"], capture_output=True).returncode == 0
+
+
+def skip_without(*tools: str) -> None:
+    """Skip where namespaces or one of these programs are missing; fail where they are required."""
+    missing = [tool for tool in tools if shutil.which(tool, path=SBIN) is None]
+    if not is_allowed() or missing:
+        reason = f"{', '.join(missing)} missing" if missing else "no namespaces here"
+        pytest.fail(reason) if MUST else pytest.skip(reason)
+
+
+def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s: float = 2.0, **more: Any) -> Path:
+    """Hosts that stand in one cell, unless `more` has others; `commands`: words, or a line for sh."""
+    words = {name: ["sh", "-c", each] if isinstance(each, str) else each for name, each in commands.items()}
+    values = {
+        "duration_s": duration_s,
+        "drain_s": 1.5,
+        "stations": {**ONE_CELL, "backbone": {"kind": "tree", "shape": "chain", "bandwidth_mbps": 100, "delay_ms": 2}},
+        "hosts": {"count": count, "mobility": {"model": "static"}},
+        "workload": {"arrivals": "none"},
+        "protocol": {"name": "ip", "commands": words, **more.pop("protocol", {})},
+        **more,
+    }
+    folder.chmod(0o755)  # if the tests run as root, the programs do not
+    path = folder / "scenario.yaml"
+    path.write_text(json.dumps(values))
+    return path
+
+
+def play(path: Path) -> Run:
+    """Run it in real time; its directory is `run`, next to it."""
+    return run(path, out=path.parent / "run", allow_code=True, real_time=RealTime())
+
+
+def output_of(done: Run, node: str) -> str:
+    """What the program of a node has written to standard output."""
+    file = done.path / f"{node}.stdout.txt"
+    return file.read_text() if file.exists() else ""

@@ -1,0 +1,86 @@
+"""What programs measure themselves is what the record has.
+
+Source    ours: docs/guide/real-software.md
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import struct
+from pathlib import Path
+
+import pytest
+
+from mobilenet.api import Run
+from mobilenet.record.pcap import packets_in
+from tests.lab.programs.namespaces.own import APART, output_of, play, scenario, skip_without
+
+pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+ICMP, UDP = 1, 17
+REQUEST, REPLY = 8, 0
+TWO_CELLS = {
+    "stations": {
+        "layout": {"shape": "points", "points_m": [[0, 0], [300, 0]]},
+        "backbone": {"kind": "tree", "shape": "chain", "bandwidth_mbps": 100, "delay_ms": 40},
+    },
+}
+
+
+def _apart(folder: Path) -> dict[str, object]:
+    """One host in each cell."""
+    rows = [f"{t},{host},{x},5" for t in (0, 10, 20) for host, x in (("h0", 5), ("h1", 305))]
+    (folder / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
+    return {**TWO_CELLS, "hosts": {"mobility": {"model": "tracks", "file": "tracks.csv"}}}
+
+
+def test_round_trips_of_ping(tmp_path: Path) -> None:
+    skip_without("ping")
+    commands = {"h0": "sleep 0.5; ping -c 20 -i 0.2 h1; true", "h1": ["sleep", "60"]}
+    done = play(scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.2}, **_apart(tmp_path)))
+    measured = {
+        int(number): float(ms)
+        for number, ms in re.findall(r"icmp_seq=(\d+) ttl=\d+ time=([\d.]+) ms", output_of(done, "h0"))
+    }
+    recorded = _round_trips_ms(done)
+    assert recorded.keys() == measured.keys()
+    assert len(measured) >= 15
+    of_record, own = (statistics.median(times.values()) for times in (recorded, measured))
+    assert own == pytest.approx(of_record, rel=0.01)  # a busy machine delays single packets
+
+
+def _round_trips_ms(done: Run) -> dict[int, float]:
+    """From the capture of h0: sequence number -> from the request to the reply."""
+    sent_ns: dict[int, int] = {}
+    round_trips_ms: dict[int, float] = {}
+    for time_ns, packet in packets_in(done.path / "packets" / "h0.pcap"):
+        if packet[9] == ICMP:
+            kind, _, _, _, number = struct.unpack(">BBHHH", packet[20:28])
+            if kind == REQUEST:
+                sent_ns[number] = time_ns
+            elif kind == REPLY:
+                round_trips_ms[number] = (time_ns - sent_ns[number]) / 1e6
+    return round_trips_ms
+
+
+def test_losses_and_throughput_of_iperf3(tmp_path: Path) -> None:
+    """Frames are lost at random and hosts queue more than the radio can carry."""
+    skip_without("iperf3")
+    commands = {"h0": ["iperf3", "-s"], "h1": "sleep 0.5; iperf3 -c h0 -u -b 9M -t 3 -J"}
+    path = scenario(tmp_path, commands, duration_s=6.0, wireless={"loss": 0.3}, **_apart(tmp_path))
+    done = play(path)
+    seen = json.loads(output_of(done, "h1"))["end"]
+    sent, received = (_numbers(done, node, "10.77.0.2") for node in ("h1", "h0"))
+    assert len(received) < 0.95 * len(sent)
+    lost = 1 - len(received) / max(received)  # iperf3 knows of no packets after the last one that arrived
+    assert seen["sum"]["lost_packets"] / seen["sum"]["packets"] == pytest.approx(lost, abs=0.01)
+    assert seen["streams"][0]["udp"]["bytes"] == pytest.approx(sum(sent.values()), rel=0.01)
+
+
+def _numbers(done: Run, node: str, source: str) -> dict[int, int]:
+    """From a capture: the number of each of iperf3's packets from this source -> bytes of its payload."""
+    address = bytes(map(int, source.split(".")))
+    packets = (packet for _, packet in packets_in(done.path / "packets" / f"{node}.pcap"))
+    data = (packet[28:] for packet in packets if packet[9] == UDP and packet[12:16] == address)
+    return {int.from_bytes(each[8:12]): len(each) for each in data if len(each) > 100}  # shorter: they open the test

@@ -1,0 +1,24 @@
+"""The rows of `bench` about real software: what they measure lies within what the model allows.
+
+Source    docs/performance.md
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from mobilenet.lab.bench import packets
+from tests.lab.programs.namespaces.own import APART, skip_without
+
+pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+
+
+def test_rows_have_all_columns_and_none_is_faster_than_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_without("ping", "iperf3")
+    monkeypatch.setattr(packets, "COMMANDS", {case: packets.COMMANDS[case] for case in ("udp", "ping")})
+    monkeypatch.setattr(packets, "HOSTS", 5)
+    udp, ping, crowd = packets.measure()
+    assert udp.share is not None and 0 < udp.share <= 1.02  # backoffs are random
+    assert ping.rtt_ms is not None and ping.model_rtt_ms is not None and ping.rtt_ms > 0.6  # without any backoff
+    for row in (udp, ping, crowd):
+        assert row.packets_per_cpu_s > 0 and 0 <= row.lateness_p50_ms <= row.lateness_p99_ms and row.target

@@ -1,0 +1,137 @@
+"""What hostile programs, and a faulty emulator, do to others: little, and nothing that goes unnoticed.
+
+Source    ours: docs/guide/real-software.md, SECURITY.md
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet.lab.programs.realtime import tunnels
+from mobilenet.lab.programs.realtime.applications import Applications, SentDatagram
+from mobilenet.lab.programs.realtime.tunnels import Tunnels
+from mobilenet.protocols.packet_relay import Packet
+from mobilenet.verify import verify_run
+from tests.lab.programs.namespaces.own import APART, output_of, play, scenario, skip_without
+
+pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+FLOOD = """
+import socket, time
+stream = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    for to in ("10.77.0.2", "10.77.0.200", "239.1.1.1"):
+        try: stream.sendto(b"x" * 1400, (to, 9))
+        except OSError: pass
+"""
+BOMB = "bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 4; true"
+SIGNALS = "for n in 1 2 3; do kill -9 -1 2>/dev/null; kill -9 1; sleep 1; done; true"
+FLOODED, OTHER = (0, 0), (300, 0)
+HOSTS = {"h0": FLOODED, "h1": FLOODED, "h2": OTHER, "h3": OTHER, "h4": OTHER, "h5": OTHER}
+
+
+def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -> None:
+    """h0 floods its own cell and all cells with broadcasts; h4 and h5 attack the machine."""
+    skip_without("ping")
+    (tmp_path / "flood.py").write_text(FLOOD)
+    rows = [f"{t},{host},{x},{5 + int(host[1])}" for t in (0, 10, 20) for host, (x, _) in HOSTS.items()]
+    (tmp_path / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
+    commands = {
+        "h0": [sys.executable, "flood.py"],
+        "h1": ["sleep", "60"],
+        "h2": "sleep 0.5; ping -c 15 -i 0.2 h3; true",
+        "h3": ["sleep", "60"],
+        "h4": BOMB,
+        "h5": SIGNALS,
+    }
+    done = play(
+        scenario(
+            tmp_path,
+            commands,
+            duration_s=6.0,
+            stations={
+                "layout": {"shape": "points", "points_m": [list(FLOODED), list(OTHER)]},
+                "backbone": {"kind": "tree", "shape": "chain", "bandwidth_mbps": 100, "delay_ms": 2},
+            },
+            hosts={"mobility": {"model": "tracks", "file": "tracks.csv"}},
+        )
+    )
+    assert output_of(done, "h2").count("bytes from h3") >= 14
+    assert done.verdict == "valid"
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (lambda take, name, packet: take(name, packet._replace(data=packet.data[:-1] + b"!")), "with byte"),
+        (lambda take, name, packet: take("h2" if name == "h1" else name, packet), "h2"),
+        (lambda take, name, one: (take(name, one), take(name, one._replace(number=one.number + 1000))), "h0:10"),
+        (lambda take, name, packet: (take(name, packet), take(name, packet)), "received before"),
+    ],
+)
+def test_a_faulty_emulator_is_found(
+    fault: Callable[[Any, str, Packet], object], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packets with a byte changed, for another host, once more under another number, and once more as they are."""
+    skip_without("ping")
+    sound = Applications.hand_over
+    monkeypatch.setattr(
+        Applications, "hand_over", lambda self, name, packet: fault(lambda *what: sound(self, *what), name, packet)
+    )
+    commands = {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"], "h2": ["sleep", "60"]}
+    done = play(scenario(tmp_path, commands, count=3, duration_s=1.5))
+    verdict = verify_run(done.path)["conservation"]
+    assert verdict.answer == "violated" and re.search(expected, verdict.explanation)
+
+
+def _entering(change: Callable[[list[SentDatagram]], list[SentDatagram]]) -> Callable[[pytest.MonkeyPatch], None]:
+    """What the emulator takes from a device is changed."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        sound = Tunnels._packets_of
+        patch.setattr(Tunnels, "_packets_of", lambda self, name, device: change(list(sound(self, name, device))))
+
+    return plant
+
+
+def _writing(write: Callable[[int, bytes], int]) -> Callable[[pytest.MonkeyPatch], None]:
+    """What the emulator puts into a device is changed, after it was captured."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        changed = types.SimpleNamespace(**{name: getattr(os, name) for name in dir(os)} | {"write": write})
+        patch.setattr(tunnels, "os", changed)
+
+    return plant
+
+
+def _damage(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+@pytest.mark.parametrize(
+    ("plant", "expected"),
+    [
+        (_entering(lambda came: came * 2), "left h[01] through its device"),
+        (_entering(lambda came: came[:-1]), "left h0 through its device"),
+        (_entering(lambda came: [one._replace(data=_damage(one.data)) for one in came]), "a wrong ICMP checksum"),
+        (_writing(lambda device, data: os.write(device, _damage(data))), "discarded .* with wrong checksums"),
+        (_writing(lambda device, data: os.write(device, data) and os.write(device, data)), "entered h[01] through"),
+    ],
+)
+def test_an_emulator_that_is_faulty_at_the_device_is_found(
+    plant: Callable[[pytest.MonkeyPatch], None], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The captures at both ends agree; but the kernel counts, and makes checksums."""
+    skip_without("ping")
+    plant(monkeypatch)
+    done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"]}, duration_s=1.5))
+    verdict = verify_run(done.path)["conservation"]
+    assert verdict.answer == "violated" and re.search(expected, verdict.explanation)

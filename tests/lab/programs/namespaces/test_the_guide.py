@@ -1,0 +1,23 @@
+"""The guide to real software: its commands on lines of their own are run in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.lab.programs.namespaces.own import APART, skip_without
+from tests.test_docs import REAL_SOFTWARE, Reader
+
+pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+
+
+def test_its_commands(tmp_path: Path) -> None:
+    skip_without("curl")
+    tmp_path.chmod(0o755)  # if the tests run as root, the programs do not
+    reader = Reader(tmp_path)
+    reader.follow(REAL_SOFTWARE)
+    for made in ("map.html", "figures/connections.svg"):
+        assert (tmp_path / "runs" / "download" / made).stat().st_size > 10_000
+    for capture in ("packets.pcap", "h0.pcap"):
+        assert (tmp_path / capture).stat().st_size > 10_000

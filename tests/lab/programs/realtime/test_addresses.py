@@ -1,0 +1,123 @@
+"""Who sent a datagram and where it goes: programs that exchange addresses, clients, servers and sockets.
+
+Source    ours: docs/guide/real-time.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mobilenet.api import Run, run
+from mobilenet.cli.serve import _summary
+from mobilenet.lab.programs.realtime.pace import RealTime
+from tests.lab.programs.realtime.own import scenario
+
+
+def talk(folder: Path, code: str, hosts: int = 3, **protocol: Any) -> Run:
+    """A run in which these programs talk for two seconds."""
+    path = scenario(folder, f"{code}\nwhile True: time.sleep(1)", hosts, 2.0, protocol=protocol)
+    return run(path, out=folder / "run", allow_code=True, real_time=RealTime())
+
+
+def facts(done: Run) -> dict[str, Any]:
+    return dict(done.manifest["real_time"])
+
+
+GOSSIP = """
+time.sleep(0.4)
+if me == 1: own.sendto(b"hello", peers[0])
+if me == 0:  # it passes host 1's address on to host 2
+    _, (a, p) = own.recvfrom(100)
+    own.sendto(f"{a}:{p}".encode(), peers[2])
+if me == 2:
+    own.settimeout(1.5)
+    a, p = own.recvfrom(100)[0].decode().split(":")
+    own.sendto(b"from 2", (a, int(p)))
+if me == 1:
+    own.settimeout(1.5)
+    data, (a, p) = own.recvfrom(100)
+    open("heard", "w").write(f"{data.decode()} {a}")
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("flat", [False, True])
+def test_an_address_that_a_program_was_told_leads_there(flat: bool, tmp_path: Path) -> None:
+    """The sender is who is bound to its own address, whatever pair the address belongs to."""
+    done = talk(tmp_path, GOSSIP, flat=flat)
+    assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"
+    assert facts(done)["senders_renamed"] == ([] if flat else [["h2", "h0"]])
+    assert ("programs that pass on addresses may need protocol.flat: true" in _summary(done)) is not flat
+    nodes = [done.events[done.events.event == event].node.tolist() for event in ("datagram", "datagram_received")]
+    assert nodes == [["h1", "h0", "h2"], ["h0", "h2", "h1"]]
+
+
+SERVER = """
+if me == 0:  # a server, which never speaks first
+    own.settimeout(None)
+    while True:
+        data, where = own.recvfrom(100)
+        own.sendto(data.upper(), where)
+for round in range(3):  # a client, with another port for each question
+    asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    asking.settimeout(0.5)
+    own.close()
+    time.sleep(0.3)
+    asking.sendto(f"{me}-{round}".encode(), peers[0])
+    try: open(f"answer-{me}-{round}", "wb").write(asking.recv(100))
+    except TimeoutError: pass
+"""
+
+
+def test_clients_on_any_port_get_the_answers_of_a_server(tmp_path: Path) -> None:
+    done = talk(tmp_path, SERVER)
+    answers = sorted(file.read_text() for file in tmp_path.glob("answer-*"))
+    assert answers == ["1-0", "1-1", "1-2", "2-0", "2-1", "2-2"]
+    assert facts(done)["datagrams_not_taken"] == 0 and done.metrics["datagrams_received"] == 12
+
+
+TWO_SOCKETS = """
+sending = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+time.sleep(0.4)
+for peer in peers.values(): sending.sendto(b"x", peer)
+own.settimeout(1.5)
+for _ in range(2): open(f"came-{me}-{_}", "wb").write(own.recv(10))
+"""
+
+
+def test_a_program_may_send_from_another_socket_than_it_listens_at(tmp_path: Path) -> None:
+    talk(tmp_path, TWO_SOCKETS)
+    assert len(list(tmp_path.glob("came-*"))) == 6
+
+
+@pytest.mark.long
+def test_what_comes_to_a_closed_port_is_not_received(tmp_path: Path) -> None:
+    code = """
+if me: own.close()
+time.sleep(0.4)
+if me == 0:
+    for number in range(5): own.sendto(b"x", peers[1]); time.sleep(0.05)
+"""
+    done = talk(tmp_path, code)
+    assert facts(done)["datagrams_not_taken"] == 5 and done.metrics["datagrams_received"] == 0
+    lines = _summary(done).splitlines()
+    assert lines[1].startswith("from 0 to 2 s: 5 datagrams, 0 received")
+    why = "because no program had a socket open, or because the socket's buffer was full"
+    assert f"in the whole run: 5 datagrams not received {why}" in lines
+
+
+def test_from_a_socket_without_an_address_nobody_knows_whose_it_is(tmp_path: Path) -> None:
+    code = """
+if me == 0: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", peers[1])
+"""
+    done = talk(tmp_path, code, flat=True)
+    assert facts(done)["datagrams_unidentified"] == 1 and done.metrics["datagrams"] == 0
+
+
+@pytest.mark.long
+def test_a_run_without_datagrams_is_valid_of_nothing(tmp_path: Path) -> None:
+    done = talk(tmp_path, "")
+    assert done.verdicts["conservation"].explanation == "no program sent a datagram" and done.verdict == "unknown"

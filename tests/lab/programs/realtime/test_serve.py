@@ -1,0 +1,612 @@
+"""Programs that use UDP live on the emulated network in real time, as real processes with real sockets."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mobilenet.api import Run, run
+from mobilenet.cli.serve import _take_ctrl_c
+from mobilenet.lab.hunt.swarm.shrink import Shrinking
+from mobilenet.lab.programs.children import Children
+from mobilenet.lab.programs.realtime.gateway import Gateway
+from mobilenet.lab.programs.realtime.pace import Pace, RealTime
+from mobilenet.lab.replay.rerun import protocol_messages
+from mobilenet.lab.replay.transcript import lines_of
+from mobilenet.parameters import ScenarioError
+from mobilenet.record.reader import RunError
+from mobilenet.simulation.plugin_code import PluginError
+from tests.lab.programs.realtime.own import scenario
+from tests.lab.programs.test_looking_closer import command
+from tests.tools import editing
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
+SAMPLE = Path(__file__).parents[4] / "scenarios" / "programs" / "udp.yaml"
+TALK = """
+if me == 0:
+    while True:
+        try: own.recvfrom(100); break  # the other one is there
+        except TimeoutError: pass
+    for number in range(5):
+        say(f"broadcast {number}"); say(f"deliver 0 {number}")
+        own.sendto(b"%d" % number, peers[1])
+        time.sleep(0.05)
+else:
+    expected = 0
+    while expected < 5:
+        try: data, sender = own.recvfrom(100)
+        except TimeoutError: own.sendto(b"ready", peers[0]); continue
+        assert sender == peers[0], sender  # it can answer whoever has written
+        say(f"deliver 0 {data.decode()}")
+        expected += 1
+"""
+
+
+def serve_run(path: Path, out: Path, limit_ms: float | None = None, **more: object) -> Run:
+    overrides = [f"{key}={value}" for key, value in more.items()]
+    return run(path, out=out, overrides=overrides, allow_code=True, real_time=RealTime(limit_ms))
+
+
+def talk(folder: Path, code: str, hosts: int = 2, duration_s: float = 1.0, **more: object) -> Run:
+    """A run in which these programs talk."""
+    return serve_run(scenario(folder, code, hosts, duration_s, **more), folder / "run")
+
+
+def serve(path: Path, *more: str) -> list[str]:
+    """The command, which writes a run next to the scenario."""
+    return [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(path.parent / "run"), *more]
+
+
+def port_of(path: Path) -> int:
+    return int(json.loads(path.read_text())["protocol"]["port"])
+
+
+@pytest.mark.long
+def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
+    done = talk(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
+    assert done.verdict == "valid"
+    assert done.metrics["datagrams"] >= done.metrics["datagrams_received"] > 5  # type: ignore[operator]
+    assert done.metrics["broadcasts"] == 5 and done.metrics["deliveries"] == 10
+    assert done.metrics["delivery_ratio"] == 1
+    assert 0.001 < done.metrics["datagram_delay_mean_s"] < 1.0  # type: ignore[operator]
+    real_time = done.manifest["real_time"]
+    assert real_time["lateness_ms"]["p50"] <= real_time["lateness_ms"]["p99"] <= real_time["lateness_ms"]["max"]
+    assert done.manifest["command"].startswith("mobilenet serve ")
+    sent = done.events[(done.events.event == "datagram") & (done.events.node == "h0")]
+    assert [json.loads(detail) for detail in sent.detail] == [{"bytes": 1, "to": "h1"}] * 5
+
+
+@pytest.mark.long
+def test_the_sample_keeps_its_promise(tmp_path: Path) -> None:
+    done = serve_run(SAMPLE, tmp_path / "run", duration_s=3, **{"protocol.port": 17_400, "protocol.own_port": 17_401})
+    assert done.verdict != "violated"
+    assert done.metrics["deliveries"] > done.metrics["broadcasts"] > 0  # type: ignore[operator]
+
+
+LIES = {
+    "creation": TALK.replace('say(f"deliver 0 {data', 'say(f"deliver 0 9{data'),
+    "duplication": TALK.replace('say(f"deliver 0 {data', 'say("deliver 0 0"); say(f"deliver 0 {data'),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("broken", ("creation", "duplication"))
+def test_who_lies_is_found_out(broken: str, tmp_path: Path) -> None:
+    done = talk(tmp_path, LIES[broken], 2, 3.0, protocol={"promises": "fifo"})
+    assert done.verdicts[broken].answer == "violated"
+
+
+@pytest.mark.long
+def test_a_wrong_order_is_found_out(tmp_path: Path) -> None:
+    late = TALK.replace("expected = 0", "expected = 0; held = []").replace(
+        'say(f"deliver 0 {data.decode()}")', "held.append(data.decode())"
+    )
+    late += "\n    for each in held[::-1]: say(f'deliver 0 {each}')"
+    done = talk(tmp_path, late, 2, 3.0, protocol={"promises": "fifo"})
+    assert done.verdicts["fifo_order"].answer == "violated"
+
+
+@pytest.mark.long
+def test_the_radio_stands_between_them(tmp_path: Path) -> None:
+    done = talk(tmp_path, TALK, wireless={"loss": 1.0, "retry_limit": 2})
+    assert done.metrics["datagrams"] > 2  # type: ignore[operator]
+    assert done.metrics["datagrams_received"] == 0
+
+
+def test_a_crash_kills_the_program_and_a_recovery_starts_another(tmp_path: Path) -> None:
+    code = "open(f'life-{me}-{time.monotonic_ns()}', 'w').close()\nwhile True: time.sleep(1)"
+    outage = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 0.3}]}
+    done = talk(tmp_path, code, duration_s=1.2, faults=outage)
+    assert done.metrics["crashes"] == 1 and done.verdicts["record"].answer == "valid"
+    assert len(list(tmp_path.glob("life-0-*"))) == 2 and len(list(tmp_path.glob("life-1-*"))) == 1
+    assert not _alive(str(tmp_path))
+
+
+OUTAGE = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 1.0, "duration_s": 0.3}]}
+
+
+@pytest.mark.long
+def test_a_new_life_may_count_from_0_again_and_begin_its_log_anew(tmp_path: Path) -> None:
+    code = """
+log = open(f"log{me}.txt", "w")
+time.sleep(0.2)
+for number in range(3): log.write(f"broadcast {number}\\ndeliver {me} {number}\\n"); log.flush(); time.sleep(0.02)
+while True: time.sleep(1)"""
+    path = scenario(tmp_path, code, 2, 2.5, faults=OUTAGE, protocol={"promises": "fifo", "logs": "log{me}.txt"})
+    for out in ("one", "two"):  # the second finds the logs of the first
+        done = serve_run(path, tmp_path / out)
+        assert done.verdict == "valid", done.verdicts
+        of_h0 = done.events[(done.events.node == "h0") & done.events.event.isin(["broadcast", "deliver"])]
+        assert of_h0.message.drop_duplicates().tolist() == [f"h0:{number}" for number in range(6)]
+
+
+@pytest.mark.long
+def test_a_crash_kills_who_has_closed_its_output_too(tmp_path: Path) -> None:
+    code = """
+os_close = __import__("os").close; os_close(1)
+beats = open(f"beats-{me}-{time.monotonic_ns()}", "w")
+while True: print(time.monotonic(), file=beats, flush=True); time.sleep(0.02)"""
+    talk(tmp_path, code, 2, 3.0, faults=OUTAGE)
+    first, second = sorted(tmp_path.glob("beats-0-*"), key=lambda path: path.stat().st_mtime)
+    assert float(first.read_text().split()[-1]) < float(second.read_text().split()[0])
+
+
+NO_NUMBERS = {
+    "say('broadcast ' + '9' * 5000)": {},
+    "say('deliver 0 ' + '9' * 13)": {},
+    "say('broadcast abc')": {"broadcast": "broadcast (?P<number>[a-z]+)"},
+    "say('broadcast')": {"broadcast": "broadcast ?(?P<number>[0-9]+)?"},
+}
+
+
+@pytest.mark.parametrize("code", NO_NUMBERS)
+def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
+    path = scenario(tmp_path, f"{code}\nwhile True: time.sleep(1)")
+    with editing(path) as values:
+        values["protocol"]["lines"] = NO_NUMBERS[code]
+    with pytest.raises(PluginError, match=r"h\d: in its line .*, expected a whole number of at most 12 digits"):
+        serve_run(path, tmp_path / "run")
+
+
+@pytest.mark.parametrize("logs", [None, "log{me}.txt"])
+def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Path) -> None:
+    lines = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # as programs write that count hosts from 1
+    write = f"say({lines!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({lines!r})"
+    path = scenario(tmp_path, f"{write}\nwhile True: time.sleep(1)", protocol={"promises": "fifo", "logs": logs})
+    command = serve(path, "--allow-code")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    where = "its standard output" if logs is None else "\\S*log[01].txt"
+    expected = (
+        f"protocol.lines.deliver: in the line deliver 2 0 of h[01] in {where}, got sender 2, expected a host from 0"
+    )
+    assert done.returncode == 2
+    assert re.search(f"{expected} to 1; if the programs number hosts from 1, ", " ".join(done.stderr.split()))
+    assert not (tmp_path / "run").exists()  # other senders of its record would be wrong, too
+    assert not _alive(str(tmp_path))
+
+
+def test_no_sender_need_be_0(tmp_path: Path) -> None:
+    code = """
+if me == 1: say("broadcast 7\\ndeliver 1 7")
+while True: time.sleep(1)"""
+    done = talk(tmp_path, code, protocol={"promises": "fifo"})
+    assert done.verdicts["creation"].answer == "valid"
+    assert done.events[done.events.event == "deliver"].message.tolist() == ["h1:0"]
+
+
+@pytest.mark.long
+def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
+    command = serve(path, "--allow-code")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serving:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "up").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        serving.send_signal(signal.SIGINT)
+        complaint = serving.communicate(timeout=30)[1]
+    assert serving.returncode == 3 and "stopped by Ctrl-C at" in complaint and "marked as ended early" in complaint
+    assert len(Run(tmp_path / "run").events) > 3 and not _alive(str(tmp_path))
+
+
+def test_the_clock_begins_when_the_programs_have_been_started() -> None:
+    pace = Pace(lambda: None, RealTime())
+    assert pace.wait(0, 0, 10**9) == 0  # the programs' starts are due, and take what they take
+    time.sleep(0.2)
+    pace.finish_step()
+    assert pace.lateness_ms() == {}
+    assert pace.wait(0, 10**6, 10**9) >= 10**6
+    pace.finish_step()
+    assert set(pace.lateness_ms()) == {"p50", "p99", "max"}
+    pace.close()
+
+
+@pytest.mark.long
+def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
+    protocol = {"lines": {"broadcast": "sent (?P<number>[0-9]+)", "deliver": "got (?P<sender>.) (?P<number>[0-9]+)"}}
+    protocol |= {"logs": "log{me}.txt", "own_port": None}  # type: ignore[dict-item]
+    path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
+    port = port_of(path)
+    (tmp_path / "log0.txt").write_text("sent 99\n")  # of an earlier run
+    with subprocess.Popen(serve(path), stdout=subprocess.PIPE, text=True) as serving:
+        assert serving.stdout is not None
+        assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
+        one, other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        with one, other:
+            other.settimeout(0.05)
+            deadline, heard = time.monotonic() + 20, None
+            while heard is None and time.monotonic() < deadline:
+                other.sendto(b"here I am", ("127.77.1.0", port))  # where it is becomes known
+                with (tmp_path / "log0.txt").open("a") as log:
+                    log.write("sent 1\n")
+                one.sendto(b"hello", ("127.77.0.1", port))
+                try:
+                    heard = other.recvfrom(100)
+                except TimeoutError:
+                    continue
+            assert heard == (b"hello", ("127.77.1.0", port))
+            (tmp_path / "log1.txt").write_text("at noon got 0 1 from afar\n")
+        out = serving.communicate()[0]
+    assert serving.returncode == 0, out
+    done = Run(tmp_path / "run")
+    assert done.verdict == "valid"  # nothing was promised
+    assert done.metrics["deliveries"] == 1 and done.metrics["broadcasts"] >= 1  # type: ignore[operator]
+
+
+@pytest.mark.long
+def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "while True: time.sleep(1)")
+    port = port_of(path)
+    command = serve(path, "--allow-code")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving, _datagram_socket() as stranger:
+        while serving.poll() is None:
+            for where in ("127.0.0.1", "127.77.9.1", "127.77.1.1", *_own_address()):
+                stranger.sendto(b"hello", (where, port))
+            time.sleep(0.05)
+        out = serving.communicate()[0]
+    assert "dropped because they were sent to an address that no other host has" in out, out
+    assert "dropped because they were sent from sockets that are not bound to a host's own address" in out, out
+    assert Run(tmp_path / "run").metrics["datagrams"] == 0
+
+
+def test_who_asks_for_tcp_is_told(tmp_path: Path) -> None:
+    code = """
+if me == 0:
+    with socket.create_connection(peers[1]) as asking:
+        say(asking.recv(100).decode())
+    open("answer", "w").write("mobilenet carries UDP alone" )
+while True: time.sleep(1)"""
+    done = talk(tmp_path, code)
+    assert done.manifest["real_time"]["asked_for_tcp"] == ["h0"] and (tmp_path / "answer").exists()
+
+
+@pytest.mark.long
+def test_without_leave_to_bind_to_the_interface_there_is_a_socket_for_each_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Gateway, "_on_the_loopback", lambda gateway, port: None)
+    path = scenario(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
+    done = serve_run(path, tmp_path / "run")
+    assert done.verdict == "valid" and done.metrics["deliveries"] == 10
+
+
+def test_a_program_that_fails_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(
+        PluginError, match=r"h0: its program ended with exit code 3; the end of its standard error: no luck"
+    ):
+        talk(tmp_path, "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)")
+    assert not _alive(str(tmp_path))
+
+
+FAILS = {
+    "after it has closed its output": "__import__('os').close(1); time.sleep(0.3); sys.exit(4)",
+    "while another one holds its output": "os = __import__('os')\nif os.fork(): os._exit(4)\ntime.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("when", FAILS)
+def test_a_failure_shows(when: str, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"h\d: its program ended with exit code 4"):
+        talk(tmp_path, FAILS[when], duration_s=6)
+    assert not _alive(str(tmp_path))
+
+
+@pytest.mark.long
+def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []  # how a program ended, for which one may wait
+    monkeypatch.setattr(Children, "failure", lambda children, child: asked.append(child))
+    code = "__import__('os').close(1); open(f'closed-{me}', 'w').close()\nwhile True: time.sleep(1)"
+    done = talk(tmp_path, code, duration_s=3, protocol={"stop": {"after_s": 60}})
+    assert done.verdicts["record"].answer == "valid"
+    assert len(list(tmp_path.glob("closed-*"))) == 2 and asked == []
+
+
+def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "say('broadcast 7'); say('a' * 60)\nwhile True: time.sleep(1)")
+    with editing(path) as values:
+        values["protocol"]["lines"] = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
+    with pytest.raises(
+        PluginError, match=r"h\d: searching its line a+ for protocol.lines.deliver takes longer than 1 s"
+    ):
+        serve_run(path, tmp_path / "run")
+    assert "broadcast" in set(Run(tmp_path / "run").events.event)  # what was said before it is kept
+    assert not _alive(str(tmp_path))
+
+
+@pytest.mark.long
+def test_several_programs_for_one_host_are_noticed(tmp_path: Path) -> None:
+    code = """
+another = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(20):
+    (own if number % 2 and me == 0 else another).sendto(b"me", peers[1 - me])
+    time.sleep(0.05)
+while True: time.sleep(1)"""
+    done = talk(tmp_path, code, 2, 3.0, protocol={"own_port": None})
+    assert done.manifest["real_time"]["claimed_twice"] == ["h0"]
+
+
+@pytest.mark.long
+def test_a_new_life_elsewhere_is_no_second_program(tmp_path: Path) -> None:
+    code = "own.close(); own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+    code += "while True: own.sendto(b'me', peers[1 - me]); time.sleep(0.05)"
+    done = talk(tmp_path, code, 2, 2.0, protocol={"own_port": None}, faults=OUTAGE)
+    assert done.metrics["crashes"] == 1 and done.manifest["real_time"]["claimed_twice"] == []
+
+
+def test_who_kills_the_supervisor_ends_the_run(tmp_path: Path) -> None:
+    code = "os = __import__('os')\nif me == 0: os.kill(os.getppid(), 9)\nwhile True: time.sleep(1)"
+    with pytest.raises(
+        PluginError, match="the process that supervises the programs was killed or stopped from outside"
+    ) as caught:
+        talk(tmp_path, code, duration_s=5)
+    assert not caught.value.is_input
+
+
+def test_a_second_ctrl_c_ends_the_command() -> None:
+    before, asked = signal.getsignal(signal.SIGINT), list[str]()
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _take_ctrl_c(asked)
+        signal.raise_signal(signal.SIGINT)
+        assert asked == ["Ctrl-C"]
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as nohup, or a script's background, has it
+        _take_ctrl_c(asked)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_program_may_end(tmp_path: Path) -> None:
+    assert talk(tmp_path, "sys.exit(0)").verdicts["record"].answer == "valid"
+
+
+@pytest.mark.long
+def test_who_falls_behind_is_stopped(tmp_path: Path) -> None:
+    path = scenario(tmp_path, TALK)
+    command = serve(path, "--allow-code", "--hard-limit-ms", "0.1")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert re.search(r"the emulation is [0-9.]+ ms late, more than --hard-limit-ms 0.1; expected fewer", done.stderr)
+    assert "ms late" in Run(tmp_path / "run").manifest["ended_by_error"] and not _alive(str(tmp_path))
+
+
+def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
+    escapes = """
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in range(3): os.close(number)
+open('up', 'w').close()
+while True: time.sleep(1)"""
+    path = scenario(tmp_path, escapes, duration_s=60)
+    command = serve(path, "--allow-code")
+    serving = subprocess.Popen(command, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "up").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert _alive(str(tmp_path))
+    os.kill(serving.pid, signal.SIGKILL)
+    serving.wait()
+    while _alive(str(path.parent)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _alive(str(path.parent))
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    path = scenario(tmp_path, TALK)
+    with _datagram_socket() as taken:
+        taken.bind(("127.0.0.1", port_of(path)))
+        with pytest.raises(ScenarioError, match=r"protocol.port: cannot listen on port \d+ .*: Address already in use"):
+            serve_run(path, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.long
+def test_it_is_never_played_again(tmp_path: Path) -> None:
+    done = talk(tmp_path, "sys.exit(0)")
+    with pytest.raises(
+        RunError, match="cannot be repeated; expected a run that recorded its messages, with --set reco"
+    ):
+        protocol_messages(done.path, allow_code=True)
+    with pytest.raises(RunError, match="no lines to send to its programs; expected a run of programs in virtual time"):
+        lines_of(done.path, allow_code=True)
+    lied = serve_run(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), tmp_path / "lied")
+    with pytest.raises(RunError, match=r"a run in real time, .* expected a run in virtual time"):
+        Shrinking(lied.path, allow_code=True)
+    kept = serve_run(scenario(tmp_path, TALK, 2, 2.0), tmp_path / "kept", **{"record.messages": "true"})
+    assert set(protocol_messages(kept.path)[0].kind) >= {"Here", "Known", "Moved", "Datagram"}
+
+
+def test_real_time_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="run in real time; use mobilenet serve"):
+        run(scenario(tmp_path, TALK), out=tmp_path / "run", allow_code=True)
+    with pytest.raises(ScenarioError, match=r"mobile_causal runs in virtual time, with mobilenet run; expected datagr"):
+        run(SAMPLE.parents[1] / "first.yaml", out=tmp_path / "run", real_time=RealTime())
+    with pytest.raises(ScenarioError, match="pass --allow-code"):
+        run(scenario(tmp_path, TALK), out=tmp_path / "run", real_time=RealTime())
+
+
+WRONG = {
+    "protocol.lines.broadcast=x": r"expected the group \(\?P<number>...\)",
+    "protocol.lines.deliver='('": r"not a regular expression over bytes: missing \)",
+    "protocol.lines.broadcast='(?P<number>a{99999999999999999999})'": "over bytes: the repetition number is too large",
+    r"protocol.lines.broadcast='(?P<number>\u0041)'": r"over bytes: bad escape \\u",
+    "protocol.lines.broadcast='(?u)(?P<number>a)'": "cannot use 'u' flag with a bytes pattern",
+    "protocol.lines.broadcast='(?P<number>[[a])'": "over bytes: Possible nested set",
+    "protocol.network=128.1.0.0/16": "protocol.network: 128.1.0.0/16 is not one of 127.1.0.0/16 to 127.254.0.0/16",
+    "protocol.network=127.255.0.0/16": "is not one of 127.1.0.0/16 to 127.254.0.0/16",
+    "protocol.network=127.300.0.0/16": "is not one of 127.1.0.0/16 to 127.254.0.0/16",
+    r'protocol.command=["a\0b"]': "protocol.command.0: expected text without NUL characters",
+    'protocol.command=["", a]': r"^[^\n]*protocol.command: expected a program as the first word[^\n]*$",
+    f"protocol.logs='{{me}}{'a' * 300}'": "protocol.logs: expected a path in which each component is at most"
+    " 200 bytes long",
+    "protocol.port=80": "protocol.port",
+    "protocol.logs=log.txt": "expected {me}",
+    "hosts.count=257": "expected at most 256 with datagrams, because a host's number is one octet of an address",
+    "workload={interval_s: 1}": "only the programs start broadcasts; expected arrivals: none",
+    "hosts.count=300": "300, expected at most 256 with datagrams",
+}
+
+
+@pytest.mark.parametrize("override", WRONG)
+def test_bad_keys(override: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=WRONG[override]):
+        run(scenario(tmp_path, TALK), out=tmp_path / "run", overrides=[override], real_time=RealTime())
+
+
+def _datagram_socket() -> socket.socket:
+    return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+
+def _own_address() -> list[str]:
+    """Of this machine, where it has one beyond the loopback: what it sends to itself goes over the loopback, too."""
+    with _datagram_socket() as any_socket:
+        try:
+            any_socket.connect(("192.0.2.1", 9))  # nothing is sent
+        except OSError:
+            return []
+        return [any_socket.getsockname()[0]]
+
+
+def _alive(text: str) -> list[str]:
+    """Processes that have it in their command line or as their folder."""
+    process_ids = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        try:
+            command_and_folder = (
+                (process / "cmdline").read_bytes().decode("utf-8", "replace"),
+                os.readlink(process / "cwd"),
+            )
+        except OSError:
+            continue
+        if any(text in each for each in command_and_folder):
+            process_ids.append(process.name)
+    return process_ids
+
+
+COURSE = """import socket, sys, time
+me, hosts, output = int(sys.argv[2]), [line.split() for line in open(sys.argv[4])], open(sys.argv[6], "w")
+own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+address = {int(number): (where, int(port)) for number, where, port in hosts}
+own.bind(address[me])
+own.settimeout(0.2)
+def log(text): print(text, file=output, flush=True)
+log("b 1")
+log(f"d {me} 1")
+came, delivered = {where: number for number, (where, port) in address.items()}, {me}
+while True:  # each sends until all have certainly received: a datagram may be lost
+    for number in address:
+        if number != me: own.sendto(b"1", address[number])
+    until = time.monotonic() + 0.2
+    while time.monotonic() < until:
+        try: sender = came[own.recvfrom(9)[1][0]]
+        except TimeoutError: break
+        if sender not in delivered:
+            delivered.add(sender)
+            log(f"d {sender} 1")
+"""
+
+
+@pytest.mark.long
+def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
+    """Programs start and log as in the projects of EPFL's CS451: no wrapper, and no idle host."""
+    path = scenario(tmp_path, None, protocol={"promises": "fifo", "logs": "{me}.output"}, hosts=3)
+    (tmp_path / "process.py").write_text(COURSE)
+    words = ["--id", "{me}", "--hosts", "{hosts_file}", "--output", "{me}.output"]
+    with editing(path) as values:
+        values["protocol"]["command"] = [sys.executable, "process.py", *words]
+        values["protocol"]["lines"] = {
+            "broadcast": "^b (?P<number>[0-9]+)",
+            "deliver": "^d (?P<sender>[0-9]+) (?P<number>[0-9]+)",
+            "first_number": 1,
+        }
+    done = serve_run(path, tmp_path / "run")
+    assert sorted(done.events[done.events.event == "broadcast"].message) == ["h0:0", "h1:0", "h2:0"]
+    assert (done.events.event == "deliver").sum() == 9
+    assert done.verdicts["fifo_order"].answer == done.verdicts["creation"].answer == "valid"
+
+
+def test_a_file_of_hosts_names_the_port_of_each(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "", protocol={"own_port": None})
+    with editing(path) as values:
+        values["protocol"]["command"] = ["./x", "{hosts_file}"]
+    with pytest.raises(ScenarioError, match=r"own_port: missing; {hosts_file} names the port"):
+        serve_run(path, tmp_path / "run")
+
+
+def test_a_kept_run_is_served_again_with_its_logs_in_the_new_directory(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    code = "open(f'log{me}.txt', 'a').write('broadcast 0\\n' if me == 1 else '')\nwhile True: time.sleep(1)"
+    path = scenario(tmp_path / "own", code, protocol={"promises": "fifo", "logs": "log{me}.txt"})
+    status, output = command("serve", path, "--allow-code", "--out", tmp_path / "one")
+    assert status == 4, output  # nothing was delivered
+    before = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
+    status, output = command("serve", tmp_path / "one" / "scenario.yaml", "--allow-code", "--out", tmp_path / "two")
+    assert status == 4, output  # nothing was delivered
+    assert {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()} == before
+    assert (tmp_path / "two" / "log1.txt").read_text() == "broadcast 0\n" and "log0.txt" not in before
+    assert (Run(tmp_path / "two").events["event"] == "broadcast").sum() == 1
+
+
+def test_programs_that_promise_nothing_end_with_the_active_part(tmp_path: Path) -> None:
+    """One sends until SIGTERM, the other one until SIGKILL. Both owe no rest."""
+    endless = "import signal\nif me == 1: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    endless += "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
+    done = talk(tmp_path, endless, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
+    assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
+    assert done.verdict == "valid" and "drained" not in done.verdicts
+    assert done.manifest["simulated_s"] < 4  # at rest a second after the last datagram
+    code, output = command("show", done.path)
+    assert code == 0 and "programs still running after duration_s ended by SIGTERM: h0; by SIGKILL: h1" in output
+
+
+def test_quiet_programs_are_stopped_too(tmp_path: Path) -> None:
+    """One ends at SIGTERM with a last line, the other one only at SIGKILL."""
+    quiet = "import signal\ndef end(*_): say('broadcast 0'); sys.exit()\n"
+    quiet += "signal.signal(signal.SIGTERM, signal.SIG_IGN if me == 1 else end)\nwhile True: time.sleep(0.05)\n"
+    done = talk(tmp_path, quiet, duration_s=2.0, protocol={"stop": {"grace_s": 0.5}}, drain_s=5)
+    assert done.manifest["real_time"]["programs_stopped"] == {"h0": "SIGTERM", "h1": "SIGKILL"}
+    assert list(done.events[done.events.event == "broadcast"].message) == ["h0:0"] and done.manifest["quiescent"]
+
+
+def test_programs_with_promises_run_on_unless_asked_to_stop(tmp_path: Path) -> None:
+    endless = "while True: own.sendto(b'x', peers[1 - me]); time.sleep(0.05)\n"
+    for number, (stop, stopped) in enumerate([({}, {}), ({"after_s": 0.5}, {"h0": "SIGTERM", "h1": "SIGTERM"})]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        done = talk(folder, endless, protocol={"promises": "best_effort", "stop": stop}, drain_s=2.5)
+        assert done.manifest["real_time"]["programs_stopped"] == stopped
+        assert done.manifest["quiescent"] == bool(stopped)

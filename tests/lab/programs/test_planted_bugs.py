@@ -1,0 +1,33 @@
+"""Each language has a sample with one planted bug: the verifier finds it, and names the property that it breaks."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mobilenet.api import run
+from tests.lab.programs.languages import those_here
+
+GOOD = {"python": ["python3", "flood.py"], "js": ["node", "flood.js"], "c": ["./flood"]}
+BAD = {
+    "python": ("fifo_order", "overtook"),
+    "js": ("duplication", "twice"),
+    "c": ("creation", "which had not been broadcast"),
+}
+SECONDS = 6
+SEEDS = (3, 4)  # in so short a time not every seed shows each of them
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("language", those_here(BAD))
+def test_found(language: str, seed: int, samples: Path, tmp_path: Path) -> None:
+    shutil.copytree(samples, tmp_path, dirs_exist_ok=True)
+    verdicts = {}
+    for name, command in (("good", GOOD[language]), ("bad", [*GOOD[language], "--bug"])):
+        wanted = {"seed": seed, "duration_s": SECONDS, "protocol": {"command": command, "promises": "fifo"}}
+        done = run(tmp_path / "flood.yaml", overrides=wanted, out=tmp_path / name, allow_code=True)
+        assert done.verdict == ("valid" if name == "good" else "violated")
+        verdicts[name] = done.verdicts
+    check, words = BAD[language]
+    assert verdicts["bad"][check].answer == "violated"
+    assert words in verdicts["bad"][check].explanation

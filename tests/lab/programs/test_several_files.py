@@ -1,0 +1,173 @@
+"""Programs of several files and folders: a kept run repeats from its own directory, wherever that is.
+
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.lab.hunt.swarm.shrink import Shrinking
+from mobilenet.lab.live.repetition import divergence
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import load_scenario
+from tests.conftest import SCENARIOS
+from tests.lab.studies.test_handed_on import handed_on
+
+NODE = """#!/usr/bin/env python3
+import os, sys
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+import maelstrom  # the node's own module, not the adapter
+assert open("data/words.txt").read() == "as it was"
+exec(maelstrom.code())
+"""
+SCENARIO = """
+processes: 4
+network: {{kind: abstract}}
+workload: {{sources: 2, messages: 3, instants: {{kind: uniform, latest: 20}}}}
+protocol:
+  command: [{words}]
+  files: [lib, "data/*.txt"]
+  settings: {{topology: line}}
+  order: none
+  delivers: agreement
+"""
+
+
+def write_program(folder: Path, samples: Path, words: str) -> Path:
+    """A node in `bin`, its module in `lib`, its data in `data`, the adapter next to the scenario."""
+    for name in ("bin", "lib/deep", "data"):
+        (folder / name).mkdir(parents=True)
+    shutil.copy(samples / "maelstrom.py", folder / "maelstrom.py")
+    (folder / "bin" / "node").write_text(NODE)
+    (folder / "bin" / "node").chmod(0o755)
+    node = (samples / "maelstrom_node.py").read_text()
+    (folder / "lib" / "maelstrom.py").write_text("from deep.text import TEXT\ndef code(): return TEXT\n")
+    (folder / "lib" / "deep" / "text.py").write_text(f"TEXT = {node!r}\n")
+    (folder / "data" / "words.txt").write_text("as it was")
+    (folder / "data" / "large.bin").write_text("not asked for")
+    path = folder / "scenario.yaml"
+    path.write_text(SCENARIO.format(words=words))
+    return path
+
+
+@pytest.mark.parametrize("words", ["python3, maelstrom.py, ./bin/node", "env, python3, ./maelstrom.py, bin/node"])
+def test_a_kept_run_repeats_from_elsewhere(words: str, samples: Path, tmp_path: Path) -> None:
+    done = mobilenet.run(write_program(tmp_path / "own", samples, words), out=tmp_path / "run", allow_code=True)
+    assert done.verdict == "valid" and done.metrics["deliveries"] > 8
+    shutil.rmtree(tmp_path / "own")
+    moved = Path(shutil.move(tmp_path / "run", tmp_path / "moved"))
+    assert not (moved / "data" / "large.bin").exists()
+    assert divergence(moved, allow_code=True) is None
+    again = mobilenet.run(moved / "scenario.yaml", out=tmp_path / "again", allow_code=True)
+    assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
+
+
+def test_a_study_of_them_repeats_from_elsewhere(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    study = scenario.with_name("study.yaml")
+    study.write_text("scenario: scenario.yaml\nfactors: {processes: [3, 4]}\nreplications: {min: 2}\n")
+    handed_on(Study.load(study), tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        ("[nothing]", "protocol.files.0: 'nothing' does not match any file next to the scenario"),
+        ("[lib, ../x]", "protocol.files.1: expected a path, relative to the scenario's folder, of a file or folder"),
+        ("[lib, events.parquet]", "protocol.files.1: 'events.parquet' is the name of a file in a run directory"),
+        ("['*']", "protocol.files.0: 'events.parquet' is the name of a file in a run directory"),
+        ("[/etc]", "protocol.files.0: expected a path, relative to the scenario's folder, of a file or folder"),
+    ],
+)
+def test_what_cannot_be_copied_is_one_line(files: str, complaint: str, samples: Path, tmp_path: Path) -> None:
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    (tmp_path / "own" / "events.parquet").write_text("")
+    with pytest.raises(ScenarioError) as caught:
+        mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
+    assert complaint in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("files", ['[lib, "data/*.txt", "*.json", "*.parq*", "*.txt"]', '[lib, data, "*"]', '["**/*"]'])
+def test_patterns_match_nothing_of_a_kept_run(files: str, samples: Path, tmp_path: Path) -> None:
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    (tmp_path / "own" / "words.json").write_text("[]")
+    (tmp_path / "own" / "p0.parquets").write_text("")
+    (tmp_path / "own" / "p1.stderr.txt").write_text("of another run")
+    (tmp_path / "own" / "a[1].txt").write_text("")
+    (tmp_path / "own" / "other.txt").symlink_to("a[1].txt")
+    done = mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
+    assert done.verdict == "valid"
+    assert not (done.path / "p1.stderr.txt").exists()  # it would pass for a program's standard error
+    shutil.rmtree(tmp_path / "own")
+    moved = Path(shutil.move(tmp_path / "run", tmp_path / "moved"))
+    assert (moved / "words.json").exists() and (moved / "a[1].txt").exists() and (moved / "other.txt").exists()
+    (moved / "words.txt").write_text("left by someone")
+    assert divergence(moved, allow_code=True) is None
+    again = mobilenet.run(moved / "scenario.yaml", out=tmp_path / "again", allow_code=True)
+    assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
+    assert {path.name for path in again.path.iterdir()} == {path.name for path in moved.iterdir()} - {"words.txt"}
+    assert (again.path / "scenario.yaml").read_text() == (moved / "scenario.yaml").read_text()
+
+
+def test_a_study_with_a_pattern_repeats_from_elsewhere(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    scenario.write_text(scenario.read_text().replace("files: [lib,", 'files: [lib, "*.json", "*.yaml",'))
+    (tmp_path / "own" / "words.json").write_text("[]")
+    study = scenario.with_name("study.yml")
+    study.write_text("scenario: scenario.yaml\nfactors: {processes: [3, 4]}\nreplications: {min: 2}\n")
+    (tmp_path / "own" / "own.yaml").write_text("")
+    handed_on(Study.load(study), tmp_path, monkeypatch)
+
+
+@pytest.mark.long
+def test_a_run_with_a_pattern_shrinks(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    (own / "lib").mkdir(parents=True)
+    (own / "lib" / "words.txt").write_text("1")
+    (own / "a.json").write_text("1")
+    shutil.copy(SCENARIOS / "programs" / "flood.py", own / "lib" / "flood.py")
+    code = "import runpy\nopen('a.json')\nrunpy.run_path('lib/flood.py', run_name='__main__')\n"
+    (own / "node.py").write_text(code)
+    (own / "flood.yaml").write_text((SCENARIOS / "programs" / "flood.yaml").read_text())
+    overrides = ["protocol.command=[python3, node.py, --bug]", 'protocol.files=[lib, "*.*"]']
+    done = mobilenet.run(own / "flood.yaml", out=tmp_path / "run", allow_code=True, overrides=overrides)
+    assert done.verdict == "violated"
+    shutil.rmtree(own)
+    search = Shrinking(tmp_path / "run", allow_code=True, most=3, on_trial=lambda line: None)
+    search.run()
+    assert search.trials == 3
+
+
+def test_a_folder_that_a_pattern_leaves_out_is_told(samples: Path, tmp_path: Path) -> None:
+    scenario = load_scenario(write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node"))
+    warnings = [line for line in scenario.with_changes(['protocol.files=[lib, "*"]']).warnings() if "files" in line]
+    assert warnings == ["protocol.files.1: * leaves out 3 folders, such as bin; a pattern matches only files"]
+
+
+def test_too_many_files_are_one_line(samples: Path, tmp_path: Path) -> None:
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    for number in range(1001):
+        (tmp_path / "own" / "data" / f"{number}.txt").touch()
+    with pytest.raises(ScenarioError, match="matches 1002 files, expected at most 1000; name their folder instead"):
+        mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
+
+
+def test_a_kept_run_without_its_files_says_where_to_name_them(samples: Path, tmp_path: Path) -> None:
+    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+    done = mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=["protocol.files=[]"])
+    hint = "; if the program loads other files, name them in protocol.files of the original scenario and run it again"
+    with pytest.raises(ScenarioError) as caught:
+        mobilenet.run(done.path / "scenario.yaml", out=tmp_path / "again", allow_code=True, keep_early_end=False)
+    assert hint in str(caught.value)
+    (tmp_path / "own" / "lib" / "maelstrom.py").unlink()
+    with pytest.raises(ScenarioError) as caught:
+        mobilenet.run(scenario, out=tmp_path / "other", allow_code=True, keep_early_end=False)
+    assert hint not in str(caught.value)

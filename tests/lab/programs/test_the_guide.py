@@ -1,0 +1,84 @@
+"""The first program of docs/guide/programs.md, as a user would type it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mobilenet.api import run
+from tests.lab.programs.own import answering
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "programs.md"
+
+
+@pytest.fixture
+def shout(tmp_path: Path) -> Path:
+    blocks = re.findall(r"```\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "shout.py").write_text(blocks[0])
+    (tmp_path / "shout.yaml").write_text(blocks[1])
+    return tmp_path / "shout.yaml"
+
+
+def test_it_is_valid(shout: Path, tmp_path: Path) -> None:
+    done = run(shout, out=tmp_path / "run", allow_code=True)
+    assert done.verdict == "valid" and done.metrics["deliveries"] > 100
+
+
+def test_it_is_not_causal(shout: Path, tmp_path: Path) -> None:
+    promise = {"protocol.promises": "causal"}
+    assert run(shout, out=tmp_path / "run", allow_code=True, overrides=promise).verdict == "violated"
+
+
+JOINS_LATE = """
+if e['ev'] == 'start' and e['role'] == 'host': wish, cell = e['stable'], None
+if e['ev'] == 'cell': cell = e['station']
+if e['ev'] == 'join':
+    print('{"do":"log","text":"asked to join"}')
+    print('{"do":"store","stable":true}')
+if e['ev'] == 'join' or e['ev'] == 'recover' and wish and REMEMBERS:
+    print('{"do":"timer","name":"joins","after_ns":1000000000}')
+if e['ev'] == 'timer': print(json.dumps({"do": "joined", "session": 1, "station": cell}))
+if e['ev'] == 'broadcast': print('{"do":"refuse"}')
+"""
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+def test_a_host_that_crashes_before_it_has_joined_is_not_asked_again(remembers: bool, tmp_path: Path) -> None:
+    """What the guide says of membership."""
+    faults = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 1}]}
+    more = {"faults": faults, "record": {"programs": True}}
+    file = answering(tmp_path, JOINS_LATE.replace("REMEMBERS", str(remembers)), **more)  # type: ignore[arg-type]
+    done = run(file, out=tmp_path / "run", allow_code=True)
+    lines, events = done.lines, done.events
+    asked = lines[(lines["node"] == "h0") & lines["line"].str.contains('"ev":"join"', regex=False)]
+    assert len(asked) == 1
+    assert ("join" in set(events[events["node"] == "h0"]["event"])) is remembers
+
+
+def test_the_numbers_of_a_sender_begin_at_0(shout: Path, tmp_path: Path) -> None:
+    events = run(shout, out=tmp_path / "run", allow_code=True).events
+    assert events[events["event"] == "broadcast"].groupby("node")["message"].first()["h1"] == "h1:0"
+
+
+def test_the_guide_says_what_it_must() -> None:
+    words = " ".join(GUIDE.read_text(encoding="utf-8").split())
+    assert "To have `join` repeated" not in words
+    assert "The numbers of a sender begin at 0" in words and "after `recover`, join again and send `joined`" in words
+
+
+SERVES_NOT = """
+if e['ev'] == 'join': print('{"do":"joined","session":1,"station":%d}' % cell)
+if e['ev'] == 'cell': cell = e['station']
+if e['ev'] == 'broadcast': print('{"do":"refuse"}')
+"""
+
+
+def test_a_station_that_does_not_serve_keeps_a_run_from_rest(tmp_path: Path) -> None:
+    file = answering(tmp_path, SERVES_NOT)
+    assert run(file, out=tmp_path / "served", allow_code=True).verdicts["drained"].answer == "valid"
+    silent = tmp_path / "silent.py"
+    owing = """
+    if e['ev'] == 'start': print('{"do":"serves","host":1,"value":false}')"""
+    silent.write_text(silent.read_text().replace("    pass", owing))
+    verdict = run(file, out=tmp_path / "owed", allow_code=True).verdicts["drained"]
+    assert verdict.answer == "unknown" and "h1 is in the cell of s" in verdict.explanation

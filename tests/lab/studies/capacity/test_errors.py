@@ -1,0 +1,68 @@
+"""The answer is wrong as seldom as it promises: searches over numbers from known laws (validation/capacity.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from mobilenet.lab.studies.capacity.feasibility import Judge
+from mobilenet.lab.studies.capacity.search import Step, Verdict, claims
+from validation.capacity import ERROR, LAWS, experiments, fixed_runs, is_wrong, most_wrong, search
+
+CHEAP = ("normal, worst", "aloha (slotted)")
+
+
+def test_what_a_stated_error_allows() -> None:
+    assert [most_wrong(searches) for searches in (20, 200, 1000)] == [4, 18, 67]
+
+
+def require_right(name: str, searches: int) -> None:
+    counts, runs = experiments(name, searches)
+    fixed = fixed_runs(LAWS[name])
+    print(f"{name}: {dict(counts)}, {runs:.0f} runs on average, {fixed} in a fixed design")
+    assert counts["wrong"] <= most_wrong(searches) and counts["undecided"] <= searches / 10
+
+
+def test_a_few_searches() -> None:
+    require_right("normal, smooth", 20)
+    require_right("aloha (slotted)", 20)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", LAWS)
+def test_many_searches(name: str, request: pytest.FixtureRequest) -> None:
+    """200, and 1,000 of the cheap ones, where many repetitions are asked for."""
+    is_whole = request.config.getoption("--repetitions") >= 20
+    require_right(name, 60 if not is_whole else 1000 if name in CHEAP else 200)
+
+
+def test_wrong_answers_are_seen() -> None:
+    law = LAWS["normal, smooth"]  # 0.5 + 0.5 * value / threshold, limit 1, tolerance 0.05
+    for verdict, holds_at, fails_at, wrong in (
+        (Verdict.LARGEST, 31, 32, False),
+        (Verdict.LARGEST, 35, 36, False),  # 1.047
+        (Verdict.LARGEST, 36, 37, True),  # 1.0625
+        (Verdict.LARGEST, 27, 28, True),  # 0.9375 fails
+        (Verdict.SMALLEST, 32, 31, True),
+        (Verdict.NOT_MONOTONE, None, None, True),
+        (Verdict.EVERYWHERE, None, None, True),
+        (Verdict.NOWHERE, None, None, True),
+        (Verdict.UNDECIDED, None, None, False),
+    ):
+        assert is_wrong(law, Step(verdict, {}, holds_at, fails_at), 32.0) is wrong, (verdict, holds_at)
+
+
+def test_without_splitting_the_error_too_many_answers_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These distributions expose a procedure that spends the whole error at each look at each value."""
+    monkeypatch.setattr("mobilenet.lab.studies.capacity.feasibility.share_of_look", lambda number: 1.0)
+    monkeypatch.setattr("mobilenet.lab.studies.rare.is_rare", lambda *_: True)  # or there would be more runs
+    name = "normal, worst"
+    judge = Judge([LAWS[name].requirement], ERROR)
+    monkeypatch.setattr("validation.capacity.Judge", lambda requirements, error: judge)
+    assert claims(64) == 13
+    assert experiments(name, 100)[0]["wrong"] > most_wrong(100)
+
+
+def test_the_same_search_twice() -> None:
+    law, name = LAWS["normal, smooth"], "normal, smooth"
+    assert search(law, name, 3) == search(law, name, 3)

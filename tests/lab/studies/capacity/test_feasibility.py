@@ -1,0 +1,214 @@
+"""The decision at one value: means, tolerance, backlogs, and metrics that runs do not have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mobilenet.engine.random_streams import generator
+from mobilenet.lab.studies.capacity.feasibility import Judge, Row, State, ValueJudgement
+from mobilenet.lab.studies.capacity.requirements import Requirement
+from mobilenet.lab.studies.statistics import grows
+
+DELAY = Requirement("delay", True, 1.0, 0.05)
+RATIO = Requirement("ratio", False, 0.9, 0.045)
+
+
+def rows(mean: float, runs: int = 200, spread: float = 0.1, name: str = "delay", **others: float) -> list[Row]:
+    """`others` vary by a thousandth."""
+    drawn = generator(1, "rows", f"{mean} {name}").normal(mean, spread, runs)
+    return [
+        {name: float(value), **{other: level * (1 + place % 97 * 1e-5) for other, level in others.items()}}
+        for place, value in enumerate(drawn)
+    ]
+
+
+def judge(run_rows: list[Row], *wanted: Requirement) -> ValueJudgement:
+    """With `rare` so large that ten runs without a contradicting one suffice."""
+    return Judge(wanted or (DELAY,), 0.005, rare=0.6).judge(run_rows)
+
+
+def test_far_from_the_limit_ten_runs_are_enough() -> None:
+    assert (judge(rows(0.5)).state, judge(rows(0.5)).n) == (State.HOLDS, 10)
+    assert (judge(rows(2.0)).state, judge(rows(2.0)).n) == (State.FAILS, 10)
+
+
+def test_near_the_limit_more_are_needed_and_the_next_look_is_known() -> None:
+    judgement = judge(rows(1.0, 10))
+    assert (judgement.state, judgement.n, judgement.next_n) == (State.OPEN, 10, 14)
+    judgement = judge(rows(1.0, 13))
+    assert (judgement.n, judgement.next_n) == (10, 14)  # runs between two looks do not count
+    assert judge([]) == ValueJudgement(State.OPEN, 0, 10)
+    whole = judge(rows(1.0, 2_000))
+    assert whole.state in (State.HOLDS, State.FAILS) and not whole.is_clear and whole.n > 50
+
+
+@pytest.mark.parametrize(("mean", "state"), [(0.97, State.HOLDS), (1.03, State.FAILS)])
+def test_within_the_tolerance_the_mean_decides(mean: float, state: State) -> None:
+    """All of the interval is on one side of the limit, and within a wide tolerance."""
+    for wanted, expected in ((Requirement("delay", True, 1.0, 0.5), state), (
+        Requirement("delay", False, 1.0, 0.5), State.FAILS if state is State.HOLDS else State.HOLDS
+    )):  # fmt: skip
+        judgement = judge(rows(mean, spread=0.01), wanted)
+        assert (judgement.state, judgement.n, judgement.is_clear, judgement.is_far) == (expected, 10, True, False)
+        assert judgement.of(judgement.estimates[0]) == (expected, True)
+
+
+def test_a_mean_at_the_limit_is_decided_within_the_tolerance() -> None:
+    judgement = judge(rows(1.0, spread=0.03), Requirement("delay", True, 1.0, 0.5))
+    (own,) = judgement.estimates
+    assert own.bounds is not None and 0.5 < own.bounds.low < 1 < own.bounds.high < 1.5 and not judgement.is_clear
+    assert judgement.state is (State.HOLDS if own.bounds.mean <= 1 else State.FAILS)
+
+
+def test_later_runs_do_not_change_a_decision() -> None:
+    assert judge(rows(0.8, 40)) == judge(rows(0.8, 40) + rows(9.0, 40))
+
+
+def test_every_requirement_has_to_hold() -> None:
+    good, bad = rows(0.5, ratio=0.99), rows(0.5, ratio=0.5)
+    assert judge(good, DELAY, RATIO).state is State.HOLDS and judge(bad, DELAY, RATIO).state is State.FAILS
+    assert [str(one.requirement) for one in judge(bad, DELAY, RATIO).estimates] == ["delay <= 1", "ratio >= 0.9"]
+
+
+def test_more_requirements_make_intervals_wider() -> None:
+    one, two = judge(rows(0.5, ratio=0.99)), judge(rows(0.5, ratio=0.99), DELAY, RATIO)
+    first, second = one.estimates[0].bounds, two.estimates[0].bounds
+    assert first is not None and second is not None and second.low < first.low < first.high < second.high
+
+
+def test_a_backlog_that_runs_away_fails_whatever_the_delay() -> None:
+    away = [row | {"backlog_slope": 0.6 + 0.01 * number} for number, row in enumerate(rows(0.5, 20))]
+    judgement = judge(away)
+    assert judgement.state is State.FAILS and judgement.runs_away and judgement.is_clear
+
+
+def test_a_backlog_that_may_run_away_does_not_hold_yet() -> None:
+    """In each run it grew, but by amounts that are too different for the split error."""
+    slopes = [0.26, 3.0, 0.27, 2.0, 0.26, 4.0, 0.3, 0.26, 0.28, 0.3]
+    judgement = judge([row | {"backlog_slope": slope} for row, slope in zip(rows(0.5, 10), slopes, strict=True)])
+    assert judgement.state is State.OPEN
+    settled = judge([row | {"backlog_slope": 0.1} for row in rows(0.5, 10)])
+    assert settled.state is State.HOLDS
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(0.6, 0.3), (0.8, 0.4), (0.5, 0.3)])
+def test_runs_that_studies_call_unstable_do_not_hold(mean: float, spread: float) -> None:
+    """Slopes of different runs vary, so the strict test needs more of them than the one of studies."""
+    judge, fails = Judge((DELAY,), 0.05 / 13, rare=0.6), 0
+    for seed in range(50):
+        slopes = generator(seed, "slopes", "0").normal(mean, spread, 200)
+        own = [row | {"backlog_slope": float(slope)} for row, slope in zip(rows(0.3), slopes, strict=True)]
+        whole = judge.judge(own)
+        assert whole.state is State.FAILS or not grows(slopes[: whole.n])
+        first = judge.judge(own[:10])
+        assert first.state is not State.OPEN or (first.may_run_away and first.next_n == 14)
+        fails += whole.state is State.FAILS
+    assert fails >= 48
+
+
+def test_a_backlog_that_does_not_run_away_holds_in_the_end() -> None:
+    """Slopes around 0 look like growth by chance in at most some of the runs, and only for a while."""
+    for seed in range(50):
+        slopes = generator(seed, "settled", "0").normal(0, 1, 200)
+        own = [row | {"backlog_slope": float(slope)} for row, slope in zip(rows(0.3), slopes, strict=True)]
+        assert judge(own).state is State.HOLDS
+
+
+@pytest.mark.parametrize("limit", [1.0, 1e6])
+def test_a_share_that_never_arrives_is_infinite(limit: float) -> None:
+    name = "delivery_delay_survival_p95_s"
+    run_rows = rows(0.5, 10, name=name)
+    run_rows[3] = {}
+    judged = judge(run_rows, Requirement(name, True, limit, 0.05))
+    assert judged.state is State.FAILS and judged.estimates[0].bounds is not None
+    assert judge(run_rows, Requirement(name, False, limit, 0.05)).state is State.HOLDS
+
+
+def test_a_mean_over_few_of_the_runs_decides_nothing() -> None:
+    """And it goes on until enough runs have the metric."""
+    run_rows: list[Row] = rows(0.5, 4) + [{} for _ in range(6)]
+    for few in (run_rows, [{} for _ in range(10)]):
+        seen = Judge((DELAY,), 0.005).judge(few)
+        assert (seen.state, seen.n, seen.next_n) == (State.OPEN, 10, 14)
+        assert seen.of(seen.estimates[0]) == (State.NO_DATA, False) and seen.estimates[0].is_of_some
+    for number, mean in enumerate((0.5, 2.0)):
+        seldom = [row if place % 4 == 0 else {} for place, row in enumerate(rows(mean, 200))]
+        seen = judge(seldom)
+        (own,) = seen.estimates
+        assert seen.state is (State.HOLDS, State.FAILS)[number] and 5 <= own.n < own.runs / 2 and own.runs == seen.n
+    assert judge([*rows(0.5, 9), {}]).state is State.HOLDS
+    assert not judge(rows(0.5, 10)).estimates[0].is_of_some
+
+
+def test_a_metric_that_half_of_the_runs_have_is_decided_in_almost_every_search() -> None:
+    drawn = generator(1, "half", "0")
+    for _ in range(50):
+        own = [row if there else {} for row, there in zip(rows(0.5, 200), drawn.random(200) < 0.57, strict=True)]
+        assert judge(own).state is State.HOLDS
+
+
+def test_a_metric_that_no_run_has_ends_the_search_of_a_point() -> None:
+    """As soon as it is certain that fewer runs than `rare` have it."""
+    none: list[Row] = [{}] * 2_000
+    judgement = Judge((DELAY,), 0.005).judge(none)
+    assert (judgement.state, judgement.n, judgement.next_n) == (State.NO_DATA, 156, 0)
+    assert Judge((DELAY,), 0.005, rare=0.3).judge(none).n == 20
+    some: list[Row] = [row if place % 10 == 0 else {} for place, row in enumerate(rows(0.5, 2_000))]
+    assert Judge((DELAY,), 0.005, rare=0.3).judge(some).state is State.HOLDS  # five have it earlier
+    assert Judge((DELAY, RATIO), 0.005, rare=0.6).judge(rows(2.0)).state is State.FAILS  # no run has the ratio
+
+
+def test_a_verdict_needs_runs_that_contradict_it_or_enough_runs_to_have_seen_them() -> None:
+    judge = Judge((DELAY,), 0.05 / 13)
+    judgement = judge.judge(rows(0.5, 400, 0.01))
+    assert (judgement.state, judgement.n, judgement.assumes) == (State.HOLDS, 156, True)
+    long: list[Row] = [row if place % 5 else {"delay": 1.5} for place, row in enumerate(rows(0.5, 400, 0.01))]
+    judgement = judge.judge(long)  # the eighth one is run 36, but others may be longer still
+    assert (judgement.state, judgement.n, judgement.assumes) == (State.HOLDS, 156, True)
+
+
+def test_a_delay_far_above_its_limit_fails_soon() -> None:
+    """It cannot be less than 0, however many runs contradict."""
+    delay = Requirement("delivery_delay_mean_s", True, 1.0, 0.05)
+    judgement = Judge((delay,), 0.05 / 13).judge(rows(5.0, 400, name="delivery_delay_mean_s"))
+    assert (judgement.state, judgement.n, judgement.assumes) == (State.FAILS, 10, False)
+    near = Judge((delay,), 0.05 / 13).judge(rows(2.0, 400, name="delivery_delay_mean_s"))
+    assert near.state is State.FAILS and 10 < near.n < 40
+
+
+@pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
+def test_a_few_long_runs_far_from_a_cluster_are_not_overlooked(share: float) -> None:
+    """A delay of about 0.5 s, and a longer one in a share of the runs; the mean is 1.5."""
+    wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
+    for seed in range(50):
+        stream = generator(seed, "long runs", str(share))
+        long = stream.random(2_000) < share
+        values = stream.uniform(0.49, 0.51, 2_000) + long / share
+        wrong += judge.judge([{"delay": float(value)} for value in values]).state is State.HOLDS
+    assert wrong == 0
+
+
+def test_ordinary_runs_beyond_the_limit_do_not_hide_rare_ones_that_are_farther() -> None:
+    """Most runs are at 0.8 or 1.06, and 6 % of them are 5 longer, so that the mean is 1.2."""
+    wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
+    for seed in range(50):
+        stream = generator(seed, "farther", "0")
+        values = np.where(stream.random(2_000) < 0.6, 0.8, 1.06) + 5 * (stream.random(2_000) < 0.06)
+        wrong += judge.judge([{"delay": float(value)} for value in values]).state is State.HOLDS
+    assert wrong <= 1
+
+
+def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -> None:
+    judge = Judge((DELAY,), 0.005)
+    equal: list[Row] = [{"delay": 0.0, "delivery_ratio": 1.0}] * 400
+    assert judge.judge(equal[:155]).state is State.OPEN
+    judgement = judge.judge(equal)
+    assert (judgement.state, judgement.n, judgement.assumes) == (State.HOLDS, 156, True)
+    far, near = (Judge((Requirement("delivery_ratio", False, limit, 0.002),), 0.005) for limit in (0.5, 0.99))
+    assert (far.judge(equal).state, far.judge(equal).n, far.judge(equal).assumes) == (State.HOLDS, 14, False)
+    assert near.judge(equal).assumes
+    few: list[Row] = [{"delay": float(place % 20 == 0)} for place in range(400)]  # eight of 141 runs are above
+    judge = Judge((Requirement("delay", True, 0.8, 0.1),), 0.005)
+    assert judge.judge(few[:111]).state is State.OPEN
+    assert judge.judge(few).n == 156 and judge.judge(few).assumes

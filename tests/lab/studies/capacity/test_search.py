@@ -1,0 +1,161 @@
+"""The search over values, with decisions that are given, and with those of runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.capacity.capacity import Rounds
+from mobilenet.lab.studies.capacity.feasibility import Judge, State, ValueJudgement
+from mobilenet.lab.studies.capacity.requirements import Requirement
+from mobilenet.lab.studies.capacity.search import Step, Verdict, claims, first_values, next_step
+
+Truth = Callable[[int], bool]
+
+
+def decide(holds: bool, is_clear: bool = True) -> ValueJudgement:
+    return ValueJudgement(State.HOLDS if holds else State.FAILS, 10, 0, is_clear=is_clear)
+
+
+def steps(last: int, truth: Truth) -> Iterator[Step]:
+    judged: dict[int, ValueJudgement] = {}
+    while True:
+        step = next_step(last, judged)
+        yield step
+        if not step.run_counts:
+            return
+        judged |= {value: decide(truth(value)) for value in step.run_counts}
+
+
+def run_to_end(last: int, truth: Truth) -> tuple[Step, int]:
+    all_steps = list(steps(last, truth))
+    return all_steps[-1], sum(len(step.run_counts) for step in all_steps)
+
+
+@pytest.mark.parametrize("last", [1, 2, 3, 4, 5, 7, 19, 64, 100, 999])
+def test_every_threshold_is_found_in_both_directions(last: int) -> None:
+    for threshold in range(1, last + 1) if last < 200 else (1, 2, 250, 500, 998, 999):
+        largest, values = run_to_end(last, lambda value, t=threshold: value < t)
+        assert (largest.verdict, largest.holds_at, largest.fails_at) == (Verdict.LARGEST, threshold - 1, threshold)
+        smallest, _ = run_to_end(last, lambda value, t=threshold: value >= t)
+        assert (smallest.verdict, smallest.holds_at, smallest.fails_at) == (Verdict.SMALLEST, threshold, threshold - 1)
+        assert values <= len(first_values(last)) + math.ceil(math.log2(max(1, last / 4))) + 1
+
+
+def test_first_the_ends_and_the_quarters() -> None:
+    first = next(steps(64, lambda value: True))
+    assert first.run_counts == {0: 10, 16: 10, 32: 10, 48: 10, 64: 10}
+    assert first_values(1) == [0, 1] and first_values(2) == [0, 1, 2]
+
+
+def test_everywhere_and_nowhere() -> None:
+    assert run_to_end(64, lambda value: True)[0].verdict is Verdict.EVERYWHERE
+    assert run_to_end(64, lambda value: False)[0].verdict is Verdict.NOWHERE
+
+
+@pytest.mark.parametrize("inside", [range(10, 40), range(30, 34), range(1, 64)])
+def test_what_holds_only_in_between_is_not_monotone(inside: range) -> None:
+    assert run_to_end(64, lambda value: value in inside)[0].verdict is Verdict.NOT_MONOTONE
+    assert run_to_end(64, lambda value: value not in inside)[0].verdict is Verdict.NOT_MONOTONE
+
+
+def test_within_the_tolerance_an_alternation_is_not_a_contradiction() -> None:
+    judged = {0: decide(True), 16: decide(False, False), 32: decide(True, False), 48: decide(False)}
+    judged |= {64: decide(False)}
+    step = next_step(64, judged)
+    assert (step.verdict, step.holds_at, step.fails_at, step.run_counts) == (Verdict.UNDECIDED, 0, 16, {8: 10})
+
+
+def test_what_holds_only_within_the_tolerance_contradicts_what_fails_beyond_it() -> None:
+    far = ValueJudgement(State.FAILS, 10, 0, is_clear=True, is_far=True)
+    judged = {0: decide(True), 16: decide(True), 32: far, 48: decide(True, False), 64: far}
+    assert next_step(64, judged) == Step(Verdict.NOT_MONOTONE, {})
+
+
+def test_a_quarter_point_outside_of_the_bracket_is_decided_before_the_answer() -> None:
+    judged = {0: decide(True), 1: decide(False), 16: decide(False), 32: decide(False), 64: decide(False)}
+    judged |= {48: ValueJudgement(State.OPEN, 10, 14)}
+    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {48: 14}, 0, 1)
+
+
+def test_undecided_ends_come_first_and_then_the_middle_of_the_bracket() -> None:
+    unclear = ValueJudgement(State.OPEN, 10, 14)
+    judged = {0: unclear, 16: unclear, 32: unclear, 48: decide(False), 64: unclear}
+    assert next_step(64, judged).run_counts == {0: 14, 64: 14}
+    judged |= {0: decide(True), 64: decide(False)}
+    assert next_step(64, judged).run_counts == {16: 14}
+    judged |= {16: decide(False)}  # 32 comes last
+    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {8: 10}, 0, 16)
+
+
+def test_all_of_the_first_values_are_decided_before_it_holds_everywhere() -> None:
+    judged = dict.fromkeys(first_values(64), decide(True)) | {32: ValueJudgement(State.OPEN, 14, 20)}
+    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {32: 20})
+
+
+def test_a_value_without_data_does_not_end_the_search() -> None:
+    judged = {0: decide(True), 16: decide(True), 32: ValueJudgement(State.OPEN, 10, 14)}
+    judged |= {48: decide(False), 64: decide(False)}
+    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {32: 14}, 16, 48)
+
+
+@pytest.mark.parametrize("last", [1, 4, 9, 64, 100])
+def test_the_error_is_split_over_all_values_that_right_decisions_can_lead_to(last: int) -> None:
+    """Whatever is decided within the tolerance: outside of it, no more values than claims come up."""
+    for low in range(last + 1):
+        for high in range(low, min(last, low + 12) + 1):
+            outside = set()
+            branches: list[dict[int, ValueJudgement]] = [{}]
+            seen = set()
+            while branches:
+                judged = branches.pop()
+                step = next_step(last, judged)
+                for value in step.run_counts:
+                    if not low <= value <= high:
+                        outside.add(value)
+                if not step.run_counts:
+                    continue
+                fixed = {value: decide(value < low) for value in step.run_counts if not low <= value <= high}
+                free = [value for value in step.run_counts if low <= value <= high]
+                for choice in range(2 ** len(free)):
+                    drawn = {value: decide(bool(choice >> place & 1), False) for place, value in enumerate(free)}
+                    branch = judged | fixed | drawn
+                    key = tuple(sorted((value, one.state.value) for value, one in branch.items()))
+                    if key not in seen:
+                        seen.add(key)
+                        branches.append(branch)
+            assert len(outside) <= claims(last), (low, high, sorted(outside))
+
+
+def test_requirements_that_hold_again_at_a_quarter_point_are_noticed() -> None:
+    """Means of 0.5, then 1.5, and 0.6 around value 48, with a limit of 1 +- 0.05: docs/guide/capacity.md."""
+    requirement, noticed = Requirement("m", True, 1.0, 0.05), 0
+    for seed in range(40):
+        noise = np.random.default_rng(seed).normal(1, 0.2, 4000)
+        judge, targets, judged = Judge([requirement], 0.05 / claims(64)), dict[int, int](), dict[int, ValueJudgement]()
+        while (step := next_step(64, judged)).run_counts and sum((targets | step.run_counts).values()) <= 4000:
+            targets |= step.run_counts
+            for value in step.run_counts:
+                mean = 0.5 if value < 24 else 0.6 if 46 <= value <= 50 else 1.5
+                judged[value] = judge.judge([{"m": mean * one} for one in noise[: targets[value]]])
+        noticed += step.verdict is Verdict.NOT_MONOTONE
+    assert noticed >= 36
+
+
+def test_a_known_metric_may_be_missing_in_all_of_the_first_runs() -> None:
+    """One of a plug-in or of processes may not: it shows only then that there is no such metric."""
+    for metric, of_processes, is_known in (("handoff_duration_mean_s", False, True), ("own", False, False),
+                                           ("handoff_duration_mean_s", True, False)):  # fmt: skip
+        rounds = Rounds.__new__(Rounds)
+        asked = SimpleNamespace(of_processes=of_processes)
+        rounds.__dict__["_plan"] = SimpleNamespace(
+            search_question=asked, requirements=(Requirement(metric, True, 1.0, 0.05),)
+        )
+        with nullcontext() if is_known else pytest.raises(StudyError, match="metric"):
+            rounds._require_metrics({0: [{"delivery_ratio": 1.0}] * 10})

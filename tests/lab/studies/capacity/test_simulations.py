@@ -1,0 +1,85 @@
+"""Whole searches over simulations whose answers are known: an M/M/1 queue and slotted ALOHA as plug-ins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mobilenet.lab.studies.capacity.answer import SearchResult
+from mobilenet.lab.studies.capacity.capacity import search
+from mobilenet.lab.studies.capacity.question import Question, plan
+from mobilenet.lab.studies.capacity.search import Verdict
+from mobilenet.lab.studies.spark import local_master, spark_context
+from validation.capacity import most_wrong
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
+
+HERE = Path(__file__).parent
+WORKERS = 2
+RARE = 0.5  # both laws have no rare outcomes
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkContext]:
+    with spark_context(local_master(WORKERS)) as context:
+        yield context
+
+
+def sojourn_s(interval_s: float) -> float:
+    """M/M/1 with 10 services per second (Kleinrock, Queueing Systems 1, 3.2)."""
+    return 1 / (10 - 1 / interval_s)
+
+
+def loss(hosts: float) -> float:
+    """Another host sends in the same slot (Abramson 1977)."""
+    return 1 - (1 - 0.05) ** (hosts - 1)
+
+
+CASES: dict[str, tuple[Question, Callable[[float], float], Verdict]] = {
+    "queue": (
+        Question(HERE / "queue.yaml", "workload.interval_s", 0.12, 0.44, ("delivery_delay_mean_s <= 0.25",), 0.2, 0.01),
+        sojourn_s,
+        Verdict.SMALLEST,
+    ),
+    "aloha": (
+        Question(HERE / "aloha.yaml", "hosts.count", 2, 40, ("collision_ratio_addressed <= 0.5",), 0.05),
+        loss,
+        Verdict.LARGEST,
+    ),
+}
+
+
+def search_model(question: Question, seed: int, out: Path, spark: SparkContext) -> SearchResult:
+    asked = Question(
+        question.scenario, question.vary, question.low, question.high, question.require, question.tolerance,
+        question.resolution, seed=seed, rare=RARE,
+    )  # fmt: skip
+    planned = plan(asked, allow_code=True)
+    done = search(planned, out, local_master(WORKERS), lambda standing: None, allow_code=True, context=spark)
+    assert done.failed == []
+    return done.result
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_searches_are_right(name: str, repetitions: int, spark: SparkContext, tmp_path: Path) -> None:
+    question, mean, direction = CASES[name]
+    counts, runs = Counter[str](), 0
+    for seed in range(1, repetitions + 1):
+        result = search_model(question, seed, tmp_path / str(seed), spark)
+        runs += result.runs
+        (one,) = result.question.requirements
+        if result.verdict is not direction:
+            counts["undecided" if result.is_undecided else "wrong"] += 1
+            continue
+        assert result.holds_at is not None and result.fails_at is not None
+        wrong = one.lacks(mean(result.holds_at)) > one.tolerance or one.lacks(mean(result.fails_at)) < -one.tolerance
+        counts["wrong" if wrong else "right"] += 1
+    print(f"{name}: {dict(counts)}, {runs / repetitions:.0f} runs on average")
+    assert counts["wrong"] <= most_wrong(repetitions) and counts["undecided"] <= repetitions / 10

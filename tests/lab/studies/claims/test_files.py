@@ -1,0 +1,47 @@
+"""A file is answered wrongly as seldom as it promises: numbers from known laws (validation/claims.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from validation.capacity import most_wrong
+from validation.claims import COUNT, DISTANCES, LAWS, RELATIONS, answers, cases, repeat
+
+
+def test_the_file_covers_all_relations_laws_and_distances() -> None:
+    all_cases = cases()
+    assert len(all_cases) == COUNT == 40 and sum(case.is_true for case in all_cases) == 20
+    assert {case.keys["relation"] for case in all_cases} == set(RELATIONS)
+    assert {case.law for case in all_cases} == set(LAWS)
+    assert min(DISTANCES) > 1  # within the margin, either answer is right
+
+
+def test_a_few_files() -> None:
+    tally = repeat(8)
+    assert tally.wrong_files <= most_wrong(8) and tally.decided >= 0.9 * tally.claims
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_many_files(request: pytest.FixtureRequest) -> None:
+    """200 where many repetitions are asked for."""
+    count = 200 if request.config.getoption("--repetitions") >= 20 else 30
+    tally = repeat(count)
+    print(tally)
+    assert tally.wrong_files <= most_wrong(count) and tally.decided >= 0.9 * tally.claims
+
+
+def test_how_many_of_two_hundred_may_be_wrong() -> None:
+    assert most_wrong(200) == 18
+
+
+def test_the_same_answers_twice() -> None:
+    assert [(one.answer, one.replications) for one in answers(3)] == [
+        (one.answer, one.replications) for one in answers(3)
+    ]
+
+
+def test_without_splitting_the_error_too_many_files_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These laws expose a procedure that spends the whole error at each look at each claim."""
+    monkeypatch.setattr("mobilenet.lab.studies.claims.judge.share_of_look", lambda number: 1.0)
+    assert repeat(20, error=0.05).wrong_files > most_wrong(20)

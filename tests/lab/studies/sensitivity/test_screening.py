@@ -1,0 +1,107 @@
+"""Morris screening against functions whose important keys are known."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.sensitivity.ranges import LEVELS
+from mobilenet.lab.studies.sensitivity.screening import STEP, KeyEffect, complete, p_of_no_effect, screen, trajectories
+from mobilenet.lab.studies.statistics import holm
+
+KEYS, WORLDS = 10, 3
+
+
+@pytest.fixture(autouse=True)
+def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library of Holm's procedure collects garbage at each call, which takes longer than the rest of a test."""
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+
+
+def responses(points: np.ndarray, important: list[int], chance: np.random.Generator, noise: float) -> np.ndarray:
+    """Three keys matter, one of them not linearly and one only with the first; all worlds differ, and are skewed."""
+    x = points / (LEVELS - 1)
+    a, b, c = (x[..., key] for key in important)
+    means = 2 + 5 * a + 4 * b**2 + 3 * a * c + 0.2 * x.sum(axis=-1)
+    shape = (*means.shape, WORLDS)
+    return means[..., None] * np.exp(chance.normal(0, noise, shape)) + chance.exponential(noise, shape)
+
+
+def test_each_step_of_a_trajectory_moves_one_key_by_half_of_its_levels() -> None:
+    points = trajectories(KEYS, 12, 3)
+    moves = np.abs(np.diff(points, axis=1))
+    assert points.min() == 0 and points.max() == LEVELS - 1
+    assert set(moves.reshape(-1, KEYS).sum(axis=1).tolist()) == {STEP}
+    assert (moves.sum(axis=1) == STEP).all()  # each key once
+    assert (trajectories(KEYS, 12, 3) == points).all() and (trajectories(KEYS, 12, 4) != points).any()
+
+
+def test_of_a_linear_function_the_sizes_are_its_coefficients() -> None:
+    points = trajectories(3, 6, 1)
+    values = (points / (LEVELS - 1)) @ np.array([2.0, -7.0, 0.0])
+    row_of = {row.key: row for row in screen(points, np.repeat(values[..., None], 2, axis=2), 0.95, 1)}
+    assert [row_of[key].size.mean for key in range(3)] == pytest.approx([2, 7, 0])
+    assert [row_of[key].mean for key in range(3)] == pytest.approx([2, -7, 0])
+    assert [row_of[key].spread for key in range(3)] == pytest.approx([0, 0, 0], abs=1e-12)
+    assert [row_of[key].p_adjusted for key in range(3)] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.1])
+def test_three_planted_keys_of_ten_are_found(noise: float) -> None:
+    """At least 17 of 20 repetitions have just these three at the top."""
+    right = 0
+    for repetition in range(20):
+        chance = np.random.default_rng(repetition)
+        important = chance.permutation(KEYS)[:3].tolist()
+        points = trajectories(KEYS, 10, repetition)
+        ranking = screen(points, responses(points, important, chance, noise), 0.95, repetition)
+        right += {row.key for row in ranking[:3]} == set(important)
+    assert right >= 17
+
+
+def rejections(repetitions: int) -> int:
+    """In how many repetitions an unimportant key is taken for one with an effect."""
+    count = 0
+    drawn = [trajectories(4, 10, seed) for seed in range(10)]
+    for repetition in range(repetitions):
+        chance, points = np.random.default_rng(1000 + repetition), drawn[repetition % 10]
+        values = 5 + 3 * points[..., :1] + chance.exponential(1, (*points.shape[:2], WORLDS))
+        adjusted = holm([p_of_no_effect(points, values, key) for key in range(4)])
+        count += min(adjusted[1:]) < 0.05
+    return count
+
+
+def test_a_key_without_effect_is_rarely_taken_for_one() -> None:
+    """Within the binomial 99 % bound of 5 %: at most 18 of 200, although the noise is skewed."""
+    assert rejections(200) <= 18
+
+
+def test_one_world_shows_no_effect() -> None:
+    points = trajectories(2, 4, 1)
+    assert p_of_no_effect(points, points[..., :1].astype(float), 0) == 1.0
+
+
+def test_a_trajectory_with_a_gap_is_left_out() -> None:
+    points = trajectories(3, 6, 1)
+    values = points.sum(axis=-1, keepdims=True).astype(float) + np.zeros(2)
+    values[4, 2, 1] = np.nan
+    kept, whole = complete(points, values)
+    assert len(kept) == len(whole) == 5 and not np.isnan(whole).any()
+    values[:3, 0, 0] = np.nan
+    with pytest.raises(StudyError, match="trajectories with a mean at each point: 2 of 6, expected at least 4"):
+        complete(points, values)
+
+
+def test_the_same_numbers_give_the_same_ranking() -> None:
+    points = trajectories(4, 8, 2)
+    values = responses_of(points)
+    first: list[KeyEffect] = screen(points, values, 0.95, 5)
+    np.random.seed(99)  # noqa: NPY002  (a caller may do so)
+    assert screen(points, values, 0.95, 5) == first
+
+
+def responses_of(points: np.ndarray) -> np.ndarray:
+    return np.random.default_rng(8).exponential(points.sum(axis=-1)[..., None] + 1.0, (*points.shape[:2], WORLDS))

@@ -1,0 +1,250 @@
+"""The delivery ratio comes first: matched deliveries against a slow count, and no sentence that rewards a loss."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mobilenet
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.common_deliveries import NotPaired, common_deliveries
+from mobilenet.lab.studies.compare import findings
+from mobilenet.lab.studies.configurations import Configuration, PlannedRun
+from mobilenet.lab.studies.declaration import Compare, Study
+from mobilenet.lab.studies.delivered import LOSS_MARGIN, Delivered, Share, objection, opening
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.sentences import sentence
+from mobilenet.lab.studies.store import Store
+from mobilenet.lab.studies.study import compare_study
+from mobilenet.metrics.registry import of_delays
+from tests.conftest import FIRST, SCENARIOS
+from tests.lab.studies.test_handed_on import make
+
+GOSSIP = SCENARIOS / "own_protocol" / "gossip.yaml"
+LOSES = {"label": "gossip", "class": "gossip.py:Gossip", "promises": "best_effort", "settings": {"times": 1}}
+DELAY = "delivery_delay_mean_s"
+PAIRS = 4
+
+
+def study_without_spark(place: Path, factors: dict[str, object], compare: dict[str, object], **more: object) -> Store:
+    """Run a study in this process."""
+    values = {
+        "scenario": str(GOSSIP), "factors": factors, "replications": {"min": PAIRS}, "compare": compare,
+        "set": {"duration_s": 8, "hosts.count": 8, "wireless.loss": 0.4, **more},
+    }  # fmt: skip
+    store = make(Study.of(values, GOSSIP.parent), place, PAIRS)
+    return store
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Gossip that loses, next to a protocol that delivers everything."""
+    compare = {"factor": "protocol", "baseline": "ours", "metrics": [DELAY, "delivery_delay_p95_s", "radio_bytes"]}
+    levels = [{"label": "ours", "name": "mobile_causal"}, LOSES]
+    store = study_without_spark(tmp_path_factory.mktemp("lossy") / "study", {"protocol": levels}, compare)
+    compare_study(store.path)
+    return store
+
+
+def deliveries_by_rows(run: Path) -> dict[tuple[str, int, str], int]:
+    """(sender, planned time, receiver) -> delay in ns, of the first delivery, read row by row."""
+    opened = mobilenet.load(run)
+    begin_ns, end_ns = (round(opened.manifest[key] * 1e9) for key in ("warmup_s", "duration_s"))
+    sent: dict[str, tuple[str, int]] = {}
+    delays: dict[tuple[str, int, str], int] = {}
+    for row in opened.events.itertuples():
+        if row.event == "broadcast":
+            sent[row.message] = row.node, row.time_ns
+        elif row.event == "deliver" and begin_ns <= sent[row.message][1] < end_ns:
+            delays.setdefault((*sent[row.message], row.node), row.time_ns - sent[row.message][1])
+    return delays
+
+
+def test_common_deliveries_are_those_of_a_slow_count(lossy: Store) -> None:
+    shifted = False
+    for replication in range(1, PAIRS + 1):
+        runs = [lossy.runs / PlannedRun(number, replication, 0).id for number in (1, 0)]
+        slow, common = [deliveries_by_rows(run) for run in runs], common_deliveries(*runs)
+        keys = sorted(slow[0].keys() & slow[1].keys())
+        assert 0 < len(keys) < len(slow[1])
+        for delays_s, own in ((common.delays_s, slow[0]), (common.other_delays_s, slow[1])):
+            assert sorted(np.round(delays_s * 1e9).astype(int).tolist()) == sorted(own[key] for key in keys)
+        assert int(common.is_own.sum()) == sum(sender == receiver for sender, _, receiver in keys)
+        names = [
+            {(row.node, row.time_ns): row.message for row in frame[frame.event == "broadcast"].itertuples()}
+            for frame in (mobilenet.load(run).events for run in runs)
+        ]
+        shifted |= any(names[0][key] != names[1][key] for key in names[0].keys() & names[1].keys())
+    assert shifted, "a refused broadcast shifts the numbers of later messages; no pair of this study shows it"
+
+
+def test_a_metric_over_all_deliveries_is_that_of_the_run(lossy: Store) -> None:
+    run = lossy.runs / "c000-r0001"
+    same, metrics = common_deliveries(run, run), json.loads((run / "metrics.json").read_text())
+    for name in (DELAY, "delivery_delay_others_mean_s", "delivery_delay_p50_s", "delivery_delay_max_s"):
+        metric = of_delays(name)
+        assert metric is not None and same.compare(metric) == pytest.approx([metrics[name]] * 2, rel=1e-9), name
+
+
+def test_hosts_that_plan_other_broadcasts_are_not_paired(tmp_path: Path) -> None:
+    runs = [tmp_path / str(seed) for seed in (1, 2)]
+    for seed, run in zip((1, 2), runs, strict=True):
+        mobilenet.run(FIRST, seed=seed, out=run, overrides=["duration_s=5"])
+    with pytest.raises(NotPaired):
+        common_deliveries(*runs)
+
+
+def test_the_setting_that_loses_is_not_called_better(lossy: Store) -> None:
+    document = json.loads((lossy.path / "comparison.json").read_text())
+    ratio = pd.read_csv(lossy.tables / "runs.csv").groupby("configuration")["delivery_ratio"].mean()
+    assert ratio[1] < 0.95 and ratio[0] == 1
+    for finding in document["findings"]:
+        line = sentence(finding, document, LevelNames(lossy.study.factors))
+        assert line.startswith("gossip: delivered ") and "ours: 100 %" in line and "; behind)" in line, line
+        is_delay = finding["metric"] != "radio_bytes"  # which no direction is better for
+        assert ("lower, but not called better, because gossip is behind" in line) is is_delay, line
+        assert finding["difference"] < 0 and ("that both made" in line) is is_delay
+    finding = next(one for one in document["findings"] if one["metric"] == DELAY)
+    pairs = []
+    for replication in range(1, PAIRS + 1):
+        slow = [deliveries_by_rows(lossy.runs / PlannedRun(number, replication, 0).id) for number in (1, 0)]
+        keys = slow[0].keys() & slow[1].keys()
+        pairs.append([sum(own[key] for key in keys) / len(keys) / 1e9 for own in slow])
+    means = np.mean(pairs, axis=0)
+    assert [finding["common_mean"], finding["common_baseline_mean"]] == pytest.approx(means, rel=1e-9)
+    assert finding["mean"] != pytest.approx(finding["common_mean"], rel=1e-6)  # over its own deliveries
+
+
+@pytest.mark.parametrize("name", ["tables/runs.csv", "tables/summary.csv", "runs.csv"])
+def test_a_table_that_is_cut_at_the_end_of_a_line_is_refused(lossy: Store, tmp_path: Path, name: str) -> None:
+    shutil.copytree(lossy.path, tmp_path / "study")
+    file = tmp_path / "study" / name
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[: len(lines) // 2]))
+    with pytest.raises(StudyError, match=f"{file.name}: damaged: .* rows, but {file.stem}.parquet has"):
+        compare_study(tmp_path / "study")
+
+
+def test_other_workloads_are_given_without_a_judgement(tmp_path: Path) -> None:
+    compare = {"factor": "workload.interval_s", "baseline": 5, "metrics": [DELAY]}
+    levels = {"workload.interval_s": [5, 2]}
+    protocol = {key: value for key, value in LOSES.items() if key != "label"}
+    store = study_without_spark(tmp_path / "study", levels, compare, protocol=protocol)
+    finding = (compare_study(store.path) or [])[0]
+    assert finding.verdict == "not paired" and finding.judged is None and finding.result is not None
+    document = json.loads((store.path / "comparison.json").read_text())
+    line = sentence(document["findings"][0], document, LevelNames({}))
+    assert "not judged, because their hosts planned different broadcasts" in line and "better" not in line, line
+
+
+shares = st.builds(
+    lambda own, baseline, half: Share("delivery_ratio", own, baseline, own - baseline - half, own - baseline + half),
+    st.floats(0, 1), st.floats(0, 1), st.floats(0, 0.2),
+)  # fmt: skip
+
+
+@given(st.lists(shares, min_size=1, max_size=3), st.floats(0.01, 10), st.floats(0.01, 10))
+def test_better_is_never_the_setting_behind(all_shares: list[Share], own: float, base: float) -> None:
+    half = abs(own - base) / 10
+    row = {
+        "level": "b", "metric": DELAY, "verdict": "different", "pairs": 5, "mean": own, "baseline_mean": base,
+        "difference": own - base, "difference_low": own - base - half, "difference_high": own - base + half,
+        "ratio": None, "shares": [share._asdict() for share in all_shares],
+    }  # fmt: skip
+    line = sentence(
+        row, {"factor": "f", "baseline": "a", "confidence": 0.95, "equivalence_margin": None}, LevelNames({})
+    )
+    judged = re.search(r": (better|worse)$", line)
+    if judged is None:
+        assert own == base or any(
+            (low if own < base else -high) < -LOSS_MARGIN or (high if own < base else -low) < 0
+            for _, _, _, low, high in all_shares
+        )
+        return
+    favours_own = judged[1] == "better"
+    assert favours_own is (own < base)
+    for share in all_shares:
+        assert not (share.high < 0 if favours_own else share.low > 0)
+        assert (share.low if favours_own else -share.high) >= -LOSS_MARGIN
+
+
+@given(shares)
+def test_the_opening_names_who_is_behind(share: Share) -> None:
+    words = opening([share], "base")
+    if share.high < 0:
+        assert "; behind)" in words
+    elif share.low > 0:
+        assert "base is behind" in words
+    elif share.differs:
+        assert "is not settled" in words
+    else:
+        assert (words == "") is (share.own == share.baseline == 1) and ("in every pair" in words) is bool(words)
+    if share.own < 1:
+        assert not words.startswith("delivered 100 %")
+
+
+def known_shares(ratios: dict[int, list[float]], **shares_of: dict[int, list[float]]) -> Delivered:
+    by_share = {"delivery_ratio": ratios, **shares_of}
+    return Delivered(
+        {
+            name: {number: dict(enumerate(own, 1)) for number, own in configurations.items()}
+            for name, configurations in by_share.items()
+        },
+        {}, {}, Path(),
+    )  # fmt: skip
+
+
+def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
+    """The verdict in words on a level whose metric is clearly lower."""
+    values = {
+        (0, metric): {1: 5.0, 2: 5.1, 3: 5.2, 4: 5.3},
+        (1, metric): {1: 3.0, 2: 3.2, 3: 3.1, 4: 3.3},
+    }
+    compare = Compare(factor="p", baseline="a", metrics=(metric,))
+    configurations = [Configuration(n, {"p": p}, ()) for n, p in enumerate("ab")]
+    for finding in findings(compare, configurations, values, set(), 0.95, known):
+        comparison = {"factor": "p", "baseline": "a", "confidence": 0.95, "equivalence_margin": None}
+        yield sentence(finding.document(), comparison, LevelNames({})).rpartition(": ")[2]
+
+
+@pytest.mark.parametrize(
+    ("metric", "share", "word"),
+    [
+        (
+            "collision_loss_ratio",
+            {"valid_ratio": {0: [1, 1, 1, 1], 1: [1, 1, 0, 1]}},
+            "it is not settled",
+        ),  # ended early
+        ("collision_loss_ratio", {"valid_ratio": {0: [1, 1, 1, 1], 1: [0, 0, 0, 0]}}, "has no valid run"),  # unknown
+        ("collision_loss_ratio", {"broadcast_ratio": {0: [1, 1, 1, 1], 1: [0.5, 0.6, 0.5, 0.6]}}, "is behind"),
+        ("handoff_interruption_mean_s", {"handoff_return_ratio": {0: [1] * 4, 1: [0.5, 0.6, 0.7, 0.5]}}, "is behind"),
+        ("collision_loss_ratio", {"handoff_return_ratio": {0: [1] * 4, 1: [0.5, 0.6, 0.7, 0.5]}}, "better"),
+        ("handoff_interruption_mean_s", {"handoff_return_ratio": {0: [1] * 4, 1: [1] * 4}}, "better"),
+        ("collision_loss_ratio", {"valid_ratio": {0: [0] * 4, 1: [0] * 4}}, "has no valid run"),  # both violated
+        ("handoff_duration_mean_s", {"confirmed_ratio": {0: [1] * 4, 1: [0.3, 0.4, 0.3, 0.4]}}, "is behind"),
+    ],
+)
+def test_other_shares_count_like_the_delivery_ratio(metric: str, share: dict[str, object], word: str) -> None:
+    known = known_shares({0: [1.0] * 4, 1: [1.0] * 4}, **share)  # type: ignore[arg-type]
+    (verdict,) = verdicts_on(metric, known)
+    assert word in verdict
+
+
+def test_a_margin_settles_what_the_interval_does_not() -> None:
+    small, large = 0.001, 0.03
+    for loss, is_better in ((small, True), (large, False)):
+        ratios = {0: [0.99, 0.98, 0.99, 0.98], 1: [0.99 - loss, 0.98 + loss, 0.99 - loss, 0.98 + loss]}
+        (verdict,) = verdicts_on("collision_loss_ratio", known_shares(ratios))
+        assert (verdict == "better") is is_better, verdict
+    assert math.isclose(LOSS_MARGIN, 0.01)
+    assert objection([Share("delivery_ratio", 0.9, 1.0, -0.2, 0.0)], of_baseline=True, names=("a", "b")) is None

@@ -1,0 +1,266 @@
+"""What a study takes over from its directory: nothing on trust, and nothing half."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyspark import SparkContext
+
+import mobilenet
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.batch import Standing
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.parts import planned_targets
+from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.store import create, with_replications_so_far
+from mobilenet.lab.studies.study import Result, default_directory, run_study
+from mobilenet.lab.studies.tables import tables_of_what_is_there, write_tables
+from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.parameters import ScenarioError
+from mobilenet.scenario.yaml_reader import parse
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.spark
+
+TABLES = ("summary", "runs", "buffers", "delays")
+EVIL = "from pathlib import Path\nPath('{mark}').write_text('run')\n"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkContext]:
+    """One for all tests here, since each costs seconds."""
+    with spark_context(local_master(2)) as context:
+        yield context
+
+
+def nothing(standing: Standing) -> None: ...
+
+
+def tables_of(path: Path) -> dict[str, bytes]:
+    return {name: (path / "tables" / f"{name}.{kind}").read_bytes() for name in TABLES for kind in ("csv", "parquet")}
+
+
+def a_study(folder: Path, scenario: str, more: str = "") -> Path:
+    file = folder / "study.yaml"
+    file.write_text(f"scenario: {scenario}\nset: {{duration_s: 5}}\nreplications: {{min: 2}}\n{more}")
+    return file
+
+
+def test_tables_are_the_same_without_spark(finished: Result, tmp_path: Path) -> None:
+    shutil.copytree(finished.store.path, tmp_path / "copy")
+    store = create(finished.store.study, tmp_path / "copy")
+    expected = tables_of(store.path)
+    shutil.rmtree(store.tables)
+    write_tables(store, planned_targets(store.path / "runs.parquet", len(store.configurations)))
+    assert tables_of(store.path) == expected
+
+
+def test_an_unfinished_study_can_be_looked_at(finished: Result, tmp_path: Path) -> None:
+    path = tmp_path / "half"
+    shutil.copytree(finished.store.path, path)
+    first, *others = sorted((path / "measured").glob("*.parquet"))
+    for part in others:
+        part.unlink()
+    shutil.rmtree(path / "tables")
+    note = tables_of_what_is_there(path)
+    there = len(pd.read_parquet(first))
+    assert note is not None and f"{there} of 16 runs" in note
+    assert len(pd.read_csv(path / "tables" / "runs.csv")) == there
+
+
+def test_a_planted_scenario_is_refused_and_its_code_not_run(spark: SparkContext, tmp_path: Path) -> None:
+    file, mark = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), tmp_path / "mark"
+    planted = tmp_path / "out" / "configurations" / "c000"
+    planted.mkdir(parents=True)
+    text = (ROOT / "scenarios" / "first.yaml").read_text()
+    (planted / "scenario.yaml").write_text(text.replace("{name: mobile_causal}", '{class: "evil.py:Evil"}'))
+    (planted / "evil.py").write_text(EVIL.format(mark=mark))
+    (tmp_path / "out" / "runs" / "c000-r0001").mkdir(parents=True)
+    with pytest.raises(StudyError, match="is not a study"):
+        run_study(file, tmp_path / "out", local_master(2), nothing, context=spark)
+    create(Study.load(file), tmp_path / "begun")
+    shutil.rmtree(tmp_path / "begun" / "configurations")
+    shutil.copytree(planted.parent, tmp_path / "begun" / "configurations")
+    (tmp_path / "begun" / "runs" / "c000-r0001").mkdir()
+    with pytest.raises(StudyError, match=r"c000/scenario.yaml: belongs to another study: .*evil.py:Evil"):
+        run_study(file, tmp_path / "begun", local_master(2), nothing, context=spark)
+    (tmp_path / "begun" / "runs" / "c000-r0001").rmdir()  # nothing was made of it: it is replaced
+    assert run_study(file, tmp_path / "begun", local_master(2), nothing, context=spark).done == 2
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("left", [b"", b"seed: 5\nhosts: {count: [", b"\xff\xfe", b"no keys", None])
+def test_a_damaged_configuration_is_written_anew(left: bytes | None, tmp_path: Path) -> None:
+    """Cut, empty or no YAML, it says nothing that its study does not. Runs stay: they are looked at by themselves."""
+    file, messages = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), list[str]()
+    store = create(Study.load(file), tmp_path / "out")
+    scenario = store.scenario_of(0)
+    whole = scenario.read_bytes()
+    (store.runs / "c000-r0001").mkdir()
+    scenario.write_bytes(whole[: len(whole) // 2] if left is None else left)
+    create(Study.load(file), tmp_path / "out", say=messages.append)
+    assert scenario.read_bytes() == whole and len(messages) == 1 and (store.runs / "c000-r0001").is_dir()
+    assert messages[0].startswith(f"{scenario}: was ") and messages[0].endswith("; written again from the study")
+    scenario.write_bytes(whole.replace(b"loss: 0", b"loss: 0.5"))
+    assert scenario.read_bytes() != whole
+    with pytest.raises(StudyError, match=r"belongs to another study: wireless.loss of the scenario was 0.5, and is"):
+        create(Study.load(file), tmp_path / "out")
+
+
+@pytest.mark.parametrize("left", ["", "seed: 5\n"])
+def test_configurations_are_whole(left: str, tmp_path: Path) -> None:
+    """What a kill left of them by a version that did not rename is written again."""
+    file = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml", "factors: {wireless.loss: [0, 0.1]}\n")
+    store = create(Study.load(file), tmp_path / "out")
+    whole = store.scenario_of(1).read_text()
+    store.scenario_of(1).write_text(left)
+    create(Study.load(file), tmp_path / "out")
+    assert store.scenario_of(1).read_text() == whole
+    names = sorted(path.name for path in (tmp_path / "out" / "configurations").iterdir())
+    assert names == ["c000", "c001", "factors.yaml"]
+
+
+def test_runs_of_another_scenario_do_not_count(
+    spark: SparkContext, finished: Result, study_file: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "mixed"
+    shutil.copytree(finished.store.path, path)
+    shutil.rmtree(path / "runs" / "c001-r0002")
+    shutil.copytree(path / "runs" / "c000-r0002", path / "runs" / "c001-r0002")  # the same seed, another loss
+    assert run_study(study_file, path, local_master(2), nothing, context=spark).failed == []
+    assert tables_of(path) == tables_of(finished.store.path)
+
+
+def test_a_plug_in_in_a_subfolder_goes_on_and_an_edited_one_does_not(spark: SparkContext, tmp_path: Path) -> None:
+    (tmp_path / "protocols").mkdir()
+    source = ROOT / "scenarios" / "own_protocol"
+    code = tmp_path / "protocols" / "gossip.py"
+    shutil.copy(source / "gossip.py", code)
+    text = (source / "gossip.yaml").read_text().replace("gossip.py:", "protocols/gossip.py:")
+    (tmp_path / "scenario.yaml").write_text("\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    file = a_study(tmp_path, "scenario.yaml")
+    first = run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, context=spark)
+    assert (first.done, first.failed) == (2, [])
+    assert run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, context=spark).done == 2
+    code.write_text(code.read_text() + "\n# edited\n")
+    with pytest.raises(StudyError, match=r"gossip.py: belongs to another study"):
+        run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, context=spark)
+
+
+def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(spark: SparkContext, tmp_path: Path) -> None:
+    source = ROOT / "scenarios" / "own_protocol"
+    shutil.copy(source / "gossip.yaml", tmp_path / "scenario.yaml")
+    text = "import os, signal\n" + (source / "gossip.py").read_text()
+    dies = "        os.kill(os.getpid(), signal.SIGKILL) if self.settings.times == 4 else None\n"
+    (tmp_path / "gossip.py").write_text(text.replace("        rumour = Rumour(", dies + "        rumour = Rumour("))
+    file = tmp_path / "study.yaml"
+    levels = "factors: {protocol.settings.times: [3, 4]}"
+    file.write_text(f"scenario: scenario.yaml\nset: {{duration_s: 5}}\n{levels}\nreplications: {{min: 2}}\n")
+    result = run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, context=spark)
+    assert result.done == 2 and len(result.failed) == 2
+    for run, failed in zip(("c001-r0001", "c001-r0002"), result.failed, strict=True):
+        assert failed.startswith(f"{run}: the process of this run ended without a message, 2 times")
+
+
+def test_precise_configurations_do_not_pay_for_others(spark: SparkContext, tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(
+        f"scenario: {ROOT}/scenarios/first.yaml\nset: {{duration_s: 20}}\nfactors: {{wireless.loss: [0, 0.3]}}\n"
+        "replications: {min: 3, max: 9, step: 3, until: {metric: delivery_delay_mean_s, relative_half_width: 0.2}}\n"
+    )
+    standings: list[Standing] = []
+    result = run_study(file, tmp_path / "out", local_master(2), standings.append, context=spark)
+    n = pd.read_csv(tmp_path / "out" / "tables" / "runs.csv").groupby("configuration").size()
+    assert result.failed == [] and n.min() < n.max() <= 9
+    whole = tables_of(tmp_path / "out")  # gone on with, its first rounds leave later parts out
+    run_study(file, tmp_path / "out", local_master(2), nothing, context=spark)
+    assert tables_of(tmp_path / "out") == whole
+    later = [standing for standing in standings if standing.round == n.max() // 3]
+    note = f"least precise: loss {[0, 0.3][n.idxmax()]:g}: delivery_delay_mean_s ± "
+    assert later and all(standing.note.startswith(note) for standing in later)
+    assert max(standing.done for standing in standings) <= n.sum()
+
+
+def test_from_python(finished: Result, tmp_path: Path) -> None:
+    scenario = parse((ROOT / "scenarios" / "first.yaml").read_bytes(), "first.yaml").plain()
+    study_frames = mobilenet.study(
+        {"scenario": scenario, "set": {"duration_s": 5}, "replications": {"min": 2}},
+        out=tmp_path / "out",
+        workers=1,
+    )
+    assert (
+        study_frames.unfinished is None
+        and len(study_frames.runs) == 2
+        and "delivery_delay_mean_s" in set(study_frames.summary["metric"])
+    )
+    with pytest.raises(StudyError, match=r"out: no comparison, since the study has no `compare`"):
+        _ = study_frames.comparison
+    there = mobilenet.StudyFrames(finished.store.path)
+    assert len(there.comparison) == 4 and set(there.planned["state"]) == {"done"} and "16 of 16 runs" in repr(there)
+    with pytest.raises(StudyError, match="not a study directory"):
+        mobilenet.StudyFrames(tmp_path)
+    with pytest.raises(ScenarioError, match="study: scenari: unknown key"):
+        mobilenet.study({"scenari": "x.yaml"}, out=tmp_path / "other")
+
+
+def test_a_study_of_which_nothing_succeeds_says_so(tmp_path: Path) -> None:
+    """With a rule that asks for more: there is nothing to be precise about, and no table has a row."""
+    source = ROOT / "scenarios" / "own_protocol"
+    shutil.copy(source / "gossip.yaml", tmp_path / "scenario.yaml")
+    code = (source / "gossip.py").read_text()
+    (tmp_path / "gossip.py").write_text(code.replace("self.heard: set[MessageId] = set()", "raise RuntimeError('no')"))
+    file = tmp_path / "study.yaml"
+    rule = "{min: 2, max: 4, until: {metric: delivery_delay_mean_s, relative_half_width: 0.1}}"
+    file.write_text(f"scenario: scenario.yaml\nset: {{duration_s: 5}}\nreplications: {rule}\n")
+    result = run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True)
+    assert result.done == 0 and len(result.failed) == 2 and all("RuntimeError: no" in why for why in result.failed)
+    assert list((tmp_path / "out" / "starting").iterdir()) == []
+
+
+def test_a_run_that_fails_keeps_its_reason_when_its_batch_is_tried_again(tmp_path: Path) -> None:
+    file = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml")
+    store = create(Study.load(file), tmp_path / "out")
+    (store.runs / "c000-r0001").write_text("in the way")
+    for _ in range(3):
+        perform(Batch(str(store.path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
+    assert "already exists" in json.loads((store.failed / "c000-r0001.json").read_text())["error"]
+
+
+def test_a_worker_freezes_what_it_has_imported_once() -> None:
+    code = (
+        "import gc\nfrom mobilenet.lab.studies.task import Batch, perform_in_worker\nfound = []\nfor _ in range(2):\n"
+        "    perform_in_worker(Batch('.', 'terminating', ()))\n    found.append(gc.get_freeze_count())\n"
+        "print(found[0] > 1000, found[0] == found[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "True True\n", done
+
+
+def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> None:
+    """A study extended by `--replications 3` is not shortened by its own file."""
+    file, out, messages = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), tmp_path / "out", list[str]()
+    assert with_replications_so_far(Study.load(file), out, messages.append).replications.min == 2
+    create(Study.load(file, replications=3), out)
+    assert with_replications_so_far(Study.load(file), out, messages.append).replications.min == 3
+    sentence = "keeps its 3 replications, although the study file asks for 2; use --replications 2"
+    sentence += " to keep only the first 2"
+    assert messages == [f"{out}: {sentence}"]
+    assert with_replications_so_far(Study.load(file, replications=2), out).replications.min == 2
+    assert with_replications_so_far(Study.load(file, ["duration_s=6"]), out).replications.min == 2  # another study
+
+
+def test_a_study_in_its_own_directory_goes_on_there(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    create(Study.load(a_study(tmp_path, f"{ROOT}/scenarios/first.yaml")), out)
+    for named in (out, out / "study.yaml"):
+        kept = Study.load(named, replications=4)
+        assert default_directory(kept, named) == out
+    create(kept, out)
+    assert Study.load(out).replications.min == 4

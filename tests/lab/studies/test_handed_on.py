@@ -1,0 +1,127 @@
+"""A study's directory is complete: moved anywhere, its study.yaml gives the same configurations, runs and tables.
+
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mobilenet.lab.studies.configurations import plan_runs
+from mobilenet.lab.studies.declaration import Replications, Study
+from mobilenet.lab.studies.store import Store, create
+from mobilenet.lab.studies.tables import write_tables
+from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.parameters import ScenarioError
+from tests.conftest import ROOT, SCENARIOS
+
+SHIPPED = sorted((SCENARIOS / "studies").glob("*.yaml"))
+ALIKE = (  # repair_against_tcp, repair_sparse, repair_elsewhere
+    "repair_standing",
+    "repair_walking",
+    "repair_load",
+    "repair_retries",
+    "repair_elsewhere_sinr",
+)
+SHORT = {"warmup_s": 1, "duration_s": 4}
+OF_TRACKS = {"warmup_s": 5, "duration_s": 25}  # in the town, a host is present for 5 s at once only after 15 s
+TWO = Replications(min=2)
+EVERY_KIND = f"""
+scenario: scenario.yaml
+set: {{duration_s: 12}}
+factors:
+  what:
+    - {{protocol: {{command: [python3, flood.py], promises: fifo}}}}
+    - {{protocol: {{class: "gossip.py:Gossip", promises: best_effort}}}}
+    - {{wireless: {{model: sinr, obstacles: {{file: walls/town.geojson}}}}}}
+    - {{hosts: {{mobility: {{model: tracks, file: {ROOT / "data/formats/walk.csv"}}}}}}}
+    - {{stations.layout: {{shape: points, points_m: [[0, 0], [150, 0]]}}}}
+replications: {{min: 2}}
+"""
+
+
+def make(study: Study, out: Path, replications: int = 2) -> Store:
+    """What `mobilenet study` makes of it, without Spark."""
+    store = create(study, out, allow_code=True)
+    targets = [replications] * len(store.configurations)
+    runs = plan_runs(study, targets)
+    jobs = [Job(run.id, run.configuration, run.replication, run.seed) for run in runs]
+    perform(Batch(str(out), study.kind, tuple(jobs)))
+    assert not list(store.failed.iterdir()), [path.read_text() for path in store.failed.iterdir()]
+    store.write_runs(runs, {run.id for run in runs})
+    write_tables(store, targets)
+    return store
+
+
+def files_of(store: Store) -> dict[str, bytes]:
+    """The configurations and the tables, byte by byte, and what happened in each run."""
+    files = [*(store.path / "configurations").rglob("*"), *store.tables.glob("*.csv"), store.path / "study.yaml"]
+    content_of = {
+        str(path.relative_to(store.path)): path.read_bytes()
+        for path in files
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    for manifest in store.runs.glob("*/manifest.json"):
+        content_of[manifest.parent.name] = json.loads(manifest.read_text())["fingerprint"].encode()
+    return content_of
+
+
+def handed_on(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = files_of(make(study, tmp_path / "first" / "study"))
+    shutil.rmtree(tmp_path / "own", ignore_errors=True)
+    moved = Path(shutil.move(tmp_path / "first", tmp_path / "elsewhere")) / "study"
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    after = files_of(make(Study.load(moved / "study.yaml"), tmp_path / "empty" / "again"))
+    assert {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)} == set()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", [file for file in SHIPPED if file.stem not in ALIKE], ids=lambda path: path.stem)
+def test_every_shipped_study_repeats_itself(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study.load(file)
+    short = {"processes": 8} if "vcube" in study.scenario else OF_TRACKS if "town" in study.scenario else SHORT
+    if Path(study.scenario).name in ("static.yaml", "dynamic.yaml") and "hosts.count" not in file.read_text():
+        short = {**SHORT, "hosts.count": 12}  # instead of 70
+    study = study.model_copy(
+        update={
+            "replications": TWO,
+            "set": {**short, **{key: value for key, value in study.set.items() if key not in short}},
+        }
+    )
+    handed_on(study, tmp_path, monkeypatch)
+
+
+@pytest.mark.long
+def test_so_does_one_with_every_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own"
+    (own / "walls").mkdir(parents=True)
+    shutil.copy(SCENARIOS / "first.yaml", own / "scenario.yaml")
+    shutil.copy(SCENARIOS / "programs" / "flood.py", own)
+    shutil.copy(SCENARIOS / "own_protocol" / "gossip.py", own)
+    square = [[20, 20], [40, 20], [40, 40], [20, 40], [20, 20]]
+    walls = {"type": "Polygon", "coordinates": [square], "crs": None}
+    (own / "walls" / "town.geojson").write_text(json.dumps(walls))
+    (own / "study.yaml").write_text(EVERY_KIND)
+    handed_on(Study.load(own / "study.yaml"), tmp_path, monkeypatch)
+
+
+def test_a_kept_study_with_other_factors_is_refused(tmp_path: Path) -> None:
+    study = Study.load(SCENARIOS / "studies" / "loss.yaml")
+    create(study, tmp_path / "study")
+    file = tmp_path / "study" / "study.yaml"
+    file.write_text(file.read_text().replace("0.3", "0.4"))
+    with pytest.raises(ScenarioError, match=r"study.yaml:.*: factors: the study file in a study.s directory repeats"):
+        create(Study.load(file), tmp_path / "again")
+
+
+def test_a_factor_is_not_called_as_a_column_of_the_tables(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        f"scenario: {SCENARIOS / 'first.yaml'}\nfactors: {{configuration: [{{wireless.loss: 0}}]}}\n"
+    )
+    with pytest.raises(ScenarioError, match=r"factors.configuration: the tables already have a column with this name"):
+        create(Study.load(tmp_path / "study.yaml"), tmp_path / "study")

@@ -1,0 +1,63 @@
+"""Studies of programs, on Spark: as of any protocol, and no worker lacks a program."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.commands import missing
+from mobilenet.lab.studies.spark import local_master
+from mobilenet.lab.studies.study import run_study
+from mobilenet.parameters import ScenarioError
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.spark
+
+PROGRAMS = ROOT / "scenarios" / "programs"
+
+
+def a_study(folder: Path, command: str, scenario: str = "flood.yaml") -> Path:
+    shutil.copytree(PROGRAMS, folder / "programs")
+    file = folder / "study.yaml"
+    file.write_text(
+        f"scenario: programs/{scenario}\nset: {{duration_s: 4, protocol.command: {command}}}\n"
+        "replications: {min: 2}\n"
+        "factors: {wireless.loss: [0, 0.2]}\n"
+    )
+    return file
+
+
+def test_it_runs_as_any_other(tmp_path: Path) -> None:
+    study = a_study(tmp_path, f"[{sys.executable}, flood.py]")
+    with pytest.raises(ScenarioError, match="pass --allow-code"):
+        run_study(study, tmp_path / "out", local_master(2), lambda standing: None)
+    result = run_study(study, tmp_path / "out", local_master(2), lambda standing: None, allow_code=True)
+    assert (result.done, result.failed, result.violated) == (4, [], [])
+
+
+def test_a_worker_without_the_program_is_named_before_anything_starts(tmp_path: Path) -> None:
+    study = a_study(tmp_path, "[no-such-language, flood.py]")
+    with pytest.raises(
+        StudyError, match=r"protocol.command: there is no no-such-language on .*; expected the programs"
+    ):
+        run_study(study, tmp_path / "out", local_master(2), lambda standing: None, allow_code=True)
+    assert not list((tmp_path / "out" / "runs").iterdir())
+
+
+def test_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "there").touch()
+    there, gone = str(tmp_path / "there"), str(tmp_path / "gone")
+    (problem,) = missing(["python3", there, gone])
+    assert problem.startswith(f"there is no {gone} on ")
+
+
+def test_there_are_no_studies_in_real_time(tmp_path: Path) -> None:
+    study = a_study(tmp_path, "[python3, udp_flood.py]", "udp.yaml")
+    with pytest.raises(
+        ScenarioError, match="its programs run in real time, where no two runs are the same, so it cannot be studied"
+    ):
+        run_study(study, tmp_path / "out", local_master(2), lambda standing: None, allow_code=True)

@@ -1,0 +1,149 @@
+"""A study and a cluster that are stopped, or killed, end with one line and leave no Java behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from mobilenet.lab.studies.java_end import children
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[3]
+COMMAND = (sys.executable, "-c", "from mobilenet.cli.main import app; app(prog_name='mobilenet')")
+KEPT = "finished runs are kept; run the same command again to resume the study\n"
+
+
+def of_session(session: int) -> list[int]:
+    """Processes of a session that are alive."""
+    process_ids = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            process_ids.append(int(stat.parent.name))
+    return process_ids
+
+
+def begin(place: Path) -> subprocess.Popen[str]:
+    def with_interrupts() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    process = subprocess.Popen(
+        [*COMMAND, "study", str(ROOT / "scenarios" / "studies" / "loss.yaml"), "--out", "it", "-q"], cwd=place,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=with_interrupts,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not any((place / "it" / "starting").glob("c*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return process
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize(("number", "times"), [(signal.SIGTERM, 1), (signal.SIGINT, 3)])
+def test_a_signal_to_the_whole_group(number: signal.Signals, times: int, tmp_path: Path) -> None:
+    process = begin(tmp_path)
+    for _ in range(times):
+        os.killpg(process.pid, number)
+        time.sleep(0.7)
+    outputs = process.communicate(timeout=60)
+    assert (process.returncode, *outputs) == (3, "", f"stopped; {KEPT}")
+    assert of_session(process.pid) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_java_that_is_killed(tmp_path: Path) -> None:
+    process = begin(tmp_path)
+    for pid in of_session(process.pid):
+        with suppress(OSError):  # it has ended since
+            if b"org.apache.spark.deploy.SparkSubmit" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+    outputs = process.communicate(timeout=60)
+    assert process.returncode == 3 and outputs[0] == "" and outputs[1].endswith(KEPT) and outputs[1].count("\n") == 1, (
+        outputs
+    )
+    assert "Java has ended" in outputs[1] or "lost the job" in outputs[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+def test_a_cluster_that_is_killed() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mobilenet.lab.studies.cluster", "--workers", "1", "--port", "7191"],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None and "running: a master" in process.stdout.readline()
+    text = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    javas = [int(pid) for pid in text.split()]
+    assert len(javas) == 2
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in javas):
+        time.sleep(0.1)
+    assert not [pid for pid in javas if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_context_ends_and_the_next_one_may_have_another_master() -> None:
+    code = (
+        "from pyspark import SparkContext\nfrom mobilenet.lab.studies.spark import spark_context\n"
+        "for workers in (2, 1):\n"
+        "    with spark_context(f'local[{workers}]') as context: print(context.defaultParallelism)\n"
+        "    assert SparkContext._active_spark_context is None"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n1\n", ""), done
+
+
+BETWEEN = """
+import os, signal, time
+from pyspark import SparkContext
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.spark import spark_context
+def count():
+    with spark_context("local[1]") as context:
+        print(context.parallelize([1, 2]).count(), flush=True)
+count()
+{event}
+try:
+    count()
+except (StudyError, KeyboardInterrupt) as error:
+    print(type(error).__name__, flush=True)
+count()
+"""
+KILLED = "os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL); SparkContext._gateway.proc.wait()"
+INTERRUPTED = """
+ends = SparkContext.stop
+def stop(context):
+    SparkContext.stop = ends
+    context._jsc.stop()
+    context._jsc = None
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(9)
+SparkContext.stop = stop
+"""
+
+
+@pytest.mark.parametrize(
+    ("event", "printed"), [(KILLED, "2\nStudyError\n2\n"), (INTERRUPTED, "2\n2\nKeyboardInterrupt\n2\n")]
+)
+def test_the_next_one_starts_where_one_ended_badly(event: str, printed: str) -> None:
+    """A Java that was killed while nothing ran, and Ctrl-C while a context stops."""
+    code = BETWEEN.format(event=event)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, ""), done
+
+
+def test_children_are_seen() -> None:
+    if sys.platform == "linux":
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        assert child.pid in children()
+        child.communicate(b"\n")

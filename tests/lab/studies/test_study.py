@@ -1,0 +1,276 @@
+"""Studies on a real Spark: killed and gone on, on a cluster that loses a worker, with runs that fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from mobilenet.viz.comparison import draw
+
+from mobilenet.engine import native
+from mobilenet.lab.studies import StudyError, spark
+from mobilenet.lab.studies.batch import Standing
+from mobilenet.lab.studies.cluster import cluster
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.spark import java_version, local_master, spark_context
+from mobilenet.lab.studies.study import Result, compare_study, estimate, run_study
+from mobilenet.lab.studies.tables import write_tables
+from mobilenet.lab.studies.task import Batch, Job, perform
+from tests.conftest import REPLICATIONS, ROOT
+from validation.aggregation import build, measure_all, oracle
+
+pytestmark = pytest.mark.spark
+
+MOBILENET = [sys.executable, "-m", "mobilenet"]
+TABLES = ("summary", "runs", "buffers", "delays")
+
+
+def nothing(*counts: int) -> None: ...
+
+
+def tables_of(path: Path) -> dict[str, bytes]:
+    return {name: (path / "tables" / f"{name}.csv").read_bytes() for name in TABLES} | {
+        "comparison": (path / "comparison.csv").read_bytes(), "all": (path / "runs.csv").read_bytes(),
+    }  # fmt: skip
+
+
+def test_a_finished_study(finished: Result) -> None:
+    assert (finished.done, finished.failed, finished.violated, finished.unstable) == (4 * REPLICATIONS, [], [], [])
+    runs = pd.read_parquet(finished.store.path / "runs.parquet")
+    assert list(runs["state"]) == ["done"] * 16
+    assert runs.groupby("replication")["seed"].nunique().eq(1).all() and runs["seed"].nunique() == REPLICATIONS
+    rows = json.loads((finished.store.path / "comparison.json").read_text())["findings"]
+    assert len(rows) == 4
+    slower = [row for row in rows if row["metric"] == "delivery_delay_mean_s" and row["workload.interval_s"] == 1]
+    assert slower[0]["verdict"] == "different" and slower[0]["difference"] > 0
+
+
+def test_seeds_are_common_but_worlds_differ(finished: Result) -> None:
+    """The same replication of two configurations: the same seed, so the same hosts at the same places."""
+    a, b = (pd.read_parquet(finished.store.runs / f"c00{c}-r0001" / "positions.parquet") for c in (0, 3))
+    other = pd.read_parquet(finished.store.runs / "c000-r0002" / "positions.parquet")
+    first = [frame[frame["time_ns"] == 0].reset_index(drop=True) for frame in (a, b, other)]
+    assert first[0].equals(first[1]) and not first[0].equals(first[2])
+
+
+def test_one_worker_gives_the_same_tables(finished: Result, study_file: Path, tmp_path: Path) -> None:
+    run_study(study_file, tmp_path / "one", local_master(1), nothing)
+    assert tables_of(tmp_path / "one") == tables_of(finished.store.path)
+
+
+def test_a_killed_study_goes_on(finished: Result, study_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    command = [*MOBILENET, "study", str(study_file), "--out", str(out), "--workers", "2", "--quiet"]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(complete(out)) < 3:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = {run: (out / "runs" / run / "manifest.json").stat().st_mtime_ns for run in complete(out)}
+    assert 3 <= len(before) < 16 and not (out / "tables").exists()
+    subprocess.run(command, check=True, timeout=300)
+    after = {run: (out / "runs" / run / "manifest.json").stat().st_mtime_ns for run in complete(out)}
+    assert len(after) == 16 and all(after[run] == written for run, written in before.items())
+    assert tables_of(out) == tables_of(finished.store.path)
+
+
+NAME = "spark-defaults.conf"
+
+
+def complete(out: Path) -> list[str]:
+    runs = out / "runs"
+    return [path.name for path in runs.iterdir() if not path.name.startswith(".")] if runs.is_dir() else []
+
+
+def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
+    finished: Result, study_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its master takes only who knows the secret, and its executors run what was compiled here."""
+    out = tmp_path / "cluster"
+    killed = []
+    with cluster(2, 7391) as (url, workers, settings):
+        assert settings.stat().st_mode & 0o77 == 0 and "authenticate true" in (settings / NAME).read_text()
+        stranger = (
+            "import sys; from mobilenet.lab.studies import spark; spark.MASTER_TAKES_US_WITHIN_S = 12\n"
+            "with spark.spark_context(sys.argv[1]): print('taken')"
+        )
+        refused = subprocess.run([sys.executable, "-c", stranger, url], capture_output=True, text=True, check=False)
+        assert refused.returncode == 1 and "StudyError" in refused.stderr and "taken" not in refused.stdout
+        monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
+        monkeypatch.setattr(spark, "MASTER_TAKES_US_WITHIN_S", 12)  # enough for a client with the secret
+        with spark_context(url) as context:
+            look = eval("lambda _: (__import__('mobilenet').__file__, __import__('mobilenet').native.in_use())")
+            file, is_compiled = context.parallelize([0], 1).map(look).collect()[0]
+            assert ".zip" in file and is_compiled == native.in_use()
+
+        def lose_one(standing: Standing) -> None:
+            if standing.done >= 2 and not killed:
+                os.killpg(workers[0].pid, signal.SIGKILL)
+                killed.append(standing.left)
+
+        result = run_study(study_file, out, url, lose_one)
+    assert killed and killed[0] > 0 and result.done == 16
+    assert tables_of(out) == tables_of(finished.store.path)
+
+
+def test_a_run_that_fails_is_a_row_and_is_tried_again(finished: Result, study_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "broken"
+    shutil.copytree(finished.store.path, out)
+    shutil.rmtree(out / "runs" / "c001-r0002")
+    (out / "runs" / "c001-r0002").write_text("in the way")
+    result = run_study(study_file, out, local_master(2), nothing)
+    assert (
+        result.done == 15
+        and len(result.failed) == 1
+        and "c001-r0002: " in result.failed[0]
+        and "already exists" in result.failed[0]
+    )
+    rows = pd.read_csv(out / "runs.csv").set_index("run")
+    assert rows.loc["c001-r0002", "state"] == "failed" and (rows["state"] == "done").sum() == 15
+    assert set(pd.read_csv(out / "tables" / "summary.csv").query("configuration == 1")["n"]) == {3}
+    (out / "runs" / "c001-r0002").unlink()
+    assert run_study(study_file, out, local_master(2), nothing).failed == []
+    assert tables_of(out) == tables_of(finished.store.path)
+
+
+def test_a_damaged_run_is_computed_again(finished: Result, study_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "damaged"
+    shutil.copytree(finished.store.path, out)
+    events = out / "runs" / "c000-r0001" / "events.parquet"
+    events.write_bytes(events.read_bytes()[:1000])
+    (out / "runs" / "c001-r0002" / "samples.parquet").unlink()
+    lefts: list[int] = []
+    assert run_study(study_file, out, local_master(2), lambda standing: lefts.append(standing.left)).failed == []
+    assert min(lefts) == 0 and max(lefts) <= 2
+    assert tables_of(out) == tables_of(finished.store.path)
+
+
+def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
+    """null, mappings and numbers with a point stand in tables, comparison and picture under the same name."""
+    file = tmp_path / "levels.yaml"
+    file.write_text(
+        f"scenario: {ROOT}/scenarios/first.yaml\nset: {{duration_s: 8}}\nreplications: {{min: 2}}\nfactors:\n"
+        "  wireless.loss: [0.0, 0.2]\n"
+        "  faults: [null, {schedule: explicit, outages: [{host: h1, at_s: 3, duration_s: 1}]}]\n"
+        "compare: {factor: faults, baseline: null, metrics: [delivery_delay_mean_s, handoff_interruption_mean_s]}\n"
+    )
+    out = tmp_path / "levels"
+    run_study(file, out, local_master(2), nothing)
+    compare_study(out)
+    draw(out, out / "comparison.svg")
+    rows = pd.read_csv(out / "comparison.csv", keep_default_na=False)
+    assert set(rows["baseline"]) == {"null"} and len(rows) == 4 and (out / "comparison.svg").stat().st_size > 5000
+
+
+def test_who_listens_need_not_be_a_master() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        code = (
+            "import mobilenet.lab.studies.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 5\ntry:\n"
+            f"    with s.spark_context('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
+            "except s.StudyError as error: print(error, flush=True)\n"
+            "with s.spark_context('local[1]') as context: print(context.parallelize([1, 2]).count(), flush=True)\n"
+            "import os; os._exit(0)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=90, check=True
+        )
+    refused, count = done.stdout.splitlines()
+    assert "no compatible Spark master" in refused and count == "2"
+
+
+def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
+    (tmp_path / "failed").mkdir()
+    (tmp_path / "configurations" / "c000").mkdir(parents=True)
+    (tmp_path / "configurations" / "c000" / "scenario.yaml").write_text("seed: nonsense\n")
+    perform(Batch(str(tmp_path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
+    assert "scenario.yaml:1: " in json.loads((tmp_path / "failed" / "c000-r0001.json").read_text())["error"]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(study_file.read_text().replace("[1, 2]", "[1, 3]"))
+    with pytest.raises(
+        StudyError, match=r"belongs to another study: factors.workload.interval_s was \[1, 2\] and is now \[1, 3\]"
+    ):
+        run_study(other, finished.store.path, local_master(1), nothing)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("dear")
+    with pytest.raises(StudyError, match="exists and is not a study"):
+        run_study(study_file, tmp_path / "full", local_master(1), nothing)
+    for master, why in (
+        ("spark://127.0.0.1:1", "no answer"), ("mars", "expected local"), ("local[0]", "expected local"),
+        ("spark://nowhere.invalid:7077", "no answer"),
+    ):  # fmt: skip
+        with pytest.raises(StudyError, match=why), spark_context(master):
+            pass
+    with pytest.raises(StudyError, match="not a study directory"):
+        compare_study(tmp_path)
+    bad_metric = tmp_path / "metric.yaml"
+    bad_metric.write_text(study_file.read_text().replace("metrics: [delivery", "metrics: [delviery"))
+    with pytest.raises(StudyError, match="unknown metric 'delviery_delay_mean_s'"):
+        run_study(bad_metric, tmp_path / "metric", local_master(1), nothing)
+
+
+def test_estimate(study_file: Path) -> None:
+    estimates = estimate(Study.load(study_file))
+    assert [e.runs for e in estimates] == [REPLICATIONS] * 4 and all(
+        e.cpu_s > 0 and e.disk_bytes > 1000 for e in estimates
+    )
+
+
+def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
+    """`python -m validation.aggregation`, small."""
+    store, runs = build(tmp_path, 4, 14_000)
+    measure_all(store, runs)
+    with spark_context(local_master(1)) as spark:
+        write_tables(store, [2, 2], spark)
+    exact, approximate, rows = oracle(store, runs)
+    assert exact <= 1e-9 and approximate <= 1e-3 and rows == 14_000
+
+
+def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
+    """Where the machine has none: in a process of its own, with a PATH without Java."""
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    for tool in (
+        "sh",
+        "bash",
+        "dirname",
+        "basename",
+        "cat",
+        "ps",
+        "uname",
+        "env",
+        "nice",
+        "id",
+        "hostname",
+        "tr",
+        "sed",
+        "grep",
+    ):
+        path = shutil.which(tool)
+        if path:
+            (bare / tool).symlink_to(path)
+    code = (
+        "from mobilenet.lab.studies.spark import *\n"
+        "with spark_context('local[1]') as spark: print(java_home(), spark.parallelize(range(5)).count())"
+    )
+    environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PATH")} | {
+        "PATH": str(bare)
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
+    )
+    home, count = done.stdout.split()
+    assert "mobilenet-java" in home and count == "5" and java_version(Path(home)) in (17, 21)

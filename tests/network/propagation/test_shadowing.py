@@ -1,0 +1,119 @@
+"""Shadows: how they are distributed and correlated, and that they are the same for all nodes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobilenet.network.propagation.shadowing import CLIP, GRID_M, ONE, ShadowField
+from tests.network.propagation.digest import digest
+
+D_M = 13.0
+SEEDS = range(240)
+LINKS = 150
+
+steps = st.integers(-2_000_000, 2_000_000)
+places = st.tuples(steps, steps)
+FIELD = ShadowField(1, "shadows", D_M)
+
+
+@given(a=places, b=places)
+def test_the_same_there_and_back(a: tuple[int, int], b: tuple[int, int]) -> None:
+    assert FIELD.between(*a, *b) == FIELD.between(*b, *a)
+
+
+@given(links=st.lists(st.tuples(places, places), min_size=1, max_size=20), d=st.sampled_from([0.5, 13.0, 1000.0]))
+def test_one_and_many_are_the_same(links: list[tuple[tuple[int, int], tuple[int, int]]], d: float) -> None:
+    field = ShadowField(7, "shadows", d)
+    a, b = np.array(links).swapaxes(0, 1)
+    shadows = field.between_many(a, b)
+    assert shadows.tolist() == [field.between(*one, *other) for one, other in links]
+    assert (np.abs(shadows) <= CLIP).all()
+
+
+def by_random(count: int) -> np.ndarray:
+    return np.random.default_rng(count).integers(-4000, 4000, (count, 4))
+
+
+def test_the_same_bits_everywhere() -> None:
+    values = [
+        ShadowField(seed, "shadows", d).between(*link)
+        for seed in (1, 2, 12345) for d in (10.0, 13.0, 50.0) for link in by_random(300).tolist()
+    ]  # fmt: skip
+    assert digest(values) == "5449bc161e5f4ae8"
+
+
+def test_seeds_and_purposes_are_other_worlds() -> None:
+    links = by_random(500)
+    fields = [ShadowField(1, "shadows", D_M), ShadowField(2, "shadows", D_M), ShadowField(1, "line of sight", D_M)]
+    values = [field.between_many(links[:, :2], links[:, 2:]) / ONE for field in fields]
+    for one, other in pairwise([*values, values[0]]):
+        assert abs((one * other).mean()) < 0.2
+
+
+def around(centre: np.ndarray, metres: float, random: np.random.Generator) -> np.ndarray:
+    turns = random.random(len(centre)) * 2 * np.pi
+    return centre + np.round(metres / GRID_M * np.stack([np.cos(turns), np.sin(turns)], axis=1)).astype(np.int64)
+
+
+def metres(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return GRID_M * np.sqrt(((a - b) ** 2).sum(axis=1))
+
+
+@pytest.fixture(scope="module", params=[5.0, 20.0, 200.0])
+def moved(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
+    """Links of one length before and after an end, or both, moved by D_M, in many worlds."""
+    random = np.random.default_rng(5)
+    a = random.integers(-3000, 3000, (LINKS, 2))
+    b = around(a, request.param, random)
+    c, d = around(a, D_M, random), around(b, D_M, random)
+    fields = [ShadowField(seed, "shadows", D_M) for seed in SEEDS]
+    ends = {"ab": (a, b), "cb": (c, b), "ad": (a, d), "cd": (c, d)}
+    values = {name: np.array([field.between_many(*pair) for field in fields]) / ONE for name, pair in ends.items()}
+    return {**values, "a": a, "b": b, "c": c, "d": d, "metres": np.array(request.param)}
+
+
+def test_normal_with_the_same_deviation_at_every_length(moved: dict[str, np.ndarray]) -> None:
+    values = moved["ab"]
+    assert abs(values.mean()) < 0.03
+    assert values.std() == pytest.approx(1, abs=0.03)
+    for level, share in ((-2, 0.0228), (-1, 0.1587), (0, 0.5), (1, 0.8413), (2, 0.9772)):
+        assert (values < level).mean() == pytest.approx(share, abs=0.012)
+
+
+def correlation(one: np.ndarray, other: np.ndarray) -> float:
+    return float((one * other).mean() / np.sqrt((one * one).mean() * (other * other).mean()))
+
+
+def expectation(moved: dict[str, np.ndarray], after: str) -> float:
+    """Of two links, the way back counted: it matters where both ends are close."""
+    a, b, c, d = moved["a"], moved["b"], moved[after[0]], moved[after[1]]
+    there = np.exp(-(metres(a, c) + metres(b, d)) / D_M) + np.exp(-(metres(a, d) + metres(b, c)) / D_M)
+    rho, rho_after = np.exp(-2 * metres(a, b) / D_M), np.exp(-2 * metres(c, d) / D_M)
+    return float((there / np.sqrt((1 + rho) * (1 + rho_after))).mean())
+
+
+@pytest.mark.parametrize(("after", "alone"), [("cb", np.exp(-1)), ("ad", np.exp(-1)), ("cd", np.exp(-2))])
+def test_correlation(moved: dict[str, np.ndarray], after: str, alone: float) -> None:
+    measurement = correlation(moved["ab"], moved[after])
+    assert measurement == pytest.approx(expectation(moved, after), abs=0.03)
+    if moved["metres"] > 5 * D_M:
+        assert measurement == pytest.approx(alone, abs=0.03)
+
+
+def test_one_world_is_nearly_as_correlated_as_all_together() -> None:
+    """Seen from a station far away, in twenty worlds: by how much each of them differs from the model."""
+    here = np.random.default_rng(1).integers(-40_000, 40_000, (10_000, 2))
+    station = np.full_like(here, 100_000)
+    fields = [ShadowField(seed, "shadows", D_M) for seed in range(20)]
+    values = [field.between_many(here, station) / ONE for field in fields]
+    assert all(one.std() == pytest.approx(1, abs=0.05) for one in values)
+    for lag in (4, 26, 52):
+        after = [field.between_many(here + np.array([lag, 0]), station) / ONE for field in fields]
+        correlations = np.array([correlation(one, other) for one, other in zip(values, after, strict=True)])
+        off = correlations - np.exp(-lag * GRID_M / D_M)
+        assert abs(off.mean()) < 0.03 and off.std() < 0.08

@@ -1,0 +1,114 @@
+"""Walls cut and metres inside: against shapely, and by hand where a line runs through corners."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mobilenet.network.propagation.walls import Building, Walls
+from tests.network.propagation.towns import by_shapely, town
+
+HOUSE: Building = [[(0, 0), (1000, 0), (1000, 800), (0, 800)]]
+YARD: Building = [
+    [(0, 0), (3000, 0), (3000, 3000), (0, 3000)],
+    [(1000, 1000), (2000, 1000), (2000, 2000), (1000, 2000)],
+]
+TRIANGLE: Building = [[(0, 0), (1000, 1000), (2000, 0)]]
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10_000),
+    buildings=st.sampled_from([1, 2, 10, 80]),
+    side_cm=st.sampled_from([3000, 20_000, 200_000]),
+    lines=st.lists(st.tuples(*[st.floats(-0.3, 1.3)] * 4), min_size=1, max_size=10),
+)
+def test_as_shapely_has_it(seed: int, buildings: int, side_cm: int, lines: list[tuple[float, ...]]) -> None:
+    """Also from inside of a building, and where buildings overlap."""
+    made = town(seed, buildings, side_cm)
+    walls = Walls(made)
+    corners = {corner for building in made for ring in building for corner in ring}
+    for line in lines:
+        ax, ay, bx, by = (round(share * side_cm) for share in line)
+        wall_count, inside_cm = walls.cut(ax, ay, bx, by)
+        assert walls.cut(bx, by, ax, ay) == (wall_count, inside_cm)
+        if not any((bx - ax) * (y - ay) == (by - ay) * (x - ax) for x, y in corners):
+            wanted, wanted_cm = by_shapely(made, ax, ay, bx, by)
+            assert inside_cm == pytest.approx(wanted_cm, abs=1)
+            assert wall_count == wanted
+
+
+@given(seed=st.integers(0, 10_000), ends=st.tuples(*[st.integers(-3, 13)] * 4))
+def test_a_shift_that_nobody_sees_decides_about_corners(seed: int, ends: tuple[int, ...]) -> None:
+    """On a coarse lattice, where most lines run through corners: as shapely sees the places a little to the east, and
+    by far less to the north.
+    """
+    souths_and_wests = np.random.default_rng(seed).integers(0, 8, (6, 2)).tolist()
+    made = [[[(100 * (west + x), 100 * (south + y)) for x, y in ((0, 0), (3, 1), (2, 4), (1, 2))]]
+            for west, south in souths_and_wests]  # fmt: skip
+    ax, ay, bx, by = (100 * end for end in ends)
+    if (ax, ay) == (bx, by):
+        return
+    wall_count, inside_cm = Walls(made).cut(ax, ay, bx, by)
+    scale = 10**6
+    finer = [[[(scale * x - 1000, scale * y - 1) for x, y in ring] for ring in building] for building in made]
+    wanted, wanted_cm = by_shapely(finer, scale * ax, scale * ay, scale * bx, scale * by)
+    assert (wall_count, inside_cm) == (wanted, pytest.approx(wanted_cm / scale, abs=1))
+
+
+@pytest.mark.parametrize(
+    ("building", "line", "walls", "inside_cm"),
+    [
+        (HOUSE, (-500, 400, 1500, 400), 2, 1000),
+        (HOUSE, (500, 400, 1500, 400), 1, 500),
+        (HOUSE, (300, 400, 700, 400), 0, 400),
+        (HOUSE, (-500, 900, 1500, 900), 0, 0),
+        (HOUSE, (-800, 0, 1800, 0), 2, 1000),  # along its southern wall: a little to the north of it
+        (HOUSE, (-800, 800, 1800, 800), 0, 0),  # and of the northern one
+        (HOUSE, (0, -500, 0, 1500), 2, 800),  # along the western one: a little to the east
+        (HOUSE, (1000, -500, 1000, 1500), 0, 0),
+        (HOUSE, (-1000, -800, 2000, 1600), 2, 1281),  # through two corners
+        (HOUSE, (-400, 400, 400, -400), 2, 0),  # a corner cut off, of no size
+        (HOUSE, (600, -600, 1600, 400), 0, 0),  # a corner touched
+        (TRIANGLE, (0, 1000, 2000, 1000), 0, 0),  # its tip
+        (YARD, (-500, 1500, 3500, 1500), 4, 2000),
+        (YARD, (1500, 1500, 1500, 5000), 2, 1000),  # from the court
+        (YARD, (1500, 1500, 1600, 1600), 0, 0),
+        (HOUSE, (500, 400, 500, 400), 0, 0),
+    ],
+)
+def test_by_hand(building: Building, line: tuple[int, int, int, int], walls: int, inside_cm: int) -> None:
+    ax, ay, bx, by = line
+    for turned in (building, [ring[::-1] for ring in building]):
+        assert Walls([turned]).cut(ax, ay, bx, by) == Walls([turned]).cut(bx, by, ax, ay) == (walls, inside_cm)
+
+
+def test_buildings_count_each_for_itself() -> None:
+    beside: Building = [[(1000, 0), (2000, 0), (2000, 800), (1000, 800)]]
+    assert Walls([HOUSE, beside]).cut(-100, 400, 2100, 400) == (4, 2000)
+    assert Walls([HOUSE, HOUSE]).cut(-100, 400, 2100, 400) == (4, 2000)
+    assert Walls([HOUSE, HOUSE]).cut(500, 400, 2100, 400) == (2, 1000)
+
+
+def test_what_it_costs() -> None:
+    walls = Walls([HOUSE], per_wall_cdb=900, per_metre_cdb=40)
+    assert walls.loss_cdb(-500, 400, 1500, 400) == 2 * 900 + 10 * 40
+    assert walls.loss_cdb(-500, 400, 37, 400) == 900 + 15  # 0.37 m inside
+    assert walls.loss_cdb(-500, 900, 1500, 900) == 0
+
+
+def test_nothing_stands_there() -> None:
+    assert Walls([]).cut(-500, 400, 100_000_000, 400) == (0, 0)
+
+
+def test_few_cells_whatever_the_ground_is_like() -> None:
+    """A long strip, two towns far from each other, walls that cross everything: made at once, and right."""
+    far = [[(x + 90_000_000, y + 90_000_000) for x, y in ring] for ring in HOUSE]
+    long: Building = [[(-90_000_000, 0), (90_000_000, 0), (90_000_000, 10), (-90_000_000, 10)]]
+    teeth = [(100 * x, y) for x in range(1, 2001) for y in ((0, 90_000_000) if x % 2 else (90_000_000, 0))]
+    comb: Building = [[(0, 0), *teeth, (200_100, 0), (200_100, -100), (0, -100)]]
+    assert Walls([HOUSE, far]).cut(-500, -400, 90_001_500, 90_001_600)[0] == 4
+    assert Walls([long]).cut(500, -500, 500, 500) == (2, 10)
+    assert Walls([comb]).cut(-100, 50_000_000, 300_000, 50_000_000)[0] == 2000
