@@ -13,8 +13,8 @@ Part = tuple[str, tuple[Column, ...], Iterator[Any]]  # the end of its file's na
 
 def parts_of_the_simulator(repeat: int) -> list[Part]:
     """What needs neither Spark nor real software."""
-    modules = {
+    parts = {
         "": simulator, "_broadcasts": broadcasts, "_radios": radios, "_programs": programs, "_whole_runs": whole_runs,
         "_delays": delays, "_start": start, "_live": live,
     }  # fmt: skip
-    return [(suffix, module.COLUMNS, module.measure(repeat)) for suffix, module in modules.items()]
+    return [(suffix, module.COLUMNS, module.measure(repeat)) for suffix, module in parts.items()]
