@@ -145,8 +145,6 @@ def _has_answers(place: Path) -> bool:
 
 def _words(inputs: Inputs) -> str:
     names = {"run": "a run", "study": "a study", "studies": "several studies", "file": "a file of tracks"}
-    if inputs.kind == "paper":
-        return f"{pluralize(inputs.runs, 'run')} of the experiments in a paper"
     many = f" of {pluralize(inputs.runs, 'run')}" if inputs.kind != "run" and inputs.runs else ""
     return f"{names.get(inputs.kind, inputs.kind)}{many}"
 
