@@ -30,7 +30,6 @@ BESIDE = (
     "python -m tests.write_verdict_tables",
     "python -m tests.world.tracks.writers",
     "python -m tests.protocols.mobile_causal.mutants",  # run with a limit
-    "mobilenet reproduce mobile",  # run with --engineering
     "python -m tests.lab.hunt.exhaustion.page",  # wants what others have printed
     # violated, as the page says
     "mobilenet run scenarios/own_promise/prompt.yaml --allow-code",
