@@ -143,22 +143,22 @@ def _engineering() -> File:
 def _mobile_claims(documented: list[Any]) -> Iterator[tuple[str, Claim]]:
     """`documented`: for each claim the mean that the document has, or whether it fits."""
 
-    def expect(found: Any, low: float, high: float) -> Claim:
-        return {} if (found if isinstance(found, bool) else low <= found <= high) else {"expect": FAILS}
+    def expect(ours: Any, low: float, high: float) -> Claim:
+        return {} if (ours if isinstance(ours, bool) else low <= ours <= high) else {"expect": FAILS}
 
     with MOBILE.open(newline="", encoding="utf-8") as file:
         printed = list(csv.DictReader(file))
-    for row, (experiment, number, *_), found in zip(printed, documented_rows(), documented, strict=False):
+    for row, (experiment, number, *_), ours in zip(printed, documented_rows(), documented, strict=False):
         assert (WORDS[row["experiment"]], row["printed"]) == (experiment, number), row
         words = f"{WORDS[row['experiment']]}: {axis_name(row['metric'])} is {row['printed']} ({row['place']})."
         low, high = float(row["low"]), float(row["high"])
         keys = {"relation": "within", "metric": row["metric"], "value": {"experiment": row["experiment"]}}
         ends = {"at_least": low, "at_most": high} if low else {"at_most": high}
-        yield f"{row['experiment']}.{row['metric']}", {"says": words, **keys, **ends, **expect(found, low, high)}
+        yield f"{row['experiment']}.{row['metric']}", {"says": words, **keys, **ends, **expect(ours, low, high)}
     pair = {"value": {"experiment": "tcp_static"}, "to": {"experiment": "static"}}
     walking = {"value": {"experiment": "dynamic"}, "to": {"experiment": "static_25"}}
     delay, messages = "delivery_delay_mean_s", "copies_and_acks_per_delivery"
-    for (name, says, relation, metric, places, low, high), found in zip((
+    for (name, says, relation, metric, places, low, high), ours in zip((
         ("ratio.delay", "Flooding over TCP takes 10 times as long (V.A).", "ratio", delay, pair, 9.5, 10.5),
         ("ratio.messages", "It sends 4 times as many messages (V.A).", "ratio", messages, pair, 3.9, 4.0),
         ("ratio.sbuffer", "Its SBuffers are an order of magnitude larger (V.A).", "ratio", "station_sbuffer_mean",
@@ -167,7 +167,7 @@ def _mobile_claims(documented: list[Any]) -> Iterator[tuple[str, Claim]]:
     ), documented[len(printed) :], strict=False):  # fmt: skip
         ends = {"at_least": low, "at_most": high} if high < math.inf else {"at_least": low}
         yield name, {
-            "says": says, "relation": relation, "metric": metric, **places, **ends, **expect(found, low, high)
+            "says": says, "relation": relation, "metric": metric, **places, **ends, **expect(ours, low, high)
         }  # fmt: skip
 
 

@@ -34,13 +34,13 @@ def growth_over(length_s: int) -> Callable[[Record], float | None]:
     return growth
 
 
-sbuffer_growth_3_s = growth_over(3)
-sbuffer_growth_4_s = growth_over(4)
-sbuffer_growth_5_s = growth_over(5)
-sbuffer_growth_6_s = growth_over(6)
-sbuffer_growth_7_s = growth_over(7)
-sbuffer_growth_8_s = growth_over(8)
-sbuffer_growth_9_s = growth_over(9)
+sbuffer_growth_3 = growth_over(3)
+sbuffer_growth_4 = growth_over(4)
+sbuffer_growth_5 = growth_over(5)
+sbuffer_growth_6 = growth_over(6)
+sbuffer_growth_7 = growth_over(7)
+sbuffer_growth_8 = growth_over(8)
+sbuffer_growth_9 = growth_over(9)
 
 
 @metric("hosts that never become members")

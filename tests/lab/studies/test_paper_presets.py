@@ -80,12 +80,12 @@ def test_the_schedule_of_the_outages_is_that_of_the_preset() -> None:
 
 def test_the_growth_over_an_outage_is_that_of_the_samples(tmp_path: Path) -> None:
     changes = ["duration_s=50", "hosts.count=20", "stations.layout.rings=1"]
-    metrics = "metrics=[outages.py:sbuffer_growth_3_s, outages.py:hosts_never_members]"
+    metrics = "metrics=[outages.py:sbuffer_growth_3, outages.py:hosts_never_members]"
     run = api.run(PRESETS / "faults.yaml", out=tmp_path / "run", overrides=[*changes, metrics], allow_code=True)
     samples = read_frame(run.path, "samples")
     rows = samples[(samples["quantity"] == "sbuffer") & (samples["node"] == "s3")]
     before = [np.diff(integral_of(rows, np.array([end - 5, end]) * SECOND))[0] for end in (15.0, 45.0)]  # s
-    assert before[0] > 0 and run.metrics["sbuffer_growth_3_s"] == pytest.approx(before[1] / before[0])
+    assert before[0] > 0 and run.metrics["sbuffer_growth_3"] == pytest.approx(before[1] / before[0])
     assert run.metrics["hosts_never_members"] == 0
 
 
@@ -105,6 +105,6 @@ def test_before_an_outage_by_hand() -> None:
     80.0), (16, "s3", "sbuffer", 50.0), (41, "s3", "sbuffer", 10.0)]  # fmt: skip
     run = record([("h0", "join"), ("h0", "leave"), ("h0", "join"), ("h2", "join")], samples)
     assert OUTAGES["sbuffer_before"](run, 0) == (2 * 2 + 3 * 7) / 5
-    assert OUTAGES["sbuffer_growth_3_s"](run) == (50 + 4 * 10) / (2 * 2 + 3 * 7)
+    assert OUTAGES["sbuffer_growth_3"](run) == (50 + 4 * 10) / (2 * 2 + 3 * 7)
     assert OUTAGES["hosts_never_members"](run) == 1
-    assert OUTAGES["sbuffer_growth_3_s"](record([], [(16.0, "s3", "sbuffer", 5.0)])) is None
+    assert OUTAGES["sbuffer_growth_3"](record([], [(16.0, "s3", "sbuffer", 5.0)])) is None

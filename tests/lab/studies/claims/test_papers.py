@@ -72,9 +72,9 @@ def test_with_the_engineering_defaults_the_same_numbers_are_compared() -> None:
 
 
 def test_what_the_text_of_the_mobile_paper_says() -> None:
-    """Recovery after each outage but the last, lengths of up to 100 s, connections that fail."""
+    """Recovery after each outage but the last, connections that fail; at 60 s the backlog still grows."""
     claims = load("mobile_text").claims
-    assert failing("mobile_text") == {"recovery.9", "instability", "length.250", "length.400"}
+    assert failing("mobile_text") == {"recovery.9", "instability", "length.60", "length.250", "length.400"}
     assert {*(f"recovery.{length_s}" for length_s in range(3, 9)), "joining"} < claims.keys() and len(claims) == 13
 
 
