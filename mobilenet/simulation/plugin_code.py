@@ -24,10 +24,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from mobilenet.lab.programs.children import ProgramError
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import AnyScenario
+from mobilenet.simulation.parties import ProgramError
 
 GROUP = "mobilenet.protocols"
 
