@@ -327,8 +327,8 @@ def test_rest(arguments):
 
 
 def test_all(arguments):
-    """all tests"""
-    pytest("", arguments)
+    """all tests, and while some of them wait, others run"""
+    pytest("", arguments or WAITING)
 
 
 def pytest(marks, arguments):
