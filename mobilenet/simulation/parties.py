@@ -95,9 +95,10 @@ def parties_of(
     now: Callable[[], int] = lambda: 0,
     real_time: RealTime | None = None,
 ) -> Parties:
-    """Return the parties of a run of this scenario. `counts`: what programs learn of the network; `errors_into`: the folder for
-    their standard error, None: it is lost; `now` returns the emulated time; `real_time`: only for programs that live
-    in it.
+    """Return the parties of a run of this scenario.
+
+    `counts`: what programs learn of the network; `errors_into`: the folder for their standard error, None: it is lost;
+    `now` returns the emulated time; `real_time`: only for programs that live in it.
     """
     name = scenario.protocol.name
     if real_time is not None and name not in ("datagrams", "ip"):
