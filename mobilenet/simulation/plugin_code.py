@@ -206,7 +206,9 @@ def text_of(error: BaseException) -> str:
     """Return the message of an error of a plug-in on one line; nothing where it cannot be written."""
     try:
         return " ".join(str(error).split())[:200]
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return ""
 
 

@@ -8,9 +8,9 @@ Model     what hosts are asked follows from the scenario, or is in the record (`
           A wish is passed to a host again and again until it is fulfilled, and the last wish counts; what a host was
           once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
           through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
-          a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
-          they may refuse what they like, and need not join: a plug-in's host that is in no cell when it is asked to
-          join is not asked again
+          a member and yet not (see given_up.py): it may refuse. Custom protocols may refuse broadcasts. Whether they
+          should have joined, or left, is unknown: a plug-in's host that is in no cell when it is asked to join is not
+          asked again
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -23,7 +23,9 @@ from typing import NamedTuple
 from mobilenet.record.table import Columns, Table
 from mobilenet.scenario.plans.expectations import Expectations, HostPlan
 from mobilenet.verify.broadcasts.given_up import forgotten_rows
+from mobilenet.verify.verdict import Verdict
 
+MAY_REFUSE = "the code of its protocol decides whether it does"
 KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end"))
 
 
@@ -86,7 +88,7 @@ class _Host:
         return f"it is not asked until {later[0] / 1e9:.6f} s" if later else "it is not asked later either"
 
 
-def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool = False) -> str | None:
+def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool = False) -> Verdict | str | None:
     """The first thing that a host did unasked, or, where the run has come to rest, did not do."""
     if expected is None or expected.hosts is None:
         return None
@@ -116,9 +118,11 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
             host.tell_again(now_ns)
         elif event in ("join", "recover"):
             host.tell_again(now_ns)
-    if not (at_rest and is_known):
+    if not at_rest:
         return None
-    return next(filter(None, (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())), None)
+    wishes = (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())
+    problem = next(filter(None, wishes), None)
+    return problem if is_known or problem is None else Verdict("unknown", f"{problem}; {MAY_REFUSE}")
 
 
 def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Request]]:
