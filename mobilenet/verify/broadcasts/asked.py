@@ -23,9 +23,7 @@ from typing import NamedTuple
 from mobilenet.record.table import Columns, Table
 from mobilenet.scenario.plans.expectations import Expectations, HostPlan
 from mobilenet.verify.broadcasts.given_up import forgotten_rows
-from mobilenet.verify.verdict import Verdict
 
-MAY_REFUSE = "the code of its protocol decides whether it does"
 KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end"))
 
 
@@ -88,7 +86,7 @@ class _Host:
         return f"it is not asked until {later[0] / 1e9:.6f} s" if later else "it is not asked later either"
 
 
-def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool = False) -> Verdict | str | None:
+def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool = False) -> str | None:
     """The first thing that a host did unasked, or, where the run has come to rest, did not do."""
     if expected is None or expected.hosts is None:
         return None
@@ -120,9 +118,7 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
             host.tell_again(now_ns)
     if not at_rest:
         return None
-    wishes = (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())
-    problem = next(filter(None, wishes), None)
-    return problem if is_known or problem is None else Verdict("unknown", f"{problem}; {MAY_REFUSE}")
+    return next(filter(None, (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())), None)
 
 
 def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Request]]:
