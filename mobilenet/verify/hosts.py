@@ -64,15 +64,6 @@ def _delivery(run: Evidence) -> Verdict | str | None:
     return owed or (None if run.broadcasts.deliveries else NOTHING_DELIVERED)
 
 
-def _obedience(run: Evidence) -> Verdict | str | None:
-    """What hosts did unasked, or did not do; whether they should have done it, the code of a plug-in decides."""
-    decides = run.of_hosts is not None and run.of_hosts.protocol is None
-    if problem := asked_problem(run.events, run.of_hosts, run.quiescent and not decides):
-        return problem
-    wish = asked_problem(run.events, run.of_hosts, run.quiescent) if decides else None
-    return wish and Verdict("unknown", f"{wish}; the code of its protocol decides whether it does")
-
-
 def _packets(run: Evidence) -> str | None:
     return packets_problem(run.events, run.captures or {}, run.manifest)
 
@@ -139,7 +130,7 @@ CHECKS = (
     Check(
         "membership", "Hosts join and leave when they are asked to, and only then. A member that was asked to leave"
         " broadcasts nothing more, and no other member refuses to broadcast.",
-        _obedience,
+        lambda run: asked_problem(run.events, run.of_hosts, run.quiescent),
     ),
     Check(
         "causal_order",

@@ -107,11 +107,3 @@ def test_what_takes_no_time_is_passed_on_at_once(is_linked: bool) -> None:
     run = SimpleNamespace(events=Table.of(events), tables={"messages": None})
     problem = _by_hops(run, _Hops(at_ns, at_ns, *map(list, zip(*hops, strict=True))))  # type: ignore[arg-type]
     assert (problem is None) == is_linked
-
-
-def test_a_host_that_never_joins_leaves_membership_unknown(tmp_path: Path) -> None:
-    silent = "class Host(BaseHost):\n    def join(self):\n        if self.port.me != 1:\n            super().join()\n\n"
-    verdict = play(
-        tmp_path, "gossip", with_change("gossip", "class Host(BaseHost):\n", silent), "duration_s=6"
-    ).verdicts["membership"]
-    assert verdict.answer == "unknown" and "h1 never joins" in verdict.explanation

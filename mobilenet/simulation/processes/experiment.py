@@ -151,10 +151,10 @@ class Experiment:
         network = self.scenario.network
         if isinstance(network, AbstractNetwork) and network.loses:
             send = lossy(send, i, self.n, network, self._losses, self.kernel.calendar, self.causes)
-        if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
-            send = self._only_to_processes(send)
         if self.causes is not None:
             send = self.causes.sending(i, send)
+        if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
+            send = self._only_to_processes(send)
         if self._on_send is None:
             return send
         calendar, on_send = self.kernel.calendar, self._on_send

@@ -8,9 +8,9 @@ Model     what hosts are asked follows from the scenario, or is in the record (`
           A wish is passed to a host again and again until it is fulfilled, and the last wish counts; what a host was
           once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
           through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
-          a member and yet not (see given_up.py): it may refuse. Custom protocols may refuse broadcasts. Whether they
-          should have joined, or left, is unknown: a plug-in's host that is in no cell when it is asked to join is not
-          asked again
+          a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
+          they may refuse what they like, and need not join: a plug-in's host that is in no cell when it is asked to
+          join is not asked again
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -116,7 +116,7 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
             host.tell_again(now_ns)
         elif event in ("join", "recover"):
             host.tell_again(now_ns)
-    if not at_rest:
+    if not (at_rest and is_known):
         return None
     return next(filter(None, (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())), None)
 
