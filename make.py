@@ -394,7 +394,7 @@ def test_core(arguments):
     ):
         raise Refusal("the environment of the core could not be made: see above")
     without_pictures = "--ignore=tests/world/tracks/test_inspection.py"
-    marks = ["-m", "not (%s or programs)" % REST, without_pictures]
+    marks = ["-m", "not (%s or programs or lab)" % REST, without_pictures]
     sys.exit(run(python, "-m", "pytest", *(marks + SPREAD + list(OF_CORE) + list(arguments))))
 
 
@@ -498,6 +498,7 @@ def clean(arguments):
     """remove the environment, the caches, runs/ and studies/"""
     for folder in (
         ".venv",
+        ".venv-core",
         "runs",
         "studies",
         ".pytest_cache",

@@ -43,12 +43,7 @@ FLOORS = (
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-NAMELESS = (
-    "mobilenet",
-    "mobilenet.network",
-    "mobilenet.lab",
-    "mobilenet.lab.hunt",
-)  # they say what is in them, and import nothing
+NAMELESS = ("mobilenet", "mobilenet.network", "mobilenet.lab", "mobilenet.lab.hunt")  # they import nothing
 NOT_OF_THE_PRODUCT = ("tests", "validation", "scenarios")
 # Who may import by a name in a variable, or look into sys.modules: what hands on the names of the root, compiled
 # modules, the code of plug-ins, the docstring of a module that declares keys, the command that was asked for, and the
@@ -257,7 +252,7 @@ def not_for_promises(tree: Tree) -> Iterator[tuple[str, str]]:
 
 def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
     """What reads a run does not know what wrote it; what judges or counts knows no protocol either."""
-    closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.scenario.plans", "mobilenet.simulation.plugin_code")
+    closed = ("mobilenet.api", "mobilenet.scenario", "mobilenet.simulation.plugin_code")
     for module in tree.modules:
         judges = inside(module, "mobilenet.verify", "mobilenet.metrics", "mobilenet.record.reader")
         if judges or inside(module, "mobilenet.lab.export", "viz", "mobilenet.record.writer"):
@@ -324,7 +319,7 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
 
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
-    pairs = {*OURS.importers("mobilenet.scenario"), *OURS.importers("mobilenet.scenario.plans")}
+    pairs = set(OURS.importers("mobilenet.scenario"))
     knowing = {module for module, name in pairs if name != "mobilenet.scenario.plans.expectations"}
     assert {module for module in knowing if inside(module, "mobilenet.verify")} == {"mobilenet.verify.declared"}
     values = OURS.imports["mobilenet.scenario.plans.expectations"]

@@ -91,8 +91,7 @@ class Simulation:
         self.coverage = radio.coverage
         self.world = self._new_world(allow_code)
         counts = {"stations": len(sites), "hosts": len(self.world.trajectories)}
-        now = lambda: self.kernel.now  # noqa: E731
-        self.parties = parties_of(scenario, counts, self.recording, errors_into, now, real_time)
+        self.parties = parties_of(scenario, counts, self.recording, errors_into, lambda: self.kernel.now, real_time)
         self._protocol, self._parameters = declaration_for(scenario, allow_code, self.parties)
         frames = self._counters.frame_observer()
         speed_mps = self.world.speed_limit_mps

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.declaration import Declaration
+from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario
 
@@ -50,15 +51,12 @@ class Parties:
     """The protocol's own code: it has nothing to open, to wait for or to end."""
 
     pace: Any = None  # the clock on the wall (lab/programs/realtime/pace.py), where the run has to keep in step with it
+    new_process: Any = None  # makes one of n processes, of its port and n; None: as the protocol declares it
     own_clock: Sequence[str] = ()  # nodes that reported at the end that they act by their own clock
 
     def declaration(self, protocol: Any) -> type[Declaration] | None:
         """What hosts and stations are; None: as the protocol declares it."""
         return None
-
-    def new_process(self, port: Any, n: int) -> Any:
-        """One of n processes."""
-        raise NotImplementedError
 
     def as_played(self, scenario: AnyScenario) -> AnyScenario:
         """Fill in what showed only while it was played."""
@@ -101,7 +99,7 @@ def parties_of(
     `now` returns the emulated time; `real_time`: only for programs that live in it.
     """
     name = scenario.protocol.name
-    if real_time is not None and name not in ("datagrams", "ip"):
+    if real_time is not None and name not in REAL_TIME:
         raise ScenarioError(f"protocol.name: {name} runs in virtual time, with mobilenet run; expected datagrams or ip")
     if name not in PROVIDERS:
         return Parties()

@@ -28,7 +28,7 @@ def declaration_for(
     scenario: Scenario, allow_code: bool = False, parties: Parties | None = None
 ) -> tuple[type[Declaration], Any]:
     """What a scenario's protocol declares, and its parameters; a plug-in's code is run, if that is allowed.
-    `parties`: who plays, where that is known.
+    `parties`: those of the run, where it has any.
     """
     protocol = scenario.protocol
     if parties is not None and (declared := parties.declaration(protocol)) is not None:

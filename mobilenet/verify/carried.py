@@ -197,25 +197,23 @@ def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
 def _by_causes(events: Table, causes: Table) -> str | None:
     """Processes: each message that was sent, and that arrived, has a row, which counts the events before it."""
     knowledge = Knowledge()
-    rows = events.column("event").rows("broadcast", "deliver")
-    columns = zip(rows.tolist(), *(events.pick(n, rows) for n in ("time_ns", "event", "node", "message")), strict=True)
-    upcalls: Iterator[tuple[int, int, str, str, str]] = iter(columns)
-    upcall = next(upcalls, None)
-    steps = causes.column("step").rows("wire", "arrived")
-    marks = [*causes.pick("events", steps), len(events["event"])]
-    kinds, nodes, led_by = (causes.pick(name, steps) for name in ("step", "node", "cause"))
-    for place, mark in enumerate(marks):
-        while upcall is not None and upcall[0] < mark:
-            row, at_ns, event, node, message = upcall
+    rows, steps = events.column("event").rows("broadcast", "deliver"), causes.column("step").rows("wire", "arrived")
+    upcalls = [events.pick(name, rows) for name in ("event", "node", "message", "time_ns")]
+    moves = [causes.pick(name, steps) for name in ("step", "node", "cause")]
+    places = np.concatenate((causes.numbers("events")[steps], rows))
+    for one in np.lexsort((np.arange(len(places)) >= len(steps), places)).tolist():
+        if one < len(steps):
+            step, node, sent = (column[one] for column in moves)
+            if step == "wire":
+                knowledge.send(node, int(steps[one]))
+            else:
+                knowledge.receive(node, sent)
+        else:
+            event, node, message, at_ns = (column[one - len(steps)] for column in upcalls)
             if event == "broadcast":
                 knowledge.broadcast(node, message)
             elif not knowledge.has_heard_of(node, message):
-                return _sentence(at_ns, f"event {row}", node, message, "message")
-            upcall = next(upcalls, None)
-        if place < len(kinds) and kinds[place] == "wire":
-            knowledge.send(nodes[place], int(steps[place]))
-        elif place < len(kinds):
-            knowledge.receive(nodes[place], led_by[place])
+                return _sentence(at_ns, f"event {rows[one - len(steps)]}", node, message, "message")
     return None
 
 

@@ -36,7 +36,7 @@ from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.outcome import Outcome, first_few
-from mobilenet.simulation.parties import PROVIDERS, parties_of
+from mobilenet.simulation.parties import parties_of
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.processes.losses import lossy
 from mobilenet.simulation.processes.not_at_rest import is_owed, of_processes
@@ -91,8 +91,7 @@ class Experiment:
             self.lane: Any = self._new_lane(self.steps)
             self.tests: Any = self.steps.lane()
         self.processes = [Process(self, i) for i in range(n)]
-        self._are_programs = scenario.protocol.name in PROVIDERS
-        new_one = self._parties.new_process if self._are_programs else broadcast_for(scenario, allow_code)
+        new_one = self._parties.new_process or broadcast_for(scenario, allow_code)
         for process in self.processes:
             process.protocol = new_one(process, n)
             receive: Receive = process.on_receive if self.samples_changes else process.protocol.on_receive
@@ -273,7 +272,7 @@ class Experiment:
 
     def _own_clock(self) -> Sequence[str]:
         """End the programs; where a delivery is missing, return those that act by their own clock."""
-        if not self._are_programs:
+        if self._parties.new_process is None:
             return ()
         up = [process.name for process in self.processes if process.up]
         self._parties.end(self.kernel.now, not self.scenario.loses and is_owed(self.recording.events, up))
