@@ -2,6 +2,6 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rest test-all test-fast check docs bench validate-scenarios validate-radio validate-statistics test-docs dist cluster clean
-help setup demo test test-rest test-all test-fast check docs bench validate-scenarios validate-radio validate-statistics test-docs dist cluster clean:
+.PHONY: help setup demo test test-rest test-all test-fast test-core check docs bench validate-scenarios validate-radio validate-statistics test-docs dist cluster clean
+help setup demo test test-rest test-all test-fast test-core check docs bench validate-scenarios validate-radio validate-statistics test-docs dist cluster clean:
 	@$(PYTHON) make.py $@ $(ARGS)

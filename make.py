@@ -327,8 +327,8 @@ def test_rest(arguments):
 
 
 def test_all(arguments):
-    """all tests"""
-    pytest("", arguments)
+    """all tests, and while some of them wait, others run"""
+    pytest("", arguments or WAITING)
 
 
 def pytest(marks, arguments):
@@ -361,6 +361,41 @@ def test_fast(arguments):
     """quick tests of every package, less than a minute in total"""
     there = [path for path in FAST if os.path.exists(os.path.join(HERE, path))]
     tool("python", "-m", "pytest", *(SPREAD + there + list(arguments)))
+
+
+CORE = os.path.join(HERE, ".venv-core")
+OF_CORE = (
+    "tests/network",
+    "tests/protocols",
+    "tests/scenario",
+    "tests/simulation",
+    "tests/verify",
+    "tests/why",
+    "tests/world",
+    "tests/test_kernel.py",
+    "tests/test_metrics.py",
+    "tests/test_simulation.py",
+    "tests/test_streams.py",
+)
+
+
+def test_core(arguments):
+    """the tests of the core, in an environment with only what a plain installation brings"""
+    import tomllib
+
+    setup()
+    with open(os.path.join(HERE, "pyproject.toml"), "rb") as file:
+        needed = tomllib.load(file)["project"]["dependencies"]
+    uv = os.path.join(BIN, "uv")
+    python = os.path.join(CORE, "bin", "python")
+    needed += ["pytest", "pytest-xdist", "pytest-timeout", "hypothesis"]
+    if run(uv, "venv", "-q", "--clear", "--python", PYTHON, CORE) or run(
+        uv, "pip", "install", "-q", "--no-config", "--python", python, "-c", LOCK, *needed
+    ):
+        raise Refusal("the environment of the core could not be made: see above")
+    without_pictures = "--ignore=tests/world/tracks/test_inspection.py"
+    marks = ["-m", "not (%s or programs or lab)" % REST, without_pictures]
+    sys.exit(run(python, "-m", "pytest", *(marks + SPREAD + list(OF_CORE) + list(arguments))))
 
 
 PROSE = (
@@ -463,6 +498,7 @@ def clean(arguments):
     """remove the environment, the caches, runs/ and studies/"""
     for folder in (
         ".venv",
+        ".venv-core",
         "runs",
         "studies",
         ".pytest_cache",
@@ -496,6 +532,7 @@ COMMANDS = {
     "test-rest": test_rest,
     "test-all": test_all,
     "test-fast": test_fast,
+    "test-core": test_core,
     "check": check,
     "docs": docs,
     "bench": bench,

@@ -53,10 +53,10 @@ from mobilenet.verify.judge import overall
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mobilenet.lab.programs.realtime.pace import RealTime
     from mobilenet.metrics import OwnMetric
     from mobilenet.simulation.invariants.checks import Checks
     from mobilenet.simulation.outcome import Outcome
+    from mobilenet.simulation.parties import RealTime
     from mobilenet.simulation.plugin_code import PluginError
 
 __all__ = ["Run", "judge", "judge_anew", "manifest_of", "run", "simulate", "write_scenario"]

@@ -13,9 +13,9 @@ from mobilenet.parameters import Parameters
 from mobilenet.scenario import AnyScenario
 
 if TYPE_CHECKING:
-    from mobilenet.lab.programs.realtime.pace import RealTime
     from mobilenet.simulation.invariants.checks import Checks
     from mobilenet.simulation.mobile import Simulation
+    from mobilenet.simulation.parties import RealTime
     from mobilenet.simulation.processes.experiment import Experiment
 
 

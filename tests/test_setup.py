@@ -15,6 +15,7 @@ from types import ModuleType
 
 import pytest
 
+from mobilenet.cli.console import EXTRAS
 from mobilenet.engine import build_native
 from tests.conftest import ROOT
 
@@ -59,6 +60,13 @@ def test_the_lock_holds_every_dependency_once_with_hashes() -> None:
     for name, entry in pins.items():
         assert re.match(rf"{name}==\S+", entry) and "--hash=sha256:" in entry
         assert "http" not in entry and "file:" not in entry
+
+
+def test_each_missing_library_names_an_extra_that_brings_it() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for library, extra in EXTRAS.items():
+        assert any(requirement.lower().startswith(library.lower()) for requirement in extras[extra]), library
+    assert set(EXTRAS.values()) == extras.keys() - {"all"}
 
 
 def test_one_entry_of_the_lock(make: ModuleType, tmp_path: Path) -> None:

@@ -7,13 +7,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from click.testing import Result
 from typer.testing import CliRunner
 
 from mobilenet.cli.main import app
 from mobilenet.record.writer import write_manifest
+
+if TYPE_CHECKING:
+    from click.testing import Result
 
 
 def invoke(*words: object) -> Result:

@@ -38,6 +38,10 @@ AGAIN_S = 0.5  # until a request that was not taken is repeated
 GROUP_S = 0.3  # within which a signal reaches all processes of a group
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP)
 LEAST_BYTES = 400_000_000  # for the libraries, before anything is simulated
+EXTRAS = {  # library -> what installs it, of those that the core can do without
+    "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "xstatic": "pictures", "pyspark": "studies",
+    "statsmodels": "compare", "websockets": "live",
+}  # fmt: skip
 NO_MEMORY = "out of memory; nothing was written"
 LONGEST_LINE = 800  # of what went wrong
 WIDEST = 10_000  # columns of a table
@@ -158,7 +162,12 @@ def reporting(quiet: bool = False, reads: Sequence[Path] = (), as_json: bool = F
     except MemoryError:
         fail(NO_MEMORY, Exit.UNFINISHED)
     except ImportError as error:
-        _fail_unexpectedly(error, reads) if not _is_without_memory(error) else fail(NO_MEMORY, Exit.UNFINISHED)
+        if _is_without_memory(error):
+            fail(NO_MEMORY, Exit.UNFINISHED)
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRAS:
+            _fail_unexpectedly(error, reads)
+        fail(f"{library} is not installed; install it with: pip install 'mobilenet[{EXTRAS[library]}]'", Exit.BAD_INPUT)
     except OSError as error:
         _forsake_stdout()
         if isinstance(error, BrokenPipeError):

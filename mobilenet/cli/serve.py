@@ -60,9 +60,9 @@ def serve(
             fail("expected SCENARIO, or --join RUN with --shell NODE, or with --exec NODE -- COMMAND", Exit.BAD_INPUT)
         scenario = Path(words[0])
         from mobilenet import api
-        from mobilenet.lab.programs.realtime.pace import RealTime
         from mobilenet.scenario import load_scenario
         from mobilenet.scenario.given import as_options
+        from mobilenet.simulation.parties import RealTime
 
         stop_reasons: list[str] = []
         protocol = load_scenario(scenario, overrides or []).protocol

@@ -158,6 +158,9 @@ def require_files(directory: Path, manifest: dict[str, Any]) -> None:
         )
     for name, digest in sorted(written.items()):  # extra files, e.g. a picture, are the user's
         _require_digest(directory / name, digest)
+    for name in sorted(OWN_FILES):
+        if name not in written and name not in (*DERIVED_FILES, "manifest.json") and (directory / name).exists():
+            raise RunError(f"{directory / 'manifest.json'}: damaged: files has no digest of {name}")
 
 
 def require_unchanged(directory: Path, name: str) -> None:

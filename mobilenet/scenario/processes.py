@@ -161,7 +161,7 @@ class ProcessRecord(Parameters):
 
     buffers: bool = Field(default=True, description="record buffer sizes whenever they change; false: only at the end")
     programs: bool = Field(default=False, description="record one row for each line to or from programs")
-    causes: bool = Field(default=False, description="record the causes of delays, for `mobilenet why`")
+    causes: bool = Field(default=False, description="record the causes of delays (`why`); on with protocol.class")
 
 
 class ProcessLimits(Parameters):

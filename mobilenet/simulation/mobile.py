@@ -20,7 +20,6 @@ from mobilenet.engine.event_queue import Runaway
 from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.engine.no_collections import no_collections
 from mobilenet.engine.random_streams import Stream
-from mobilenet.lab.programs.realtime.pace import Pace, RealTime
 from mobilenet.network.radio.acking import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.framing import Framing
@@ -47,11 +46,10 @@ from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
 from mobilenet.simulation.outcome import Outcome, first_few
 from mobilenet.simulation.own_processes import OwnProcesses
+from mobilenet.simulation.parties import RealTime, parties_of
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
-from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.simulation.radio import new_medium
-from mobilenet.simulation.real_time import applications_of, stop_programs
 from mobilenet.world.interventions import AnyIntervention
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
@@ -93,12 +91,8 @@ class Simulation:
         self.coverage = radio.coverage
         self.world = self._new_world(allow_code)
         counts = {"stations": len(sites), "hosts": len(self.world.trajectories)}
-        self._cast = cast_of(scenario, counts, self.recording, errors_into)
-        self._applications = applications_of(
-            scenario, counts, self.recording, lambda: self.kernel.now, errors_into, real_time
-        )
-        self.pace: Pace | None = None if self._applications is None else self._applications.pace
-        self._protocol, self._parameters = declaration_for(scenario, allow_code, self._cast or self._applications)
+        self.parties = parties_of(scenario, counts, self.recording, errors_into, lambda: self.kernel.now, real_time)
+        self._protocol, self._parameters = declaration_for(scenario, allow_code, self.parties)
         frames = self._counters.frame_observer()
         speed_mps = self.world.speed_limit_mps
         self.medium = new_medium(scenario, radio.budget, self.kernel, speed_mps, frames, self._protocol.listens)
@@ -237,15 +231,13 @@ class Simulation:
         other. Before it asks for the next, the caller plays up to the last, with `play` and `step`.
         """
         self._watch = Watch(self.recording.events, (Totals(self._counters, self.medium, self.wires), *observers))
-        if self._applications is not None:
-            self._applications.open()
+        self.parties.open()
         self._begin()
         yield self._stage(self.duration_ns)
         self._counters.sample_totals(self.medium, self.wires)
         self.infrastructure.repair()
         self.lifecycle.bring_everybody_back(self.coverage)
-        if self._applications is not None:
-            self.kernel.start(stop_programs(self.kernel, self._applications, self.scenario.protocol))
+        self.kernel.start(self.parties.stopping(self.kernel, self.scenario.protocol))
         end_ns = self.duration_ns + ns(self.scenario.longest_drain_s)
         while not self._has_come_to_rest() and self.kernel.now < end_ns:
             yield self._stage(min(self.kernel.now + LOOK_NS, end_ns))
@@ -290,10 +282,7 @@ class Simulation:
     def close(self) -> None:
         """End what runs next to it: programs and their sockets, and the clock of processes."""
         self._own_processes.end()
-        if self._cast is not None:
-            self._cast.end(self.kernel.now)
-        if self._applications is not None:
-            self._applications.end()
+        self.parties.end(self.kernel.now)
 
     def outcome(self) -> Outcome:
         """Return how the run ended, once it has been played."""
@@ -324,19 +313,17 @@ class Simulation:
         quiescent = self._is_at_rest and not is_cut_off
         self.recording.counters = self._counters.counters(self.medium, self.wires, self.backbone.suspicions)
         waiting = () if quiescent or is_cut_off else self._not_at_rest()
-        scenario = as_played(self.scenario, self._cast)
+        scenario = self.parties.as_played(self.scenario)
         manifest_facts = facts(
             self.scenario, self.coverage.stations_m.tolist(), dict(self.world.names), self.world.skipped_tracks
         )
-        if self._applications is not None:
-            manifest_facts["real_time"] = self._applications.document()
+        manifest_facts |= self.parties.facts()
         return Outcome(self.recording, self.kernel.now, quiescent, scenario, waiting, manifest_facts)
 
     def _not_at_rest(self) -> list[str]:
         in_flight, is_at_rest = self.wires.in_flight, self.backbone.is_at_rest
         descriptions = not_at_rest.of_hosts(self.stations, self.hosts, self.lifecycle.pending, in_flight, is_at_rest)
-        talking = [] if self._applications is None else self._applications.not_at_rest()
-        return first_few([*talking, *descriptions])
+        return first_few([*self.parties.not_at_rest(), *descriptions])
 
     def _begin(self) -> None:
         self.lifecycle.begin()
@@ -379,12 +366,12 @@ class Simulation:
 
     def _go_on(self, until_ns: int) -> None:
         """A run in real time keeps in step with the wall clock: no event comes before its time."""
-        if self.pace is None:
+        if (pace := self.parties.pace) is None:
             self.kernel.run_until(until_ns)
             return
         while self.kernel.now < until_ns:
-            self.kernel.run_until(self.pace.wait(self.kernel.now, self.kernel.calendar.next_ns(), until_ns))
-            self.pace.finish_step()
+            self.kernel.run_until(pace.wait(self.kernel.now, self.kernel.calendar.next_ns(), until_ns))
+            pace.finish_step()
 
     def _has_come_to_rest(self) -> bool:
         if self._quiescent():
@@ -395,6 +382,6 @@ class Simulation:
     def _quiescent(self) -> bool:
         if self.lifecycle.pending or not self.backbone.is_at_rest:
             return False
-        if self._applications is not None and not self._applications.is_quiet():
+        if not self.parties.is_quiet():
             return False
         return not_at_rest.is_nobody(self.stations, self.hosts)

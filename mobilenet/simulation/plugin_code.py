@@ -24,10 +24,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from mobilenet.lab.programs.children import ProgramError
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import AnyScenario
+from mobilenet.simulation.parties import ProgramError
 
 GROUP = "mobilenet.protocols"
 
@@ -206,7 +206,9 @@ def text_of(error: BaseException) -> str:
     """Return the message of an error of a plug-in on one line; nothing where it cannot be written."""
     try:
         return " ".join(str(error).split())[:200]
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return ""
 
 

@@ -11,33 +11,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mobilenet.lab.programs.cast import Cast
-from mobilenet.lab.programs.realtime.applications import Applications
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.protocols.declaration import Declaration, fill_in
 from mobilenet.scenario.mobile import OwnProtocol, Scenario
 from mobilenet.scenario.protocol_groups import OwnBuffers, declaration_of
 from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.parties import Parties
 from mobilenet.simulation.plugin_classes import require_protocol
 from mobilenet.simulation.plugin_code import load_named
 from mobilenet.simulation.plugin_settings import settings_for, validate
-from mobilenet.simulation.programs import declaration_of_programs
-from mobilenet.simulation.real_time import declaration_of_programs_in_real_time
 from mobilenet.world.mobility import OwnMobility
 
 
 def declaration_for(
-    scenario: Scenario, allow_code: bool = False, programs: Cast | Applications | None = None
+    scenario: Scenario, allow_code: bool = False, parties: Parties | None = None
 ) -> tuple[type[Declaration], Any]:
     """What a scenario's protocol declares, and its parameters; a plug-in's code is run, if that is allowed.
-    `programs`: the cast, if the parties are programs.
+    `parties`: those of the run, where it has any.
     """
     protocol = scenario.protocol
-    if isinstance(programs, Applications):
-        return declaration_of_programs_in_real_time(programs, protocol), protocol
-    if programs is not None:
-        return declaration_of_programs(programs), protocol
+    if parties is not None and (declared := parties.declaration(protocol)) is not None:
+        return declared, protocol
     if not isinstance(protocol, OwnProtocol):
         return declaration_of(protocol), protocol
     declaration = fill_in(_declared_class(protocol, scenario.folder, allow_code))

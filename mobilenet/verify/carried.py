@@ -4,7 +4,8 @@ Checks    a node delivers a message of another node only after something has rea
           that was sent since the broadcast of this message; and a host ends a handoff only if it received
           something since the handoff began
           where nothing shows who received what: at least as many receptions as nodes that delivered others' messages;
-          between hosts one more, at a station. And no delivery within the time of the shortest frame or hop
+          between hosts one more, at a station. And no delivery within the time of the shortest frame or hop. Among
+          processes the causes show it
           a gap, and the end of a handoff, is of a session that the host began
 Model     what a node knows grows with what it receives, and lasts through crashes: it may have stored it. Of several
           equal messages from one sender the last counts, which carries the most. Where only frames are recorded, wires
@@ -59,11 +60,14 @@ class Knowledge:
     def has_heard_since(self, node: str, at_ns: int) -> bool:
         return self._heard_ns.get(node, -1) >= at_ns
 
-    def receive(self, node: str, what: Any, now_ns: int = 0) -> None:
+    def receive(self, node: str, what: Any, now_ns: int = 0) -> bool:
+        """Return whether it brought anything new."""
         self._heard_ns[node] = now_ns
         brought, known = self._sent.get(what, NOTHING), self._of.get(node, NOTHING)
-        if brought is not known and (news := {k: n for k, n in brought.items() if known.get(k, 0) < n}):
-            self._of[node] = {**known, **news}
+        if brought is known or not (news := {k: n for k, n in brought.items() if known.get(k, 0) < n}):
+            return False
+        self._of[node] = {**known, **news}
+        return True
 
     def has_heard_of(self, node: str, message: str) -> bool:
         """Whether this message could have reached the node. True of messages that were not broadcast."""
@@ -80,6 +84,8 @@ def carriage(run: Evidence) -> Verdict | None:
         problem = _by_datagrams(run.events)
     elif "lines" in run.tables and protocol == PROGRAM:
         problem = _by_lines(run.tables["lines"])
+    elif "causes" in run.tables and run.plan is not None:
+        problem = _by_causes(run.events, run.tables["causes"])
     elif (hops := _hops(run.tables)) is not None:
         problem = _by_hops(run, hops)
     else:
@@ -98,7 +104,7 @@ def brings_code(run: Evidence) -> bool:
 
 CARRIED: Final = (
     "Something on the record can have brought the message to the node that delivers it.",
-    carriage, brings_code, ("events", "messages", "frames", "lines"),
+    carriage, brings_code, ("events", "messages", "frames", "lines", "causes"),
 )  # fmt: skip
 
 
@@ -112,7 +118,7 @@ class _Hops(NamedTuple):
 
 
 def _hops(tables: Mapping[str, Table]) -> _Hops | None:
-    """None: they are not recorded, or take no time, and then the record shows no order."""
+    """None: they are not recorded."""
     if "messages" in tables:
         table, names = tables["messages"], ("send_ns", "receive_ns", "sender", "receiver")
         rows = table.column("fate").rows("received")
@@ -126,12 +132,15 @@ def _hops(tables: Mapping[str, Table]) -> _Hops | None:
     nodes = [table.pick(name, rows) for name in names[2:]]
     if "messages" not in tables:  # wires bring all stations everything at once
         nodes = [["s" if node[0] == "s" else node for node in own] for own in nodes]
-    return None if (sent_ns == received_ns).any() else _Hops(sent_ns, received_ns, *nodes)
+    return _Hops(sent_ns, received_ns, *nodes)
 
 
 def _by_hops(run: Evidence, hops: _Hops) -> str | None:
-    """In one nanosecond nodes first receive, then broadcast, then send, and then deliver: whatever is possible."""
+    """In one nanosecond nodes first receive, then broadcast, then send, and then deliver: whatever is possible. What
+    takes no time is received, and sent on, before the deliveries.
+    """
     knowledge, events, began_ns = Knowledge(), run.events, dict[str, int]()
+    at_once = _at_once(hops)
     rows = events.column("event").rows("broadcast", "handoff_start", "deliver", "handoff_end")
     at_ns, kinds, nodes, messages = (events.pick(name, rows) for name in ("time_ns", "event", "node", "message"))
     count = len(hops.senders)
@@ -145,6 +154,7 @@ def _by_hops(run: Evidence, hops: _Hops) -> str | None:
             knowledge.receive(hops.receivers[step], step, int(hops.received_ns[step]))
         elif step < 2 * count:
             knowledge.send(hops.senders[step - count], step - count)
+            _pass_on(knowledge, hops, at_once.get(step - count, []))
         else:
             place = step - 2 * count
             kind, node, message, now_ns = kinds[place], nodes[place], messages[place], at_ns[place]
@@ -159,6 +169,51 @@ def _by_hops(run: Evidence, hops: _Hops) -> str | None:
                     f"at {now_ns / SECOND:.6f} s (event {rows[place]}): {node} ends a handoff, but by then {node} had"
                     f" received no {carrier} since the handoff began"
                 )
+    return None
+
+
+def _at_once(hops: _Hops) -> dict[int, list[int]]:
+    """The last hop that is sent in a nanosecond in which some take no time -> all that are sent in it."""
+    instants = np.unique(hops.sent_ns[hops.sent_ns == hops.received_ns])
+    if not len(instants):
+        return {}
+    groups: dict[int, list[int]] = {}
+    for hop in np.flatnonzero(np.isin(hops.sent_ns, instants)).tolist():
+        groups.setdefault(int(hops.sent_ns[hop]), []).append(hop)
+    return {group[-1]: group for group in groups.values()}
+
+
+def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
+    """What these hops bring at once is sent on in any order, as long as anybody learns anything new by it."""
+    has_news = bool(group)
+    while has_news:
+        has_news = False
+        for hop in group:
+            knowledge.send(hops.senders[hop], hop)
+            if hops.sent_ns[hop] == hops.received_ns[hop]:
+                has_news |= knowledge.receive(hops.receivers[hop], hop, int(hops.received_ns[hop]))
+
+
+def _by_causes(events: Table, causes: Table) -> str | None:
+    """Processes: each message that was sent, and that arrived, has a row, which counts the events before it."""
+    knowledge = Knowledge()
+    rows, steps = events.column("event").rows("broadcast", "deliver"), causes.column("step").rows("wire", "arrived")
+    upcalls = [events.pick(name, rows) for name in ("event", "node", "message", "time_ns")]
+    moves = [causes.pick(name, steps) for name in ("step", "node", "cause")]
+    places = np.concatenate((causes.numbers("events")[steps], rows))
+    for one in np.lexsort((np.arange(len(places)) >= len(steps), places)).tolist():
+        if one < len(steps):
+            step, node, sent = (column[one] for column in moves)
+            if step == "wire":
+                knowledge.send(node, int(steps[one]))
+            else:
+                knowledge.receive(node, sent)
+        else:
+            event, node, message, at_ns = (column[one - len(steps)] for column in upcalls)
+            if event == "broadcast":
+                knowledge.broadcast(node, message)
+            elif not knowledge.has_heard_of(node, message):
+                return _sentence(at_ns, f"event {rows[one - len(steps)]}", node, message, "message")
     return None
 
 

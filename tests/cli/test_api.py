@@ -151,3 +151,36 @@ def test_a_run_needs_neither_spark_nor_java_nor_drawing(tmp_path: Path) -> None:
         "pyspark",
         "matplotlib",
     }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("controlled.network", "lab.hunt.controlled.network"),
+        ("interactive.session", "lab.live.session"),
+        ("notebook.runs", "lab.notebook.runs"),
+        ("rundir.schema", "record.schema"),
+        ("studies.frames", "lab.studies.frames"),
+    ],
+)
+def test_documented_modules_are_found_under_their_old_names(old: str, new: str) -> None:
+    """In a fresh process: nothing has imported either of them."""
+    code = (
+        f"import mobilenet.{old} as old, mobilenet.{new} as new\n"
+        f"assert old is new and new.__name__ == new.__spec__.name == 'mobilenet.{new}'\n"
+        f"try: import mobilenet.{old}_\n"
+        "except ModuleNotFoundError as error: print(error.name)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"mobilenet.{new}_\n"), done.stderr
+
+
+@pytest.mark.parametrize(("command", "missing"), [("map", "folium"), ("figures", "matplotlib")])
+def test_without_the_pictures_a_command_names_their_extra(command: str, missing: str, tmp_path: Path) -> None:
+    run = mobilenet.run(FIRST, out=tmp_path / "run", overrides=["duration_s=2"])
+    code = (
+        f"import sys; sys.modules['{missing}'] = None\nfrom mobilenet.cli.main import app; app(prog_name='mobilenet')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, command, str(run.path)], capture_output=True, text=True)
+    words = f"{missing} is not installed; install it with: pip install 'mobilenet[pictures]'"
+    assert done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -25,7 +25,7 @@ claims:
 
 def aloha(place: Path) -> None:
     for name in ("aloha.py", "aloha.yaml"):
-        shutil.copy(ROOT / "tests" / "studies" / "capacity" / name, place / name)
+        shutil.copy(ROOT / "tests" / "lab" / "studies" / "capacity" / name, place / name)
 
 
 def last_line(file: str, place: Path) -> str:

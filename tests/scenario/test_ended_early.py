@@ -74,6 +74,7 @@ def test_processes_and_walkers_too(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.lab
 def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     scenario = edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
     options = [option for change in SMALL for option in ("--set", change)]

@@ -52,6 +52,7 @@ def test_the_run_is_kept_and_says_what_failed(body: str, complaint: str, tmp_pat
         assert "wrong" not in metrics and metrics["right"] > 0
 
 
+@pytest.mark.lab
 def test_the_command_says_so_and_ends_with_bad_input(tmp_path: Path) -> None:
     scenario = scenario_with(tmp_path, "return 1 / 0")
     options = [option for change in SHORT for option in ("--set", change)]

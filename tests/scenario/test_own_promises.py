@@ -22,6 +22,7 @@ BODY = "    late = [one for one in run.deliveries() if one.delay_s > 0.05]\n"
 BROKEN = "prompt_delivery violated: h0 delivers h4:0 only after 0.058 s"
 
 
+@pytest.mark.lab
 def test_the_guide_shows_the_example_and_what_it_prints(tmp_path: Path) -> None:
     guide, source = (ROOT / "docs/guide/plug-ins.md").read_text(), (FOLDER / f"{PROMPT}.py").read_text()
     assert source[source.index("@promise") :] in guide and len(source.splitlines()) < 40

@@ -17,6 +17,7 @@ from tests.conftest import SCENARIOS
 FOLDER = SCENARIOS / "own_protocol"
 SMALL = ["duration_s=10", "hosts.count=8"]
 
+QUIET = "type('Quiet', (Exception,), {'__str__': lambda error: __import__('sys').exit(0)})"
 SILENT = "type('Silent', (Exception,), {'__str__': lambda error: 1 / 0})"
 
 
@@ -133,6 +134,7 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
             "raise BaseException('odd')",
             r"gossip.py:\d+: BaseException: odd \(in tell",
         ),
+        ("self.port.send(self.cell, rumour)", f"raise {QUIET}", r"gossip.py:\d+: Quiet: ? \(in tell"),
         ("self.port.send(self.cell, rumour)", f"raise {SILENT}", r"gossip.py:\d+: Silent: ? \(in tell"),
         ("self.port.send(self.cell, rumour)", "raise GeneratorExit", r"gossip.py:\d+: GeneratorExit"),
         (

@@ -87,6 +87,7 @@ def test_lines_of_a_file_are_still_told(tmp_path: Path) -> None:
         ({"scenario": KEYS | {"seeds": 3}}, "study: factors: scenario: seeds: unknown key; did you mean 'seed'?"),
     ],
 )
+@pytest.mark.lab
 def test_studies_are_named(changes: dict[str, Any], expected: str, tmp_path: Path) -> None:
     changed = {**STUDY, **changes}
     assert refusal(mobilenet.study, changed, out=tmp_path / "out").startswith(expected)
@@ -96,6 +97,7 @@ def test_a_study_needs_a_directory() -> None:
     assert refusal(mobilenet.study, STUDY) == "out: missing; a study that is given as a dictionary needs a directory"
 
 
+@pytest.mark.lab
 def test_a_directory_that_exists(tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = mobilenet.run(KEYS, out=out)
@@ -114,6 +116,7 @@ def test_a_directory_that_exists(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.lab
 def test_the_command_line_has_its_own_words(tmp_path: Path) -> None:
     for verb in ("run", "live"):
         done = invoke(verb, FIRST, "--set", "hosts.cout=3")

@@ -70,6 +70,7 @@ def test_every_kind(wireless: dict[str, object], words: str, tmp_path: Path) -> 
     assert radio_words(WirelessParameters.model_validate(wireless), tmp_path) == words
 
 
+@pytest.mark.lab
 def test_show_and_report_say_it(tmp_path: Path) -> None:
     run = mobilenet.run(
         SCENARIOS / "town.yaml", out=tmp_path / "run", overrides=["duration_s=8", "warmup_s=0", "drain_s=1"]

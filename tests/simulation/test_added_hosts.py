@@ -120,6 +120,7 @@ def test_a_live_run_judges_what_they_broadcast_and_goes_back() -> None:
         live.do("add", to_m=[0, 0])
 
 
+@pytest.mark.lab
 def test_hosts_of_recorded_tracks_get_company_that_stands(tmp_path: Path) -> None:
     rows = ["host,t_s,x_m,y_m", *(f"bus {i},{t},{i * 40 + t},10" for i in range(3) for t in range(31))]
     (tmp_path / "tracks.csv").write_text("\n".join(rows) + "\n")
@@ -165,6 +166,7 @@ def test_lists_name_only_hosts_that_have_a_track(lists: dict[str, Any], key: str
         run(world | lists, out=tmp_path / "run")
 
 
+@pytest.mark.lab
 def test_pictures_and_pages_have_them(done: Run) -> None:
     data = document(done.path)
     assert "8 hosts" in run_page(done.path)

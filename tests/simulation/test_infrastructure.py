@@ -204,6 +204,7 @@ def test_who_is_with_a_station_off_the_air_need_not_be_heard() -> None:
 # --- what is told of it
 
 
+@pytest.mark.lab
 def test_warnings_are_told_wherever_the_verdict_is(tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(scenario(LOST), out=out)

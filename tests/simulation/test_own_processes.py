@@ -526,6 +526,7 @@ def test_only_standing_hosts_can_be_moved(tmp_path: Path) -> None:
         Scenario.load(path, ["hosts.mobility={model: random_waypoint, speed_mps: [1, 2]}"])
 
 
+@pytest.mark.lab
 def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
     levels: list[dict[str, Any]] = [{"x": 1}, {"x": 2}]
     both = [Configuration(number, level, (), "") for number, level in enumerate(levels)]

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator
 from types import ModuleType
 
-from mobilenet.simulation import infrastructure, interventions, lifecycle, mobile, own_processes, real_time
+from mobilenet.lab.programs.realtime import applications
+from mobilenet.simulation import infrastructure, interventions, lifecycle, mobile, own_processes
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "architecture" / "time-and-chance.md"
-MODULES = (lifecycle, interventions, infrastructure, mobile, real_time, own_processes)
+MODULES = (lifecycle, interventions, infrastructure, mobile, applications, own_processes)
 
 
 def processes(module: ModuleType) -> Iterator[str]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import mobilenet
+from mobilenet.record.table import Table
+from mobilenet.verify.carried import _by_hops, _Hops
 from tests.conftest import SCENARIOS
 
 FOLDER = SCENARIOS / "own_protocol"
@@ -69,7 +74,14 @@ def test_a_gap_of_a_session_that_never_began_is_violated(tmp_path: Path) -> None
     assert verdict.answer == "violated" and "in session 5, which it never began" in verdict.explanation
 
 
-def test_a_process_cannot_deliver_sooner_than_a_hop_takes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ((), "had received no message that was sent after"),
+        (("record.causes=false",), "the shortest hop takes 1100000000 ns"),
+    ],
+)
+def test_a_process_delivers_only_what_has_reached_it(record: Sequence[str], words: str, tmp_path: Path) -> None:
     """The source lets all others deliver at once; what travels is ignored."""
     ends = """        self.port.send(self.next, Hop(message))
         for other in RINGS if message.source == self.port.me else ():
@@ -80,5 +92,18 @@ def test_a_process_cannot_deliver_sooner_than_a_hop_takes(tmp_path: Path) -> Non
     source = source.replace("        self.port = port\n", "        self.port = port\n        RINGS.append(self)\n")
     source = source.replace("if hop.id.source != self.port.me:", "if False:")
     source = source.replace("class Ring:\n", "RINGS: list = []\n\n\nclass Ring:\n")
-    verdict = play(tmp_path, "ring", source).verdicts["creation"]
-    assert verdict.answer == "violated" and "the shortest hop takes 1100000000 ns" in verdict.explanation
+    verdict = play(tmp_path, "ring", source, *record).verdicts["creation"]
+    assert verdict.answer == "violated" and words in verdict.explanation
+
+
+@pytest.mark.parametrize("is_linked", [True, False])
+def test_what_takes_no_time_is_passed_on_at_once(is_linked: bool) -> None:
+    """h0 broadcasts, s0 and s1 pass it on within the nanosecond, in any order of the rows, and h1 delivers it."""
+    events = {
+        "time_ns": [5, 5], "event": ["broadcast", "deliver"], "node": ["h0", "h1"], "message": ["h0:0", "h0:0"],
+    }  # fmt: skip
+    hops = [("s1", "h1"), ("s0", "s1" if is_linked else "s2"), ("h0", "s0")]
+    at_ns = np.full(len(hops), 5)
+    run = SimpleNamespace(events=Table.of(events), tables={"messages": None})
+    problem = _by_hops(run, _Hops(at_ns, at_ns, *map(list, zip(*hops, strict=True))))  # type: ignore[arg-type]
+    assert (problem is None) == is_linked

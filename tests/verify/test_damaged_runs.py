@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from typer.testing import CliRunner
@@ -17,12 +18,14 @@ from mobilenet.cli.main import app
 from mobilenet.lab.hunt.swarm.campaign import record_adversary
 from mobilenet.lab.hunt.swarm.schedule import draw
 from mobilenet.record.reader import RunError
+from mobilenet.record.writer import file_digests
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.by_kind import expectations_of
 from mobilenet.scenario.plans.expectations import Expectations
 from mobilenet.verify import verify_run
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.judge import overall
+from tests.tools import sign
 
 from .damage import SCENARIO, Copy, Damage, Edits, verdicts_after
 
@@ -226,11 +229,19 @@ def truncate(path: Path, name: str) -> None:
     (path / name).write_bytes(data[: len(data) // 2])
 
 
+def without_digest(path: Path, name: str) -> None:
+    """The manifest as a run would write it that had no such file."""
+    digests = {other: digest for other, digest in file_digests(path).items() if other != name}
+    with mock.patch("mobilenet.record.writer.file_digests", lambda _: digests):
+        sign(path, json.loads((path / "manifest.json").read_text()))
+
+
 FILES = ("events.parquet", "samples.parquet", "positions.parquet", "counters.json", "manifest.json", "scenario.yaml")
 UNREADABLE: dict[str, Callable[[Path], object]] = {
     **{f"{name} missing": lambda path, name=name: (path / name).unlink() for name in FILES},
     **{f"{name} truncated": lambda path, name=name: truncate(path, name) for name in FILES},
     "a table that was not counted": lambda path: shutil.copy(path / "positions.parquet", path / "frames.parquet"),
+    "a digest missing": lambda path: without_digest(path, "positions.parquet"),
     "a table missing": lambda path: rewrite(path, "counters", lambda c: c["rows"].update(messages=3)),
     "a table that is none": contents("messages.parquet", b"send_ns\n"),
     "events empty": contents("events.parquet", b""),

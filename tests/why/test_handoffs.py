@@ -75,6 +75,7 @@ def test_a_planted_cause_is_found_and_no_other(cause: str, run: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("run", ["first"], indirect=True)
+@pytest.mark.lab
 def test_the_command(run: Path, tmp_path: Path) -> None:
     result = command("why", run, "--handoffs", "--json", place=run.parent)
     assert result.returncode == 0, result.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.lab.programs.realtime.pace import RealTime
+from mobilenet.simulation.parties import RealTime
 from mobilenet.why.stories import recorded_stories
 from tests.cli.command import mobilenet as command
 from tests.conftest import SCENARIOS

@@ -63,6 +63,7 @@ def test_a_study_without_causes_cannot_compare_shares(tmp_path: Path) -> None:
     require_metric(Study.load(file, ["record.causes=true"]), "delay_share_retry_cell")
 
 
+@pytest.mark.lab
 def test_bars_of_a_run_and_of_a_study(run: Path, tmp_path: Path) -> None:
     assert "delay_parts" in [figure.path.stem for figure in run_figures(run, tmp_path / "run", SVG)]
     file = tmp_path / "study.yaml"

@@ -148,6 +148,7 @@ def test_one_delivery_and_one_message(run: Path) -> None:
     assert all(row["sentence"] in printed for row in story["stretches"])
 
 
+@pytest.mark.lab
 def test_two_runs(run: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     mobilenet.run(FIRST, out=other, overrides=["stations.backbone.delay_ms=400"])
@@ -157,6 +158,7 @@ def test_two_runs(run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["--message", "h2:8"], ["--message", "h2:8", "--at", "h3"]], ids=len)
+@pytest.mark.lab
 def test_pictures(words: list[str], run: Path, tmp_path: Path) -> None:
     target = tmp_path / "delays.svg"
     result = command("why", run, *words, "--out", target, place=run.parent)

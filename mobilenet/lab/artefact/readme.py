@@ -20,7 +20,7 @@ from mobilenet.record.stamp import PLACE
 LOCK, INSTALLED, CRATE = "requirements.lock", "installed.txt", "ro-crate-metadata.json"
 HEAD = ("claim", "sentence", "answer", "value", "interval", "required", "runs")
 OF_STUDIES = (
-    "`lab/studies/NAME/`", "a study: `study.yaml`, the scenario of each configuration with the files that it names,"
+    "`studies/NAME/`", "a study: `study.yaml`, the scenario of each configuration with the files that it names,"
     " tables as CSV and Parquet, comparison, figures"
 )  # fmt: skip
 OF_SEARCHES = "; for a capacity search or a screening, also its answer (`capacity.*`, `sensitivity.*`)"

@@ -163,8 +163,8 @@ def _ack_ns(scenario: Scenario) -> int:
 
 def _play(commands: dict[str, list[str]], hosts: int, duration_s: float = SECONDS + 3) -> PacketRun:
     from mobilenet.api import run
-    from mobilenet.lab.programs.realtime.pace import RealTime
     from mobilenet.scenario import Scenario
+    from mobilenet.simulation.parties import RealTime
 
     values: dict[str, Any] = {
         "duration_s": duration_s,

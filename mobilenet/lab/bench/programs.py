@@ -151,9 +151,9 @@ def _first() -> float:
 
 def _real_time() -> dict[str, float]:
     """Lateness in milliseconds, p50 and p99."""
-    from mobilenet.lab.programs.realtime.pace import RealTime
     from mobilenet.scenario import Scenario
     from mobilenet.simulation.mobile import Simulation
+    from mobilenet.simulation.parties import RealTime
 
     interval_s = Scenario.load(SCENARIOS / "static.yaml").workload.interval_s
     values = [

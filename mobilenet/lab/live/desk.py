@@ -62,7 +62,7 @@ class Desk:
         state |= {
             "is_playing": player.is_going, "speed": player.speed, "rate": round(player.rate, 3),
         }  # fmt: skip
-        if (pace := self.session.simulation.pace) is not None:
+        if (pace := self.session.simulation.parties.pace) is not None:
             state["late_ms"] = round(pace.recent_lateness_ms(), 1)
         if player.is_playing and player.is_held:
             state["is_held"] = True

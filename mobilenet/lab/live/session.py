@@ -42,7 +42,6 @@ from mobilenet.lab.live.branch import (
 from mobilenet.lab.live.commands import STEPS, is_step
 from mobilenet.lab.live.no_effect import require_effect
 from mobilenet.lab.live.packets import temporary_folder
-from mobilenet.lab.programs.realtime.pace import RealTime
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.table import Table
 from mobilenet.scenario import AnyScenario, Scenario
@@ -52,6 +51,7 @@ from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.simulation.ended_early import moment
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
+from mobilenet.simulation.parties import RealTime
 from mobilenet.simulation.plugin_code import attributing_errors
 from mobilenet.verify.while_it_runs import FirstViolation, SafetyJudge
 from mobilenet.world.interventions import AnyIntervention, added_hosts, in_order

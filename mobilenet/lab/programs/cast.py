@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.engine.random_streams import key_of
-from mobilenet.lab.programs.actions import Role
 from mobilenet.lab.programs.children import Children
 from mobilenet.lab.programs.conversation import Conversation, decode
 from mobilenet.lab.programs.message import Says, encode
+from mobilenet.record.actions import Role
+from mobilenet.simulation.parties import Parties
 
 VERSION = 1
 LISTENS_S = 10.0  # wall time that programs have to report a clock, at the end of a run that lacks a delivery
@@ -38,14 +39,14 @@ class Setting(NamedTuple):
     counts: Mapping[str, int]  # stations and hosts, or n: passed at each start
 
 
-class Cast:
+class Cast(Parties):
     """The programs of one run. `errors_into`: where standard error is kept; `note`: called for each line, both ways."""
 
     def __init__(self, setting: Setting, errors_into: Path | None = None, note: Note = None) -> None:
         self.setting = setting
         self.note = note
         self.buffers: dict[Role, tuple[str, ...]] = {}
-        self.own_clock: list[str] = []  # nodes whose programs have reported at the end that they act by their own clock
+        self.own_clock: list[str] = []
         self.kinds: dict[str, type[Says]] = {}  # of messages, by name
         self._lives: dict[str, int] = {}
         self._children = Children(setting.folder, errors_into)
@@ -89,14 +90,14 @@ class Cast:
         if talk is not None:
             talk.end()
 
-    def end(self, now: int, is_owed: bool = False) -> None:
+    def end(self, now_ns: int, is_owed: bool = False) -> None:
         """End all programs. `is_owed`: a delivery is missing, so listen for programs that act by their own clocks, and
         add them to `own_clock`.
         """
         listens_s = LISTENS_S if is_owed else 0.0
         more = f',"listens_s":{listens_s:g}' if is_owed else ""
         for talk in self._talking.values():
-            talk.tell_end(f'{{"ev":"stop","t":{now}{more}}}')
+            talk.tell_end(f'{{"ev":"stop","t":{now_ns}{more}}}')
         names = {talk.child: name for name, talk in self._talking.items()}
         self._talking.clear()
         clock_children = self._children.close(listens_s, _says_own_clock)

@@ -25,9 +25,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, spell_out
 from mobilenet.scenario.programs import why_not_started
+from mobilenet.simulation.parties import ProgramError
 
 DYING_S = 1.0  # how long a program that closed its output has to report its exit code
 GOING_S = 0.5  # how long programs have to go by themselves when the run is over
@@ -37,14 +37,6 @@ ENDS_S = 20.0  # the supervisor, with all that it has to end
 LONGEST_LAST_LINE = 1000  # bytes of a line that a program writes when the run is over
 LONGEST_TAIL = 300  # characters of standard error in a message
 LAST_WORDS = "; the end of its standard error: "
-
-
-class ProgramError(ScenarioError):
-    """What a program did wrong, in one line. `is_input`: it is the program's fault, and not that time ran out."""
-
-    def __init__(self, message: str, is_input: bool = True) -> None:
-        super().__init__(message)
-        self.is_input = is_input
 
 
 class Child(NamedTuple):

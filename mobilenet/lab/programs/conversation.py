@@ -19,8 +19,9 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from mobilenet.lab.programs.children import Child, Children, ProgramError
+from mobilenet.lab.programs.children import Child, Children
 from mobilenet.quoting import cut, spell_out
+from mobilenet.simulation.parties import ProgramError
 
 LONGEST_LINE_BYTES = 1 << 20  # of a program's
 LONGEST_ANSWER_BYTES = 64 << 20

@@ -36,6 +36,7 @@ from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.outcome import Outcome, first_few
+from mobilenet.simulation.parties import parties_of
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.processes.losses import lossy
 from mobilenet.simulation.processes.not_at_rest import is_owed, of_processes
@@ -44,7 +45,6 @@ from mobilenet.simulation.processes.plugins import broadcast_for
 from mobilenet.simulation.processes.process import Process, ProcessDetectorPort
 from mobilenet.simulation.processes.steps import StepNetwork
 from mobilenet.simulation.processes.wires import WireNetwork
-from mobilenet.simulation.programs import as_played, cast_of, processes_of
 
 OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message
 
@@ -70,7 +70,7 @@ class Experiment:
         self.kernel.calendar.max_events = scenario.limits.max_events
         self.recording = Recording(lines=scenario.record.programs, causes=scenario.record.causes)
         self.causes = None if self.recording.causes is None else CauseLog(self.kernel, self.recording)
-        self._cast = cast_of(scenario, {"n": n}, self.recording, errors_into)
+        self._parties = parties_of(scenario, {"n": n}, self.recording, errors_into)
         self._losses = Stream(scenario.seed, "message loss")
         self.samples_changes = scenario.record.buffers
         self.names: dict[MessageId, str] = {}
@@ -91,7 +91,7 @@ class Experiment:
             self.lane: Any = self._new_lane(self.steps)
             self.tests: Any = self.steps.lane()
         self.processes = [Process(self, i) for i in range(n)]
-        new_one = broadcast_for(scenario, allow_code) if self._cast is None else processes_of(self._cast)
+        new_one = self._parties.new_process or broadcast_for(scenario, allow_code)
         for process in self.processes:
             process.protocol = new_one(process, n)
             receive: Receive = process.on_receive if self.samples_changes else process.protocol.on_receive
@@ -150,10 +150,10 @@ class Experiment:
         network = self.scenario.network
         if isinstance(network, AbstractNetwork) and network.loses:
             send = lossy(send, i, self.n, network, self._losses, self.kernel.calendar, self.causes)
-        if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
-            send = self._only_to_processes(send)
         if self.causes is not None:
             send = self.causes.sending(i, send)
+        if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
+            send = self._only_to_processes(send)
         if self._on_send is None:
             return send
         calendar, on_send = self.kernel.calendar, self._on_send
@@ -248,8 +248,7 @@ class Experiment:
         except Runaway as error:
             raise ScenarioError(f"limits.max_events: {error}") from None
         finally:
-            if self._cast is not None:
-                self._cast.end(self.kernel.now)
+            self._parties.end(self.kernel.now)
             if collects:
                 gc.enable()
 
@@ -268,16 +267,16 @@ class Experiment:
         not_at_rest = () if quiescent else first_few(self._not_at_rest())
         own_clock = self._own_clock() if quiescent else ()
         facts = {"own_clock": sorted(own_clock)} if own_clock else {}
-        scenario = as_played(self.scenario, self._cast)
+        scenario = self._parties.as_played(self.scenario)
         return Outcome(self.recording, self.kernel.now, quiescent, scenario, not_at_rest, facts)
 
     def _own_clock(self) -> Sequence[str]:
         """End the programs; where a delivery is missing, return those that act by their own clock."""
-        if self._cast is None:
+        if self._parties.new_process is None:
             return ()
         up = [process.name for process in self.processes if process.up]
-        self._cast.end(self.kernel.now, not self.scenario.loses and is_owed(self.recording.events, up))
-        return self._cast.own_clock
+        self._parties.end(self.kernel.now, not self.scenario.loses and is_owed(self.recording.events, up))
+        return self._parties.own_clock
 
     def _not_at_rest(self) -> Iterator[str]:
         counters, may_hold = self.recording.counters, self.scenario.may_hold
@@ -295,7 +294,7 @@ class Experiment:
     def so_far(self) -> Outcome:
         """What a plug-in's error has left of the run."""
         self.recording.counters = self._counters()
-        return Outcome(self.recording, self.kernel.now, False, as_played(self.scenario, self._cast))
+        return Outcome(self.recording, self.kernel.now, False, self._parties.as_played(self.scenario))
 
     def _is_quiescent(self) -> bool:
         is_empty = self.lane.is_empty if self.packets is None else not self.packets.in_flight

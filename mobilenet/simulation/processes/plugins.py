@@ -93,7 +93,9 @@ def with_declared(scenario: ProcessScenario, allow_code: bool = False) -> Proces
         ) from None
     if scenario.crashes and not protocol.tolerates_crashes:
         raise ScenarioError(f"faults: {own.reference} does not survive crashes, according to its class")
-    return scenario.model_copy(update={"protocol": protocol})
+    record = {} if "causes" in scenario.record.model_fields_set else {"causes": True}
+    changed = {"protocol": protocol, "record": scenario.record.model_copy(update=record)}
+    return scenario.model_copy(update=changed)
 
 
 def settings_of_code(scenario: ProcessScenario, allow_code: bool = False) -> dict[str, Parameters]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mobilenet.lab.programs.actions import Role, require
+from mobilenet.record.actions import Role, require
 
 DONE = {"do": "done"}
 ROLES: Mapping[str, Role] = {"h": "host", "s": "station", "p": "process"}  # by the first letter of a node's name

@@ -68,7 +68,7 @@ def test_what_it_contains(archive: Path, study: Store) -> None:
     text = files["README.md"].decode()
     assert text.startswith("# Loss | äö\n") and "1 study, 4 runs in all" in text
     assert "    mobilenet artefact check FILE.zip\n" in text and "--allow-code" not in text
-    assert "`lab/studies/NAME/`" in text and "`claims/NAME/`" not in text
+    assert "`studies/NAME/`" in text and "`claims/NAME/`" not in text
     with open_archive(archive) as artefact:
         artefact.verify()
         assert artefact.digests == {name: sha256(data).hexdigest() for name, data in files.items()}
@@ -199,7 +199,7 @@ def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
     assert (
         "contains 1 claim, made with" in text
         and "| safe | a \\| b | holds | 0 | 0 to 0.7764 | 0 | 2 |" in text
-        and "`lab/studies/NAME/`" not in text
+        and "`studies/NAME/`" not in text
     )
     done = mobilenet("artefact", "check", "x.zip", "--out", "kept", place=tmp_path)
     assert done.returncode == 0 and "claims/safe-claims: safe  bit-identical  holds" in done.stdout, done

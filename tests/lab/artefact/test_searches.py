@@ -219,7 +219,7 @@ def test_which_command_made_a_directory(place: Path, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_with_files_and_with_code(tmp_path: Path) -> None:
     """A plug-in is run only with permission; tracks are next to each configuration."""
-    queue = ROOT / "tests" / "studies" / "capacity" / "queue.yaml"
+    queue = ROOT / "tests" / "lab" / "studies" / "capacity" / "queue.yaml"
     walk = ROOT / "data" / "formats" / "walk.csv"
     few = ("--workers", "2", "--quiet", "--tolerance", "0.5", "--rare", "0.5")
     asked = ("--vary", "workload.interval_s", "--from", "0.5", "--to", "1", "--resolution", "0.5", "--require")

@@ -12,10 +12,11 @@ import pytest
 
 from mobilenet.api import Run, run
 from mobilenet.lab.programs import party
-from mobilenet.lab.programs.children import Children, ProgramError
+from mobilenet.lab.programs.children import Children
 from mobilenet.lab.programs.conversation import Conversation
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
+from mobilenet.simulation.parties import ProgramError
 from mobilenet.simulation.plugin_code import PluginError
 from tests.lab.programs.own import answering, scenario
 

@@ -254,6 +254,7 @@ def test_the_tables_of_a_study(tmp_path: Path) -> None:
         study_tables(tmp_path / "s", tmp_path / "to")
 
 
+@pytest.mark.lab
 def test_hostile_names_stay_names_in_the_map(run: Path, tmp_path: Path) -> None:
     done = mobilenet("map", run, "-o", "map.html", place=tmp_path)
     assert done.returncode == 0, done

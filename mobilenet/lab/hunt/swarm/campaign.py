@@ -160,7 +160,7 @@ def record(
         return record_scenario(scene, directory, again(seed, protocol=protocol, radio=radio), whole)
     if is_own:
         hostile = schedule.draw(seed)
-        own = plug_ins.parties_of(protocol, seed, len(hostile.parents) + 1, len(hostile.first_cells))
+        own = plug_ins.plug_in_of(protocol, seed, len(hostile.parents) + 1, len(hostile.first_cells))
         return record_adversary(hostile, directory, whole=whole, own=own)
     if network == "radio":
         return record_radio(seed, directory, whole, backbone, radio, protocol)
@@ -215,7 +215,7 @@ def record_adversary(
     check: bool = True,
     whole: bool = False,
     layer: Layer | None = None,
-    own: plug_ins.Parties | None = None,
+    own: plug_ins.PlugIn | None = None,
 ) -> str:
     """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
@@ -246,7 +246,7 @@ def record_adversary(
     return _write_rest(directory, outcome.recording, facts, whole, _checks_of(own.scene) if own is not None else ())
 
 
-def description(drawn: schedule.Schedule, own: plug_ins.Parties | None = None) -> AdversarySchedule:
+def description(drawn: schedule.Schedule, own: plug_ins.PlugIn | None = None) -> AdversarySchedule:
     """A schedule in scenario.yaml: seed and flavour, from which it is drawn."""
     air = drawn.air
     mobile_causal = {"name": DEFAULT} | drawn.parameters.model_dump()

@@ -21,38 +21,36 @@ from typing import Any, Literal, NamedTuple
 from mobilenet.by_kind import with_declared
 from mobilenet.judgement import own_checks
 from mobilenet.lab.hunt.swarm import broadcasts, scenes
-from mobilenet.lab.programs.cast import Cast
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.scenario import OwnProtocol, ProcessScenario, Scenario, effective
 from mobilenet.scenario.processes import OwnBroadcast
 from mobilenet.scenario.protocol_groups import OwnProgram
 from mobilenet.scenario.yaml_writer import inline
+from mobilenet.simulation.parties import Parties, parties_of
 from mobilenet.simulation.plugins import declaration_for
 from mobilenet.simulation.processes.plugins import plays_among_processes
-from mobilenet.simulation.programs import as_played, cast_of
 from mobilenet.verify.check import Check
 
 Kind = Literal["hosts", "hosts over connections", "processes"]
 
 
-class Parties(NamedTuple):
+class PlugIn(NamedTuple):
     """A protocol of hosts and stations as the adversary's network takes it, for one schedule."""
 
     reference: str  # path/to/file.py:Class, or the group of programs
     scene: Scenario  # one that has it, for the files that it names
     declaration: type[Declaration]
     settings: Any
-    cast: Cast | None = None  # of programs
+    parties: Parties
 
     @property
     def group(self) -> OwnProtocol | OwnProgram:
         """The protocol in scenario.yaml, with what showed only while it was played."""
-        return as_played(self.scene, self.cast).protocol  # type: ignore[return-value]
+        return self.parties.as_played(self.scene).protocol  # type: ignore[return-value]
 
     def end(self) -> None:
         """The schedule is over."""
-        if self.cast is not None:
-            self.cast.end(0)
+        self.parties.end(0)
 
 
 def is_plug_in(protocol: str) -> bool:
@@ -128,14 +126,14 @@ def experiment_of(seed: int, protocol: str) -> ProcessScenario:
     return ProcessScenario.from_text(effective(drawn), (), path.parent, "swarm")
 
 
-def parties_of(protocol: str, seed: int, stations: int, hosts: int) -> Parties:
+def plug_in_of(protocol: str, seed: int, stations: int, hosts: int) -> PlugIn:
     """What plays on the adversary's network in the schedule of a seed."""
     scene = with_declared(scene_of(1, protocol), True)
     assert isinstance(scene, Scenario)
     named = scene.model_copy(update={"seed": seed})
-    cast = cast_of(named, {"stations": stations, "hosts": hosts}, None)
-    declaration, settings = declaration_for(scene, True, cast)
-    return Parties(protocol, scene, declaration, settings, cast)
+    parties = parties_of(named, {"stations": stations, "hosts": hosts}, None)
+    declaration, settings = declaration_for(scene, True, parties)
+    return PlugIn(protocol, scene, declaration, settings, parties)
 
 
 def checks_of(protocol: str) -> list[Check]:

@@ -19,7 +19,7 @@ from mobilenet.engine.clock import MILLISECOND, SECOND, ns
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import Stream
 from mobilenet.lab.hunt.swarm.adversary import CALM, Adversary, Air
-from mobilenet.lab.hunt.swarm.plug_ins import Parties
+from mobilenet.lab.hunt.swarm.plug_ins import PlugIn
 from mobilenet.lab.hunt.swarm.scenes import selective
 from mobilenet.lab.hunt.swarm.wire import Wires
 from mobilenet.protocols.declaration import Declaration, declare
@@ -215,7 +215,7 @@ def _choose(stream: Stream, verbs: tuple[str, ...], weights: tuple[float, ...]) 
 def run(
     schedule: Schedule, host_class: type[Host] | None = None, station_class: type[Station] | None = None,
     check: bool = True,
-    layer: Layer | None = None, own: Parties | None = None,
+    layer: Layer | None = None, own: PlugIn | None = None,
 ) -> PlayedSchedule:  # fmt: skip
     """Faults, then a fair completion: of the mobile causal broadcast, or of a plug-in's parties. `layer`: another one
     above VCube than the right one. Classes: instead of the shipped ones.

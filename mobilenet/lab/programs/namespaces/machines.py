@@ -21,7 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mobilenet.lab.programs.children import Child, Children, ProgramError
+from mobilenet.lab.programs.children import Child, Children
+from mobilenet.simulation.parties import ProgramError
 
 READY_S = 30.0  # for all machines together; one takes about 0.05 s
 LONGEST_ANSWER = 65_536

@@ -20,10 +20,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from mobilenet.lab.programs.children import Child, ProgramError
+from mobilenet.engine.clock import ns
+from mobilenet.engine.kernel import Kernel, Process
+from mobilenet.lab.programs.children import Child
 from mobilenet.lab.programs.realtime.lines import CHUNK_BYTES, Expressions, Log, ProgramLine
-from mobilenet.lab.programs.realtime.pace import Pace, RealTime
+from mobilenet.lab.programs.realtime.pace import Pace
 from mobilenet.protocols.port import MessageId
+from mobilenet.simulation.parties import Parties, ProgramError, RealTime
 
 CHUNKS_AT_ONCE = 256  # of one program's lines, before the network goes on: it may write as fast as it is read
 LOOKED_AFTER_S = 0.1  # so often it is looked whether programs have failed
@@ -91,7 +94,7 @@ class Exchange(Protocol):
         """For the manifest."""
 
 
-class Applications:
+class Applications(Parties):
     """The applications of one run. `note` adds an event; `now` returns the emulated time."""
 
     def __init__(
@@ -158,9 +161,19 @@ class Applications:
             self.pace.forget(child.back)
         self._exchange.stop(name, child)
 
-    def end(self) -> None:
+    def end(self, now_ns: int, is_owed: bool = False) -> None:
         self._exchange.close()
         self.pace.close()
+
+    def stopping(self, kernel: Kernel, protocol: Any) -> Process:
+        """End the programs that still run: those that promise something only if asked to."""
+        after_s = 0.0 if protocol.stop.after_s is None and protocol.promises is None else protocol.stop.after_s
+        if after_s is not None:
+            self.will_stop = True
+            yield kernel.timeout(ns(after_s))
+            self.stop_programs(signal.SIGTERM)
+            yield kernel.timeout(ns(protocol.stop.grace_s))
+            self.stop_programs(signal.SIGKILL)
 
     def stop_programs(self, number: signal.Signals) -> None:
         """Send a signal to all programs that still run. Whatever exit code follows is not a failure."""
@@ -177,20 +190,19 @@ class Applications:
     def _log_name(self, path: Path | None) -> str:
         return str(path) if path is None or not self._settings.is_new else str(path.relative_to(self._settings.folder))
 
-    def document(self) -> dict[str, Any]:
-        """For the manifest."""
+    def facts(self) -> dict[str, Any]:
         most = self._settings.most_output_bytes
         missing = sorted(self._log_name(log.path) for log in self._logs.values() if log.is_missing)
-        return {
+        document = {
             "lateness_ms": self.pace.lateness_ms(),
             "datagrams_not_taken": self.undeliverable,
             "logs_that_never_were": missing,
             "programs_stopped": dict(sorted(self._stopped.items())),
             "outputs_cut": sorted(n for n, count in self._written.items() if count > (most or count)),
         } | self._exchange.document()
+        return {"real_time": document}
 
     def not_at_rest(self) -> list[str]:
-        """For people."""
         running = [f"the program of {name} still runs" for name in self._to_stop]
         if self._now() - self._stirred_ns >= QUIET_NS:
             return running

@@ -21,11 +21,11 @@ from stat import S_ISREG
 from types import FrameType
 from typing import Any, NamedTuple
 
-from mobilenet.lab.programs.children import ProgramError
 from mobilenet.lab.programs.conversation import short_line
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import quote
 from mobilenet.scenario.base import is_file
+from mobilenet.simulation.parties import ProgramError
 
 CHUNK_BYTES = 65_536
 LONGEST_LINE_BYTES = 1 << 20

@@ -16,11 +16,11 @@ import selectors
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mobilenet.lab.programs.children import ProgramError
+from mobilenet.simulation.parties import ProgramError, RealTime
 
 MILLISECOND = 1_000_000
 LONGEST_SLEEP_NS = 50 * MILLISECOND  # files are looked at so often
@@ -31,18 +31,6 @@ DEFAULT_SLACK = 0  # of a thread
 
 class FellBehind(ProgramError):
     """The emulation is later than allowed."""
-
-
-class RealTime(NamedTuple):
-    """Asked for. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what the run was asked to end, or
-    nothing; asked again and again. `begins`: called as the clock starts. `shell`: the node that runs a shell instead of
-    its program, and the descriptor of a pseudo-terminal for it.
-    """
-
-    hard_limit_ms: float | None = None
-    stopped: Callable[[], str] = lambda: ""
-    begins: Callable[[], None] = lambda: None
-    shell: tuple[str, int] | None = None
 
 
 class Pace:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mobilenet.api import Run, run
-from mobilenet.lab.programs.realtime.pace import RealTime
+from mobilenet.simulation.parties import RealTime
 
 APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART"))  # an ordinary user runs them
 MUST = bool(os.environ.get("MOBILENET_REQUIRE_NAMESPACES"))

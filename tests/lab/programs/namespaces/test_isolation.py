@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import run
-from mobilenet.lab.programs.realtime.pace import RealTime
 from mobilenet.parameters import ScenarioError
+from mobilenet.simulation.parties import RealTime
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
 from tests.lab.programs.namespaces.own import output_of, play, scenario, skip_without

@@ -12,7 +12,7 @@ import pytest
 
 from mobilenet.api import Run, run
 from mobilenet.cli.serve import _summary
-from mobilenet.lab.programs.realtime.pace import RealTime
+from mobilenet.simulation.parties import RealTime
 from tests.lab.programs.realtime.own import scenario
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import run
-from mobilenet.lab.programs.realtime.pace import RealTime
+from mobilenet.simulation.parties import RealTime
 from tests.lab.programs.realtime.own import scenario
 
 pytestmark = [

@@ -11,8 +11,8 @@ import pytest
 from mobilenet.lab.programs.children import Child
 from mobilenet.lab.programs.realtime.applications import Applications, ProgramSettings, SentDatagram
 from mobilenet.lab.programs.realtime.lines import CHUNK_BYTES, Expressions
-from mobilenet.lab.programs.realtime.pace import RealTime
 from mobilenet.scenario.real_time import Lines
+from mobilenet.simulation.parties import RealTime
 
 LINES = Lines()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import Run, run
-from mobilenet.lab.programs.realtime.pace import RealTime
+from mobilenet.simulation.parties import RealTime
 from mobilenet.verify import verify_run
 from tests.lab.programs.realtime.own import scenario
 

@@ -17,11 +17,12 @@ from mobilenet.cli.serve import _take_ctrl_c
 from mobilenet.lab.hunt.swarm.shrink import Shrinking
 from mobilenet.lab.programs.children import Children
 from mobilenet.lab.programs.realtime.gateway import Gateway
-from mobilenet.lab.programs.realtime.pace import Pace, RealTime
+from mobilenet.lab.programs.realtime.pace import Pace
 from mobilenet.lab.replay.rerun import protocol_messages
 from mobilenet.lab.replay.transcript import lines_of
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import RunError
+from mobilenet.simulation.parties import RealTime
 from mobilenet.simulation.plugin_code import PluginError
 from tests.lab.programs.realtime.own import scenario
 from tests.lab.programs.test_looking_closer import command

@@ -8,24 +8,20 @@ Source    ours: docs/guide/real-time.md, docs/guide/real-software.md
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mobilenet.engine.clock import ns
-from mobilenet.engine.kernel import Kernel, Process
 from mobilenet.lab.programs.children import Children
 from mobilenet.lab.programs.namespaces.machines import Machines
 from mobilenet.lab.programs.realtime.addresses import Addresses
 from mobilenet.lab.programs.realtime.applications import Applications, Exchange, ProgramSettings
 from mobilenet.lab.programs.realtime.gateway import Gateway
 from mobilenet.lab.programs.realtime.lines import Expressions
-from mobilenet.lab.programs.realtime.pace import RealTime
 from mobilenet.lab.programs.realtime.tunnels import LivePacketHost, LivePacketStation, Tunnels
 from mobilenet.lab.programs.realtime.udp import LiveHost, UdpSockets
 from mobilenet.parameters import ScenarioError
-from mobilenet.protocols.datagram_relay import Memory, RelayHost, RelayStation
+from mobilenet.protocols.datagram_relay import Memory, RelayStation
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.packet_relay import PacketMemory
 from mobilenet.record.recorder import Recording
@@ -34,26 +30,42 @@ from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.ip import Ip
 from mobilenet.scenario.protocol_groups import OwnDeclaration
 from mobilenet.simulation.kept_scenario import write_scenario
+from mobilenet.simulation.parties import RealTime
 
 Counts = dict[str, int]  # of stations and hosts
 
 
-def applications_of(
-    scenario: AnyScenario,
-    counts: Counts,
-    recording: Recording,
-    now: Callable[[], int],
-    errors_into: Path | None,
+class RelayedPrograms(Applications):
+    """Hosts with programs attached, and stations that relay."""
+
+    def declaration(self, protocol: Any) -> type[Declaration]:
+        applications = self
+
+        class RelayDeclaration(OwnDeclaration):
+            name = protocol.name
+            stable = PacketMemory if isinstance(protocol, Ip) else Memory
+
+            @staticmethod
+            def host(port: Any, memory: Any, parameters: Any, stations: int) -> Any:  # type: ignore[override]
+                if isinstance(parameters, Ip):
+                    return LivePacketHost(applications, port, memory, parameters)
+                return LiveHost(applications, port, memory)
+
+            @staticmethod
+            def station(port: Any, wired: Any, parameters: Any, stations: int) -> Any:  # type: ignore[override]
+                if isinstance(parameters, Ip):
+                    return LivePacketStation(applications, port, wired, parameters)
+                return RelayStation(port, wired)
+
+        return RelayDeclaration
+
+
+def provide(
+    scenario: AnyScenario, counts: Counts, recording: Recording, errors_into: Path | None, now: Callable[[], int],
     real_time: RealTime | None,
-) -> Applications | None:
-    """The programs of a run in real time; None: it has none."""
+) -> Applications:  # fmt: skip
+    """The programs of a run in real time."""
     protocol: Any = scenario.protocol
-    if not isinstance(protocol, (Datagrams, Ip)):
-        if real_time is not None:
-            raise ScenarioError(
-                f"protocol.name: {protocol.name} runs in virtual time, with mobilenet run; expected datagrams or ip"
-            )
-        return None
     if real_time is None:
         what = "datagrams are" if isinstance(protocol, Datagrams) else "ip is"
         raise ScenarioError(f"protocol.name: {what} for programs that run in real time; use mobilenet serve")
@@ -75,18 +87,7 @@ def applications_of(
     setup = ProgramSettings(protocol.logs, Expressions(protocol.lines, hosts), folder, is_copy)
     if isinstance(protocol, Ip):
         setup = setup._replace(most_output_bytes=protocol.limits.output_mb << 20, outputs=errors_into)
-    return Applications(setup, between, recording.events.add, now, real_time)
-
-
-def stop_programs(kernel: Kernel, applications: Applications, protocol: Any) -> Process:
-    """After the active part, end the programs that still run: those that promise something only if asked to."""
-    after_s = 0.0 if protocol.stop.after_s is None and protocol.promises is None else protocol.stop.after_s
-    if after_s is not None:
-        applications.will_stop = True
-        yield kernel.timeout(ns(after_s))
-        applications.stop_programs(signal.SIGTERM)
-        yield kernel.timeout(ns(protocol.stop.grace_s))
-        applications.stop_programs(signal.SIGKILL)
+    return RelayedPrograms(setup, between, recording.events.add, now, real_time)
 
 
 def _sockets(protocol: Datagrams, hosts: int, children: Children) -> Exchange:
@@ -99,25 +100,3 @@ def _tunnels(protocol: Ip, counts: Counts, machines: Machines, run: Path | None,
     hosts = [f"h{number}" for number in range(counts["hosts"])]
     stations = [name for name in (f"s{number}" for number in range(counts["stations"])) if protocol.command_of(name)]
     return Tunnels(protocol, [*hosts, *stations], machines, run, *more)
-
-
-def declaration_of_programs_in_real_time(applications: Applications, protocol: Any) -> type[Declaration]:
-    """Hosts with programs attached, and stations that relay."""
-
-    class RelayDeclaration(OwnDeclaration):
-        name = protocol.name
-        stable = PacketMemory if isinstance(protocol, Ip) else Memory
-
-        @staticmethod
-        def host(port: Any, memory: Any, parameters: Any, stations: int) -> RelayHost:  # type: ignore[override]
-            if isinstance(parameters, Ip):
-                return LivePacketHost(applications, port, memory, parameters)
-            return LiveHost(applications, port, memory)
-
-        @staticmethod
-        def station(port: Any, wired: Any, parameters: Any, stations: int) -> RelayStation:  # type: ignore[override]
-            if isinstance(parameters, Ip):
-                return LivePacketStation(applications, port, wired, parameters)
-            return RelayStation(port, wired)
-
-    return RelayDeclaration

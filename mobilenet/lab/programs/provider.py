@@ -1,0 +1,73 @@
+"""Programs as the parties of a run: hosts and stations, or processes, that a scenario names by their commands.
+
+Model     one cast for each run. What programs measure is known once they have answered their first start. So the
+          scenario that a run writes down contains it; the one that it read need not
+Errors    ScenarioError: programs that name other buffers than the scenario
+Source    ours: docs/guide/programs.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mobilenet.lab.programs.cast import Cast, Setting
+from mobilenet.lab.programs.host import Memory, ProgramHost
+from mobilenet.lab.programs.process import ProgramProcess
+from mobilenet.lab.programs.station import ProgramStation
+from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.declaration import Declaration
+from mobilenet.record.recorder import Recording
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.protocol_groups import OwnDeclaration
+
+
+class Programs(Cast):
+    """A cast that plays nodes."""
+
+    def declaration(self, protocol: Any) -> type[Declaration]:
+        cast = self
+
+        class ProgramDeclaration(OwnDeclaration):
+            stable = Memory
+
+            @staticmethod
+            def host(port: Any, memory: Memory, parameters: Any, stations: int) -> Any:  # type: ignore[override]
+                return ProgramHost(cast, port, memory)
+
+            @staticmethod
+            def station(port: Any, wired: Any, parameters: Any, stations: int) -> Any:  # type: ignore[override]
+                return ProgramStation(cast, port, wired, stations)
+
+            @staticmethod
+            def expiry_s(p: Any) -> float | None:
+                return 0.0  # silences are noted: a program may report that a host expired
+
+        return ProgramDeclaration
+
+    def new_process(self, port: Any, n: int) -> ProgramProcess:
+        return ProgramProcess(self, port, n)
+
+    def as_played(self, scenario: AnyScenario) -> AnyScenario:
+        """Fill in the buffers that the scenario's programs have named."""
+        protocol: Any = scenario.protocol
+        buffers = protocol.named_buffers(self.buffers)
+        if protocol.buffers not in (None, buffers):
+            raise ScenarioError(
+                f"protocol.buffers: the programs named {buffers}, expected those named in the scenario,"
+                f" {protocol.buffers}, or null there"
+            )
+        return scenario.model_copy(update={"protocol": protocol.model_copy(update={"buffers": buffers})})
+
+
+def provide(
+    scenario: AnyScenario, counts: Mapping[str, int], recording: Recording | None, errors_into: Path | None, *_: Any
+) -> Programs:
+    """The cast of a run of this scenario."""
+    protocol: Any = scenario.protocol
+    setting = Setting(
+        protocol.commands_by_role(), protocol.settings, protocol.answer_within_s, scenario.folder, scenario.seed,
+        dict(counts),
+    )  # fmt: skip
+    return Programs(setting, errors_into, None if recording is None or recording.lines is None else recording.lines.add)

@@ -1,0 +1,107 @@
+"""The parties of a run: the code of its protocol, or programs outside of the process, which the lab provides.
+
+Model     a scenario whose protocol is listed in PROVIDERS is played by what that module of the lab returns; the core
+          knows only what Parties declares. Where the code of the protocol plays, nothing happens outside of the run
+Errors    ScenarioError: real time for others, or none for programs that live in it
+Source    ours: docs/architecture.md, "Decisions"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mobilenet.engine.kernel import Kernel, Process
+from mobilenet.parameters import ScenarioError
+from mobilenet.protocols.declaration import Declaration
+from mobilenet.protocols.names import REAL_TIME
+from mobilenet.record.recorder import Recording
+from mobilenet.scenario import AnyScenario
+
+PROVIDERS = {
+    "program": "mobilenet.lab.programs.provider",
+    "datagrams": "mobilenet.lab.programs.realtime.provider",
+    "ip": "mobilenet.lab.programs.realtime.provider",
+}
+
+
+class ProgramError(ScenarioError):
+    """What a program did wrong, in one line. `is_input`: it is the program's fault, and not that time ran out."""
+
+    def __init__(self, message: str, is_input: bool = True) -> None:
+        super().__init__(message)
+        self.is_input = is_input
+
+
+class RealTime(NamedTuple):
+    """Asked for. `hard_limit_ms`: the most lateness; None: any. `stopped`: by what the run was asked to end, or
+    nothing; asked again and again. `begins`: called as the clock starts. `shell`: the node that runs a shell instead of
+    its program, and the descriptor of a pseudo-terminal for it.
+    """
+
+    hard_limit_ms: float | None = None
+    stopped: Callable[[], str] = lambda: ""
+    begins: Callable[[], None] = lambda: None
+    shell: tuple[str, int] | None = None
+
+
+class Parties:
+    """The protocol's own code: it has nothing to open, to wait for or to end."""
+
+    pace: Any = None  # the clock on the wall (lab/programs/realtime/pace.py), where the run has to keep in step with it
+    new_process: Any = None  # makes one of n processes, of its port and n; None: as the protocol declares it
+    own_clock: Sequence[str] = ()  # nodes that reported at the end that they act by their own clock
+
+    def declaration(self, protocol: Any) -> type[Declaration] | None:
+        """What hosts and stations are; None: as the protocol declares it."""
+        return None
+
+    def as_played(self, scenario: AnyScenario) -> AnyScenario:
+        """Fill in what showed only while it was played."""
+        return scenario
+
+    def open(self) -> None:
+        """The run begins; ScenarioError where that is impossible."""
+
+    def stopping(self, kernel: Kernel, protocol: Any) -> Process:
+        """What happens to them after the active part, as a process of the kernel."""
+        yield from ()
+
+    def is_quiet(self) -> bool:
+        """Whether none of them has done something lately."""
+        return True
+
+    def not_at_rest(self) -> list[str]:
+        """Why they are not quiet, for people."""
+        return []
+
+    def facts(self) -> Mapping[str, Any]:
+        """What the manifest states of them."""
+        return {}
+
+    def end(self, now_ns: int, is_owed: bool = False) -> None:
+        """End all that lives outside of the run. `is_owed`: a delivery is missing, so ask who acts by its own clock."""
+
+
+def parties_of(
+    scenario: AnyScenario,
+    counts: Mapping[str, int],
+    recording: Recording | None,
+    errors_into: Path | None = None,
+    now: Callable[[], int] = lambda: 0,
+    real_time: RealTime | None = None,
+) -> Parties:
+    """Return the parties of a run of this scenario.
+
+    `counts`: what programs learn of the network; `errors_into`: the folder for their standard error, None: it is lost;
+    `now` returns the emulated time; `real_time`: only for programs that live in it.
+    """
+    name = scenario.protocol.name
+    if real_time is not None and name not in REAL_TIME:
+        raise ScenarioError(f"protocol.name: {name} runs in virtual time, with mobilenet run; expected datagrams or ip")
+    if name not in PROVIDERS:
+        return Parties()
+    parties: Parties = import_module(PROVIDERS[name]).provide(scenario, counts, recording, errors_into, now, real_time)
+    return parties
