@@ -130,6 +130,7 @@ def _around(file: Path) -> tuple[Path | None, Inputs | None]:
     from mobilenet.record.provenance import inputs_of_claims, run_or_study_around
 
     place = file if file.is_dir() else file.parent
+    place = place.parent if place.name == "figures" and _has_answers(place.parent) else place
     if not _has_answers(place):
         return run_or_study_around(file)
     from mobilenet.lab.studies.claims.declaration import Claims

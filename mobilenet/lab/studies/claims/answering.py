@@ -22,7 +22,14 @@ from typing import Any
 from mobilenet.lab.studies import OutError, StudyError
 from mobilenet.lab.studies.batch import Progress, Standing, run_all
 from mobilenet.lab.studies.capacity.feasibility import Row
-from mobilenet.lab.studies.claims.answer import AnsweredClaim, Outcome, answer_to, quantity, requirement
+from mobilenet.lab.studies.claims.answer import (
+    AnsweredClaim,
+    Outcome,
+    answer_to,
+    quantity,
+    requirement,
+    requirement_of_print,
+)
 from mobilenet.lab.studies.claims.declaration import Answer, NoViolation, Published
 from mobilenet.lab.studies.claims.looks import Looks
 from mobilenet.lab.studies.claims.published import COMMAND, PaperVerdicts
@@ -267,9 +274,11 @@ class _Work:
             if isinstance(question.claim, Published):
                 self._means.check_time()
                 verdict = self._published.verdict(question.claim, self._means.say, self._means.check_time)
+                found = verdict.finding
+                required = requirement_of_print(found.printed)
                 self._others[question.name] = AnsweredClaim(
-                    question, verdict.answer, quantity(question), "", requirement(question), None, 0,
-                    COMMAND, verdict.why,
+                    question, verdict.answer, quantity(question), "", required, found.bounds, 0, COMMAND, found.why,
+                    printed=found.printed,
                 )  # fmt: skip
 
     def _play(self, question: Question, claim: NoViolation) -> None:

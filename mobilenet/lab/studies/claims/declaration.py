@@ -32,7 +32,7 @@ MARGIN = 0.05  # share of a bound, unless a claim has its own margin
 MOST_CLAIMS = 1_000
 RESERVED = (  # files and folders in the directory of the answers, next to the experiments
     "claims.json", "claims.yaml", "claims.csv", "claims.parquet", "claims.md", "claims.csv.provenance.json",
-    "schedules.jsonl", "reliable.jsonl", "causal.jsonl", "study.yaml", "manifest.json",
+    "schedules.jsonl", "reliable.jsonl", "causal.jsonl", "study.yaml", "manifest.json", "figures",
 )  # fmt: skip
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from mobilenet.lab.studies.claims.declaration import Answer, Published
 from mobilenet.lab.studies.papers import causal, reliable
+from mobilenet.lab.studies.papers.jobs import Finding
 from mobilenet.lab.studies.papers.reliable_statements import CHECKS
 from mobilenet.lab.workers import nothing
 from mobilenet.record.stamp import PLACE
@@ -28,7 +29,7 @@ class Verdict(NamedTuple):
     """What the rule of the paper has found."""
 
     answer: Answer
-    why: str
+    finding: Finding
 
 
 def published_ids(paper: str) -> list[str]:
@@ -41,7 +42,7 @@ class PaperVerdicts:
 
     def __init__(self, out: Path, workers: int | None) -> None:
         self._out, self._workers = out, workers
-        self._verdicts: dict[tuple[str, int], dict[str, tuple[str, str]]] = {}
+        self._verdicts: dict[tuple[str, int], dict[str, Finding]] = {}
 
     def verdict(self, claim: Published, report: Callable[[str], None], look: Callable[[], None] = nothing) -> Verdict:
         """Run what is missing; `look` is called every second, and may raise to stop."""
@@ -50,5 +51,5 @@ class PaperVerdicts:
             file = self._out / f"{paper}.jsonl"
             self._verdicts[paper, largest] = JUDGES[paper](file, largest, self._workers, report, look)
         what = f"not among the values checked with up to {largest} processes"
-        verdict, why = self._verdicts[paper, largest].get(claim.id, ("not checked", what))
-        return Verdict(ANSWERS[verdict], why)
+        finding = self._verdicts[paper, largest].get(claim.id, Finding("not checked", what))
+        return Verdict(ANSWERS[finding.verdict], finding)

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from mobilenet.lab.shipped import PAPERS
-from mobilenet.lab.studies.papers.jobs import SIZES, Job, Result, results_of
+from mobilenet.lab.studies.papers.jobs import SIZES, Ends, Finding, Job, Result, results_of
 from mobilenet.lab.studies.papers.watch import observe
-from mobilenet.lab.studies.statistics import t_interval
+from mobilenet.lab.studies.statistics import Bounds, t_interval
 from mobilenet.lab.workers import nothing
 
 PRINTED = PAPERS / "rodrigues_causal.csv"
@@ -70,8 +70,8 @@ def replications(n: int) -> int:
 
 def judge(
     file: Path, largest: int, workers: int | None, say: Callable[[str], None], look: Callable[[], None] = nothing
-) -> dict[str, tuple[str, str]]:
-    """Run what `file` does not keep, up to `largest` processes; whether each printed number holds or fails, and why."""
+) -> dict[str, Finding]:
+    """Run what `file` does not keep, up to `largest` processes, and judge each printed number."""
     sizes = [n for n in SIZES if n <= largest]
     results = results_of(observe, list(_jobs(sizes)), workers, say, file, look)
     ours: dict[str, list[Values]] = {}
@@ -98,11 +98,16 @@ def _jobs(sizes: list[int]) -> Iterator[Job]:
                 yield Job((mode, n), "causal.yaml", all_changes, MODES[PLAIN] if mode == AGGREGATED else None)
 
 
-def _answer(ours: list[Values], printed: dict[str, str]) -> tuple[str, str]:
+def _answer(ours: list[Values], printed: dict[str, str]) -> Finding:
     """Of one size, or of all."""
     agrees = all(agree(values, printed["printed"], printed["note"]) for values in ours)
-    words = ", ".join(map(_in_words, ours))
-    return "hold" if agrees else "fail", f"{words}, published {printed['printed']}: {'agrees' if agrees else 'differs'}"
+    why, bounds = f"published {printed['printed']}: {'agrees' if agrees else 'differs'}", None
+    if len(ours) > 1:
+        why = f"{', '.join(map(_in_words, ours))}, {why}"
+    else:
+        mean, half = float(ours[0].mean()), _half_width(ours[0])
+        bounds = Bounds(mean, mean - half, mean + half)
+    return Finding("hold" if agrees else "fail", why, bounds, _ends(printed["printed"], printed["note"]))
 
 
 def _half_width(values: Values) -> float:
@@ -116,11 +121,15 @@ def _in_words(values: Values) -> str:
 
 def agree(values: Values, printed: str, note: str) -> bool:
     """`note`: at most, or at least, where print gives a bound."""
-    mean, number = float(values.mean()), float(printed)
-    if note.startswith("at most") and mean < number or note.startswith("at least") and mean > number:
-        return True
-    half_unit: float = 0.5 * 10 ** -len(printed.partition(".")[2])
-    return abs(mean - number) <= half_unit + _half_width(values) + 1e-9
+    mean, slack = float(values.mean()), _half_width(values) + 1e-9
+    low, high = _ends(printed, note)
+    return (low is None or low - slack <= mean) and (high is None or mean <= high + slack)
+
+
+def _ends(printed: str, note: str) -> Ends:
+    number, half_unit = float(printed), 0.5 * 10 ** -len(printed.partition(".")[2])
+    low, high = number - half_unit, number + half_unit
+    return None if note.startswith("at most") else low, None if note.startswith("at least") else high
 
 
 def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mobilenet.lab import shipped
+from mobilenet.lab.studies.statistics import Bounds
 from mobilenet.lab.workers import as_done, nothing
 from mobilenet.parameters import ScenarioError
 
@@ -31,7 +32,18 @@ if TYPE_CHECKING:
 SCENARIOS = shipped.SCENARIOS / "vcube"
 SIZES = tuple(1 << d for d in range(3, 11))  # processes, of all papers
 Result = dict[str, Any]
+Ends = tuple[float | None, float | None]  # at least, at most
+NO_ENDS: Ends = (None, None)
 Results = dict[tuple[Any, ...], list[Result]]  # by key, in the order of the jobs
+
+
+class Finding(NamedTuple):
+    """What the runs say about a number or a sentence of a paper."""
+
+    verdict: str  # hold, hold in part, fail, not checked
+    why: str
+    bounds: Bounds | None = None  # of a number at one size: ours, with its interval
+    printed: Ends = NO_ENDS  # what the printed number can mean
 
 
 class Job(NamedTuple):

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.lab.studies.papers.jobs import SIZES, Job, Result, perform, results_of
+from mobilenet.lab.studies.papers.jobs import SIZES, Finding, Job, Result, perform, results_of
 from mobilenet.lab.studies.papers.reliable_counts import Counts, count
 from mobilenet.lab.studies.papers.reliable_statements import (
     ALL_MISTAKEN,
@@ -55,8 +55,8 @@ COUNTED = {
 
 def judge(
     file: Path, largest: int, workers: int | None, say: Callable[[str], None], look: Callable[[], None] = nothing
-) -> dict[str, tuple[str, str]]:
-    """Run what `file` does not keep, up to `largest` processes; the verdict on each statement, and why."""
+) -> dict[str, Finding]:
+    """Run what `file` does not keep, up to `largest` processes, and judge each statement."""
     sizes = [n for n in SIZES if n <= largest]
     jobs = list(_jobs(sizes))
     results = results_of(perform, jobs, workers, say, file, look)
@@ -64,7 +64,7 @@ def judge(
     counts = results_of(count, counted, workers, say, file, look)
     table = {(experiment, protocol, n): _row(experiment, of) for (experiment, n, protocol), of in results.items()}
     single = {(experiment, protocol, n): Counts(**one) for (experiment, n, protocol), (one,) in counts.items()}
-    return statements(sizes, Runs(table, single))
+    return {name: Finding(*found) for name, found in statements(sizes, Runs(table, single)).items()}
 
 
 def _jobs(run_sizes: list[int]) -> Iterator[Job]:

@@ -16,6 +16,7 @@ from mobilenet.lab.studies.claims.answering import Means, answer
 from mobilenet.lab.studies.claims.declaration import Answer, Claims, Published
 from mobilenet.lab.studies.claims.published import PaperVerdicts, published_ids
 from mobilenet.lab.studies.claims.questions import plan
+from mobilenet.lab.studies.papers.jobs import Finding
 from mobilenet.lab.studies.papers.reliable_statements import CHECKS
 from tests.conftest import ROOT, SCENARIOS
 from validation import paper_claims
@@ -122,9 +123,9 @@ def test_the_verdicts_of_a_paper_are_answers(monkeypatch: pytest.MonkeyPatch, tm
     verdicts = {"goal": "hold", "best_trees": "hold in part", "best_once": "fail", "higher_all_t1": "not checked"}
     calls = []
 
-    def judge(file: Path, largest: int, *others: object) -> dict[str, tuple[str, str]]:
+    def judge(file: Path, largest: int, *others: object) -> dict[str, Finding]:
         calls.append((file.name, largest))
-        return {name: (verdict, f"why {verdict}") for name, verdict in verdicts.items()}
+        return {name: Finding(verdict, f"why {verdict}") for name, verdict in verdicts.items()}
 
     monkeypatch.setitem(published.JUDGES, "reliable", judge)
     papers = PaperVerdicts(tmp_path, 1)
@@ -135,8 +136,8 @@ def test_the_verdicts_of_a_paper_are_answers(monkeypatch: pytest.MonkeyPatch, tm
     assert [one.answer for one in answers] == [
         Answer.HOLDS, Answer.FAILS, Answer.FAILS, Answer.UNDECIDED, Answer.UNDECIDED
     ]  # fmt: skip
-    assert answers[1].why == "why hold in part" and calls == [("reliable.jsonl", 16)]
-    assert answers[-1].why == "not among the values checked with up to 16 processes"
+    assert answers[1].finding.why == "why hold in part" and calls == [("reliable.jsonl", 16)]
+    assert answers[-1].finding.why == "not among the values checked with up to 16 processes"
 
 
 @pytest.mark.long
@@ -151,7 +152,7 @@ def test_numbers_and_sentences_are_answered_from_runs(tmp_path: Path) -> None:
     one, _ = (answer(planned, Means(tmp_path / name, 1), "local[1]") for name in ("one", "other"))
     assert not one.unexpected and [claim.why for claim in one.answers] == [
         "holds for n = 8; not checked for n = 16, 32, 64, 128, 256, 512, 1024",
-        "234.333 ± 1.3, published 232: differs",
+        "published 232: differs",
     ]
     assert [claim.command for claim in one.answers] == ["mobilenet claims CLAIMS/claims.yaml"] * 2
     for name in ("claims.json", "claims.csv", "claims.md"):
