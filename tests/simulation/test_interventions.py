@@ -115,7 +115,7 @@ ANY = st.one_of(
     one_of("drag", host=HOST, to_m=PLACE),
     one_of("add", to_m=PLACE),
     one_of("loss", loss=st.sampled_from([0.0, 0.1, 0.5])),
-    one_of("cut", "mend", link=st.sampled_from([["s0", "s1"], ["s2", "s1"]])),
+    one_of("cut", "mend", link=st.sampled_from([["s0", "s1"], ["s1", "s2"]])),
     one_of("radio_off", "radio_on", station=st.sampled_from(["s0", "s1", "s2"])),
     one_of("impair", host=HOST, loss=st.sampled_from([0.0, 0.2, 1.0]), delay_s=st.sampled_from([0.0, 0.03, 1.0])),
     one_of("impair_link", link=st.just(["s1", "s2"]), delay_s=st.sampled_from([0.0, 0.03, 1.0])),

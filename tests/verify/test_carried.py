@@ -74,6 +74,32 @@ def test_a_gap_of_a_session_that_never_began_is_violated(tmp_path: Path) -> None
     assert verdict.answer == "violated" and "in session 5, which it never began" in verdict.explanation
 
 
+DEAF = {
+    "join": ("", "h0 never joins, although it is asked at 3.000000 s to join"),
+    "leave": ("    def is_out(self):\n        return True\n\n", "h0 joins (event 2) and does not leave again"),
+}
+
+
+@pytest.mark.parametrize("wish", DEAF)
+@pytest.mark.parametrize("is_covered", [True, False])
+def test_a_host_that_stays_in_coverage_and_does_not_do_as_it_is_asked_is_violated(
+    wish: str, is_covered: bool, tmp_path: Path
+) -> None:
+    method, words = DEAF[wish]
+    source = f"class Host(BaseHost):\n    def {wish}(self):\n        pass\n\n{method}"
+    source = with_change("gossip", "class Host(BaseHost):\n", source)
+    area = [0, 0, 50, 50] if is_covered else [500, 500, 510, 510]
+    changes = [
+        "duration_s=6",
+        "hosts.count=2",
+        f"hosts.mobility={{model: static, area: {{box_m: {area}}}}}",
+        f"churn={{changes: [{{host: h0, at_s: 3, kind: {wish}}}]}}",
+    ]
+    verdict = play(tmp_path, "gossip", source, *changes).verdicts["membership"]
+    assert (verdict.answer == "violated") == is_covered, verdict
+    assert not is_covered or words in verdict.explanation
+
+
 @pytest.mark.parametrize(
     ("record", "words"),
     [

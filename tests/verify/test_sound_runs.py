@@ -298,7 +298,7 @@ for line in sys.stdin:
         timer = {"do": "timer", "name": "late", "after_ns": 9_000_000_000}
         does = [{"do": "joined", "session": 1, "station": 0}, timer]
     elif event["ev"] == "leave":
-        does = [{"do": "out", "value": True}]
+        does = [{"do": "left", "session": 1}, {"do": "out", "value": True}]
     elif event["ev"] == "broadcast":
         told += 1
         does = [{"do": "refuse"} if told == 1 or not member else {"do": "deliver", "id": event["id"]}]

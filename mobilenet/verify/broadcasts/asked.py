@@ -9,8 +9,8 @@ Model     what hosts are asked follows from the scenario, or is in the record (`
           once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
           through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
           a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
-          they may refuse what they like, and need not join: a plug-in's host that is in no cell when it is asked to
-          join is not asked again
+          they may refuse what they like, and a wish is passed to them once. A wish that they do not fulfil counts only
+          where the host was up and in coverage from the wish to the end, and no station's radio was switched off
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -24,7 +24,8 @@ from mobilenet.record.table import Columns, Table
 from mobilenet.scenario.plans.expectations import Expectations, HostPlan
 from mobilenet.verify.broadcasts.given_up import forgotten_rows
 
-KINDS = frozenset(("join", "leave", "broadcast", "refused", "crash", "recover", "gap", "handoff_end"))
+CHANGES = ("crash", "recover", "in_coverage", "out_of_coverage")
+KINDS = ("join", "leave", "broadcast", "refused", "gap", "handoff_end", *CHANGES)
 
 
 class Request(NamedTuple):
@@ -38,6 +39,7 @@ class _Host:
         "_again_ns",
         "_next",
         "_requests",
+        "is_covered",
         "is_forgotten",
         "is_member",
         "is_up",
@@ -45,6 +47,7 @@ class _Host:
         "leave_known_ns",
         "may_join",
         "may_leave",
+        "reachable_ns",
         "wish",
     )
 
@@ -55,7 +58,8 @@ class _Host:
         self._next = 0
         self.wish: str | None = None  # the last one
         self.may_join = self.may_leave = False
-        self.is_member, self.is_up, self.is_forgotten = False, True, False
+        self.is_member, self.is_up, self.is_covered, self.is_forgotten = False, True, False, False
+        self.reachable_ns: int | None = None  # since when it is up and in coverage
         self.last_row: int | None = None  # of its last join or leave
         self.leave_known_ns = 0  # a wish to leave has surely reached it
 
@@ -70,6 +74,17 @@ class _Host:
             else:
                 self.may_leave = True
                 self.leave_known_ns = max(self.leave_known_ns, at_ns + self._again_ns)
+
+    def change(self, event: str, now_ns: int) -> None:
+        """Note that it crashes, recovers, or is in coverage or not."""
+        if event in ("crash", "recover"):
+            self.is_up = event == "recover"
+        else:
+            self.is_covered = event == "in_coverage"
+        if not (self.is_up and self.is_covered):
+            self.reachable_ns = None
+        elif self.reachable_ns is None:
+            self.reachable_ns = now_ns
 
     def tell_again(self, now_ns: int) -> None:
         """Pass on the wish: only now it can be."""
@@ -109,16 +124,17 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
             problem = _broadcasts(host, event, detail or "", now_ns)
         if problem is not None:
             return f"at {now_ns / 1e9:.6f} s (event {row}): {node} {problem}"
-        if event in ("crash", "recover"):
-            host.is_up = event == "recover"
+        if event in CHANGES:
+            host.change(event, now_ns)
         if event == "handoff_end" and host.is_forgotten or event == "gap" and row in forgotten:
             host.is_forgotten = event == "gap"
             host.tell_again(now_ns)
         elif event in ("join", "recover"):
             host.tell_again(now_ns)
-    if not (at_rest and is_known):
+    if not at_rest or not is_known and len(table.column("event").rows("radio_off")):
         return None
-    return next(filter(None, (_unfulfilled_wish(node, host, expected.end_ns) for node, host in hosts.items())), None)
+    wishes = (_unfulfilled_wish(node, host, expected.end_ns, is_known) for node, host in hosts.items())
+    return next(filter(None, wishes), None)
 
 
 def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Request]]:
@@ -134,10 +150,12 @@ def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Req
     return requests
 
 
-def _unfulfilled_wish(node: str, host: _Host, end_ns: int) -> str | None:
+def _unfulfilled_wish(node: str, host: _Host, end_ns: int, is_repeated: bool) -> str | None:
     """What the host was asked last and is not, though no wish is pending any more."""
     wish = host.last_wish(end_ns)
     if wish is None or host.is_member == (wish.wish == "join"):
+        return None
+    if not is_repeated and (host.reachable_ns is None or host.reachable_ns > wish.at_ns):
         return None
     where = "" if host.last_row is None else f" (event {host.last_row})"
     if host.is_member:
