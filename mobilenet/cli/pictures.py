@@ -108,10 +108,10 @@ def figures(
 ) -> None:
     """Draw the figures of a run, a study or evaluated claims."""
     with reporting(reads=[directory]):
+        from mobilenet.viz.claim_bounds import ANSWERS
         from mobilenet.viz.figures import claims_figures, run_figures, study_figures
         from mobilenet.viz.files import together
         from mobilenet.viz.means_table import write_means
-        from mobilenet.viz.required import ANSWERS
         from mobilenet.viz.style import Look
 
         folder, look = out or directory / "figures", Look(_suffixes(formats), not plain, not plain, width)

@@ -1,4 +1,4 @@
-"""The figure of evaluated claims: measured values beside what is required, and what cannot be drawn."""
+"""The figure of evaluated claims: measured values next to what is required, and what cannot be drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answers to claims: each measured value with its interval, beside what is required, such as a printed number.
+"""The answers to claims: each measured value with its interval, next to what is required, such as a printed number.
 
 Model     a row for each claim with a value and a bound, MOST_ROWS in a figure. Values of all units share one axis: each
           is divided by what is required, which is the middle where there are two bounds. What is not above 0 is on the
@@ -22,8 +22,8 @@ from mobilenet.quoting import format_number, pluralize
 from mobilenet.record.provenance import read_provenance
 from mobilenet.record.stamp import PLACE, normal_command, stamping
 
+from ..claim_bounds import ANSWERS, Row, bounds_of, rows_of
 from ..files import make_folder
-from ..required import ANSWERS, Row, required, rows_of
 from ..style import (
     COLOURS,
     LOOK,
@@ -52,7 +52,7 @@ METHOD = (
 )
 
 
-class Shown(NamedTuple):
+class Comparison(NamedTuple):
     """A claim that can be drawn."""
 
     row: Row
@@ -68,11 +68,11 @@ def claims_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Dra
         rows = rows_of(directory)
     except (OSError, ValueError) as error:
         raise StudyError(f"{directory / ANSWERS}: no answers to claims, or damaged: {error}") from None
-    shown = [one for one in map(_shown, rows) if one is not None]
-    left_out = len(rows) - len(shown)
+    comparisons = [one for one in map(_compare, rows) if one is not None]
+    left_out = len(rows) - len(comparisons)
     note = METHOD + (" At the right: measured; required." if _is_wide(look) else "")
     note += f" Not drawn: {pluralize(left_out, 'claim')} without a value or a bound." if left_out else ""
-    parts = [shown[k : k + MOST_ROWS] for k in range(0, len(shown), MOST_ROWS)] or [[]]
+    parts = [comparisons[k : k + MOST_ROWS] for k in range(0, len(comparisons), MOST_ROWS)] or [[]]
     make_folder(folder)
     provenance = read_provenance(directory / ANSWERS)
     command = normal_command("figures", PLACE, **look.options())
@@ -80,20 +80,23 @@ def claims_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[Dra
         return [_page(part, k, len(parts), note, folder, look) for k, part in enumerate(parts, 1)]
 
 
-def _shown(row: Row) -> Shown | None:
-    ends, numbers = required(row), [row.get(name) for name in ("value", "low", "high")]
-    if ends is None or not all(isinstance(number, int | float) for number in numbers):  # infinite ones are texts
+def _compare(row: Row) -> Comparison | None:
+    names = ("value", "low", "high")
+    ends, numbers = bounds_of(row), [row[name] for name in names if isinstance(row.get(name), int | float)]
+    if ends is None or len(numbers) < len(names):  # infinite numbers are texts
         return None
     scale = sum(ends.values()) / len(ends)
-    return Shown(row, scale, *(number / scale for number in numbers)) if scale > 0 else None
+    return Comparison(row, scale, *(number / scale for number in numbers)) if scale > 0 else None
 
 
-def _page(shown: Sequence[Shown], number: int, count: int, note: str, folder: Path, look: Look) -> DrawnFigure:
+def _page(
+    comparisons: Sequence[Comparison], number: int, count: int, note: str, folder: Path, look: Look
+) -> DrawnFigure:
     title, name = (TITLE, "claims") if count == 1 else (f"{TITLE}, {number} of {count}", f"claims_{number}")
     row_in = 0.32 if _is_wide(look) else 0.44
-    with page(look.width_in or WIDTH_IN, 0.8 + row_in * max(2, len(shown))) as (figure, axes):
-        if shown:
-            _draw(axes, shown, _is_wide(look))
+    with page(look.width_in or WIDTH_IN, 0.8 + row_in * max(2, len(comparisons))) as (figure, axes):
+        if comparisons:
+            _draw(axes, comparisons, _is_wide(look))
             figure_legend(figure, *axes.get_legend_handles_labels())
         else:
             in_words(axes, "No claim has both a value and a bound above 0.")
@@ -109,14 +112,16 @@ def _is_wide(look: Look) -> bool:
     return (look.width_in or WIDTH_IN) >= WIDE_IN
 
 
-def _draw(axes: Any, shown: Sequence[Shown], is_wide: bool) -> None:
-    places = [x for one in shown for x in (one.value, one.low, one.high, *_ends(one)) if x > 0 and math.isfinite(x)]
+def _draw(axes: Any, comparisons: Sequence[Comparison], is_wide: bool) -> None:
+    places = [
+        x for one in comparisons for x in (one.value, one.low, one.high, *_ends(one)) if x > 0 and math.isfinite(x)
+    ]
     least, most = min(0.5, *places) / 1.3, max(2.0, *places) * 1.3
     log_axis(axes.xaxis, least, most)
-    axes.set(xlim=(least, most), ylim=(len(shown) - 0.4, -0.6), xlabel="measured ÷ required")
+    axes.set(xlim=(least, most), ylim=(len(comparisons) - 0.4, -0.6), xlabel="measured ÷ required")
     axes.axvline(1, color=QUIET, linewidth=0.6)
     labels = set()
-    for y, one in enumerate(shown):
+    for y, one in enumerate(comparisons):
         answer = str(one.row["answer"])
         colour, mark = LOOKS.get(answer, LOOKS["undecided"])
         low, high = _ends(one)
@@ -129,27 +134,27 @@ def _draw(axes: Any, shown: Sequence[Shown], is_wide: bool) -> None:
             clip_on=False, label=None if answer in labels else answer,
         )  # fmt: skip
         labels.add(answer)
-    names = [str(one.row.get("says") or one.row.get("claim")).rstrip(".") for one in shown]
+    names = [str(one.row.get("says") or one.row.get("claim")).rstrip(".") for one in comparisons]
     letters = int(axes.figure.get_figwidth() * (5.5 if is_wide else 8))
     lines = [textwrap.wrap(name, letters, max_lines=2 if is_wide else 3, placeholder=" …") for name in names]
-    axes.set_yticks(range(len(shown)), [plain("\n".join(line)) for line in lines], fontsize="x-small")
+    axes.set_yticks(range(len(comparisons)), [plain("\n".join(line)) for line in lines], fontsize="x-small")
     axes.tick_params(axis="y", length=0)
     if is_wide:
         numbers = axes.secondary_yaxis("right")
-        numbers.set_yticks(range(len(shown)), [_numbers(one) for one in shown], fontsize="x-small")
+        numbers.set_yticks(range(len(comparisons)), [_numbers(one) for one in comparisons], fontsize="x-small")
         numbers.tick_params(axis="y", length=0)
     else:
         axes.xaxis.get_major_locator().set_params(numticks=MOST_TICKS)
 
 
-def _ends(one: Shown) -> tuple[float, float]:
+def _ends(one: Comparison) -> tuple[float, float]:
     """What is required, on the axis."""
-    ends = required(one.row) or {}
+    ends = bounds_of(one.row) or {}
     return ends.get("at_least", 0.0) / one.scale, ends.get("at_most", math.inf) / one.scale
 
 
-def _numbers(one: Shown) -> str:
-    unit, ends = f" {one.row['unit']}" if one.row.get("unit") else "", required(one.row) or {}
+def _numbers(one: Comparison) -> str:
+    unit, ends = f" {one.row['unit']}" if one.row.get("unit") else "", bounds_of(one.row) or {}
     if len(ends) == 2:
         words = " to ".join(f"{end:,.8g}" for end in ends.values())
     else:

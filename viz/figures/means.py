@@ -118,7 +118,7 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
 def _draw_required(axes: Any, own: pd.DataFrame, number: int, shift: float, tables: StudyTables, metric: str) -> None:
     """Mark the middle of two bounds hollow, or the only one with its sign."""
     for x, configuration in zip(own["x"] + shift, own["configuration"], strict=True):
-        ends = tables.required.get((int(configuration), metric)) if pd.notna(configuration) else None
+        ends = tables.claim_bounds.get((int(configuration), metric)) if pd.notna(configuration) else None
         if ends is None:
             continue
         colour, middle = COLOURS[number % len(COLOURS)], sum(ends.values()) / len(ends)
@@ -137,6 +137,6 @@ def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
     n = f"{counts[0]} to {counts[-1]}" if counts and counts[0] != counts[-1] else f"{counts[-1] if counts else 0}"
     rest = f" The first {MOST_LINES} of {pluralize(lines, 'combination')} of levels." if lines > MOST_LINES else ""
     notes = tables.infinite_note(metrics) + tables.unstable_note()
-    if any(metric in metrics for _, metric in tables.required):
+    if any(metric in metrics for _, metric in tables.claim_bounds):
         rest += " Hollow marks, ≤ and ≥: what claims require, such as a printed number."
     return f"Means over n = {n} replications with {sure} t intervals.{rest}{notes}"

@@ -274,11 +274,11 @@ class _Work:
             if isinstance(question.claim, Published):
                 self._means.check_time()
                 verdict = self._published.verdict(question.claim, self._means.say, self._means.check_time)
-                found = verdict.finding
-                required = requirement_of_print(found.printed)
+                finding = verdict.finding
+                required = requirement_of_print(finding.printed)
                 self._others[question.name] = AnsweredClaim(
-                    question, verdict.answer, quantity(question), "", required, found.bounds, 0, COMMAND, found.why,
-                    printed=found.printed,
+                    question, verdict.answer, quantity(question), "", required, finding.bounds, 0, COMMAND, finding.why,
+                    printed=finding.printed,
                 )  # fmt: skip
 
     def _play(self, question: Question, claim: NoViolation) -> None:

@@ -38,7 +38,7 @@ Results = dict[tuple[Any, ...], list[Result]]  # by key, in the order of the job
 
 
 class Finding(NamedTuple):
-    """What the runs say about a number or a sentence of a paper."""
+    """The verdict of the runs on a number or a sentence of a paper."""
 
     verdict: str  # hold, hold in part, fail, not checked
     why: str

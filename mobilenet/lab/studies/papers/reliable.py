@@ -64,7 +64,7 @@ def judge(
     counts = results_of(count, counted, workers, say, file, look)
     table = {(experiment, protocol, n): _row(experiment, of) for (experiment, n, protocol), of in results.items()}
     single = {(experiment, protocol, n): Counts(**one) for (experiment, n, protocol), (one,) in counts.items()}
-    return {name: Finding(*found) for name, found in statements(sizes, Runs(table, single)).items()}
+    return {name: Finding(*finding) for name, finding in statements(sizes, Runs(table, single)).items()}
 
 
 def _jobs(run_sizes: list[int]) -> Iterator[Job]:

@@ -25,17 +25,17 @@ def rows_of(directory: Path) -> list[Row]:
     return rows
 
 
-def required(row: Row) -> Ends | None:
+def bounds_of(row: Row) -> Ends | None:
     """Return the bounds of a claim; None if it has none, or was answered by an earlier version."""
     ends = {side: float(row[side]) for side in ("at_least", "at_most") if isinstance(row.get(side), int | float)}
     return ends or None
 
 
-def required_of_study(study: Path) -> dict[tuple[int, str], Ends]:
+def bounds_of_study(study: Path) -> dict[tuple[int, str], Ends]:
     """(configuration, metric) -> what a claim requires of its mean, for a study in a directory of answers."""
     try:
         rows = [row for row in rows_of(study.absolute().parent) if row.get("experiment") == study.absolute().name]
     except (OSError, ValueError):
         return {}
-    pairs = ((row, required(row)) for row in rows if isinstance(row.get("configuration"), int))
+    pairs = ((row, bounds_of(row)) for row in rows if isinstance(row.get("configuration"), int))
     return {(row["configuration"], str(row.get("quantity"))): ends for row, ends in pairs if ends is not None}
