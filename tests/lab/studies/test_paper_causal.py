@@ -9,7 +9,8 @@ import pytest
 
 from mobilenet.lab.studies.papers import causal, jobs
 from mobilenet.lab.studies.papers.causal import agree
-from mobilenet.lab.studies.papers.jobs import Job, perform, results_of
+from mobilenet.lab.studies.papers.jobs import Finding, Job, perform, results_of
+from mobilenet.lab.studies.statistics import Bounds
 from mobilenet.parameters import ScenarioError
 
 JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
@@ -62,8 +63,10 @@ def test_what_agrees_with_print(values: list[float], printed: str, note: str, ag
 def test_a_number_for_all_sizes_has_to_agree_at_each() -> None:
     printed = {"printed": "86", "note": "at least"}
     sizes = [np.array([50.0]), np.array([90.0, 92.0])]
-    assert causal._answer(sizes, printed) == ("fail", "50, 91 ± 13, published 86: differs")
-    assert causal._answer(sizes[1:], printed) == ("hold", "91 ± 13, published 86: agrees")
+    assert causal._answer(sizes, printed) == Finding("fail", "50, 91 ± 13, published 86: differs", None, (85.5, None))
+    verdict, why, bounds, ends = causal._answer(sizes[1:], printed)
+    assert (verdict, why, ends) == ("hold", "published 86: agrees", (85.5, None))
+    assert bounds == pytest.approx((91, 91 - 12.706, 91 + 12.706), abs=0.001)
 
 
 @pytest.mark.long
@@ -73,11 +76,11 @@ def test_numbers_of_real_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(causal, "replications", lambda n: 3)
     few = causal.judge(tmp_path / "few.jsonl", 16, 1, lambda _: None)
     assert few == causal.judge(tmp_path / "other.jsonl", 16, 2, lambda _: None) and few.keys() < names.keys()
-    assert few["1/16/packets_plain"] == ("hold", "240, published 240: agrees")
+    assert few["1/16/packets_plain"] == Finding("hold", "published 240: agrees", Bounds(240, 240, 240), (239.5, 240.5))
     every_size = {name.replace("/256/", "/16/").replace("/1024/", "/16/"): row for name, row in names.items()}
     monkeypatch.setattr(causal, "LARGEST", 16)
     monkeypatch.setattr(causal, "printed_numbers", lambda: every_size)
     all_of_them = causal.judge(tmp_path / "few.jsonl", 16, 1, lambda _: None)
     assert {name for name in every_size if "/16/" in name or "/all/" in name} == all_of_them.keys()
-    saved = [all_of_them[f"2/16/packets_of_{k}_percent"][1].split()[0].rstrip(",") for k in (1, 2, 3, 4, 5, "more")]
-    assert sum(map(float, saved)) == pytest.approx(100, abs=0.01)
+    saved = [all_of_them[f"2/16/packets_of_{k}_percent"].bounds for k in (1, 2, 3, 4, 5, "more")]
+    assert sum(one.mean for one in saved if one is not None) == pytest.approx(100, abs=0.01)

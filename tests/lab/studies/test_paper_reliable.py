@@ -14,7 +14,7 @@ import pytest
 
 from mobilenet.lab import workers
 from mobilenet.lab.studies.papers import reliable
-from mobilenet.lab.studies.papers.jobs import perform, results_of
+from mobilenet.lab.studies.papers.jobs import Finding, perform, results_of
 from mobilenet.lab.studies.papers.reliable_counts import KINDS, Counts, count
 from mobilenet.lab.studies.papers.reliable_statements import (
     ALL_MISTAKEN,
@@ -292,15 +292,15 @@ def test_the_sentence_on_large_systems_is_checked_at_both_instants() -> None:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tuple[str, str]]]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Finding]]:
     file = tmp_path_factory.mktemp("reliable") / "reliable.jsonl"
     return file, reliable.judge(file, 8, 2, lambda _: None)
 
 
 @pytest.mark.long
-def test_a_real_run(run: tuple[Path, dict[str, tuple[str, str]]]) -> None:
+def test_a_real_run(run: tuple[Path, dict[str, Finding]]) -> None:
     _, verdicts = run
-    assert verdicts["all_higher_big_t1"] == ("not checked", "not checked for n = 256, 512, 1024")
+    assert verdicts["all_higher_big_t1"] == Finding("not checked", "not checked for n = 256, 512, 1024")
     assert verdicts["all_second_round"][0] == "not checked"
     assert verdicts["imbalance_vcube"][1].startswith("fails for n = 8 (40, expected other than 40)")
     assert verdicts["dpath_unaffected_t0"][1].startswith("fails for n = 8 (4.5, expected 4.6)")
@@ -308,7 +308,7 @@ def test_a_real_run(run: tuple[Path, dict[str, tuple[str, str]]]) -> None:
 
 
 def test_what_is_counted_is_what_the_metrics_count(
-    run: tuple[Path, dict[str, tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
+    run: tuple[Path, dict[str, Finding]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
     jobs = list(reliable._jobs([8]))
@@ -325,9 +325,7 @@ def test_what_is_counted_is_what_the_metrics_count(
             assert sum(one["sent"][kind]) == sum(one["received"][kind]) == row[name]
 
 
-def test_what_is_there_is_not_run_again(
-    run: tuple[Path, dict[str, tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_there_is_not_run_again(run: tuple[Path, dict[str, Finding]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
     assert reliable.judge(run[0], 8, 2, lambda _: None) == run[1]
 
