@@ -106,7 +106,7 @@ def figures(
     latex: Latex = False,
     markdown: Markdown = False,
 ) -> None:
-    """Draw the figures of a run, a study or evaluated claims."""
+    """Draw the figures of a run, a study or claims."""
     with reporting(reads=[directory]):
         from mobilenet.viz.claim_bounds import ANSWERS
         from mobilenet.viz.figures import claims_figures, run_figures, study_figures
