@@ -128,8 +128,8 @@ CHECKS = (
         _of_broadcasts("membership"), tables=JUDGED,
     ),
     Check(
-        "membership", "Hosts join and leave when they are asked to, and only then. Of a host of a custom protocol this"
-        " is only asked while the host stays up and in coverage. A member that was asked to leave"
+        "membership", "Hosts join and leave when they are asked to, and only then. If a host of a custom protocol"
+        " stays up and in coverage, and does not, the answer is unknown. A member that was asked to leave"
         " broadcasts nothing more, and no other member refuses to broadcast.",
         lambda run: asked_problem(run.events, run.of_hosts, run.quiescent),
     ),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.network.radio.parameters import OF_MODEL, ONLY, WirelessParameters
+from mobilenet.network.wireless import OF_MODEL, ONLY, WirelessParameters
 from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, load_scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.simulation.mobile import Simulation
