@@ -38,9 +38,9 @@ MODULES = (
     "mobilenet.network.radio.frame",
     "mobilenet.network.radio.mac",
     "mobilenet.network.radio.medium",
-    *sorted(
-        f"mobilenet.network.radio.{medium.parent.name}.medium" for medium in PACKAGE.glob("network/radio/*/medium.py")
-    ),
+    "mobilenet.network.radio.unit_disk.medium",
+    "mobilenet.network.radio.distance_table.medium",
+    "mobilenet.network.radio.sinr.medium",
     "mobilenet.network.radio.sinr.decibels",
     "mobilenet.network.radio.sinr.interference",
     "mobilenet.network.radio.sinr.reception",

@@ -43,7 +43,7 @@ class Lifecycle:
         self._trajectories = trajectories
         self._duration_ns = ns(scenario.duration_s)
         self.pending: dict[int, str] = {}  # host -> join, leave or vanish: what it is still to do
-        self._joining: set[int] = set()  # hosts that were told to join, and not to leave since
+        self._joining: set[int] = set()  # hosts that were asked to join, and not to leave since
         self._gone: set[int] = set()  # hosts that left for good
         self._crashes = [0] * len(hosts)  # of each host so far
         self._workload, self._segment = scenario.workload, 0  # which changes by hand

@@ -10,7 +10,7 @@ Model     what hosts are asked follows from the scenario, or is in the record (`
           through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
           a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
           they may refuse what they like, and a wish is passed to them once. If the host was up and in coverage from
-          the wish to the end, and is not what it was asked to be, the answer is unknown: its code, or losses, decide
+          the wish to the end, it should be what it was asked to be, unless its code refuses or losses prevent it
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -23,9 +23,7 @@ from typing import NamedTuple
 from mobilenet.record.table import Columns, Table
 from mobilenet.scenario.plans.expectations import Expectations, HostPlan
 from mobilenet.verify.broadcasts.given_up import forgotten_rows
-from mobilenet.verify.verdict import Verdict
 
-MAY_REFUSE = "the code of its protocol decides whether it does, or losses have kept it from doing so"
 CHANGES = ("crash", "recover", "in_coverage", "out_of_coverage")
 KINDS = ("join", "leave", "broadcast", "refused", "gap", "handoff_end", *CHANGES)
 
@@ -103,7 +101,7 @@ class _Host:
         return f"it is not asked until {later[0] / 1e9:.6f} s" if later else "it is not asked later either"
 
 
-def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool = False) -> Verdict | str | None:
+def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool = False) -> str | None:
     """The first thing that a host did unasked, or, where the run has come to rest, did not do."""
     if expected is None or expected.hosts is None:
         return None
@@ -136,8 +134,7 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
     if not at_rest:
         return None
     wishes = (_unfulfilled_wish(node, host, expected.end_ns, is_known) for node, host in hosts.items())
-    problem = next(filter(None, wishes), None)
-    return problem if is_known or problem is None else Verdict("unknown", f"{problem}; {MAY_REFUSE}")
+    return next(filter(None, wishes), None)
 
 
 def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Request]]:
