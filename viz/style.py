@@ -200,23 +200,6 @@ def percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
-def log2_processes(axis: Any) -> None:
-    """The number of processes, on a logarithmic axis."""
-    axis.axes.set_xscale("log", base=2)
-    axis.set_major_formatter(lambda value, place: f"{value:g}")
-    axis.set_label_text("processes")
-
-
-def with_intervals(axes: Any, x: Any, y: Any, half: Any, number: int, label: str | None = None, **more: Any) -> None:
-    """Line `number` of a figure, with its marks and intervals."""
-    look = {"color": COLOURS[number % len(COLOURS)], "capsize": 2, "markersize": 5, "label": label}
-    axes.errorbar(x, y, half, fmt=LINES[number % 4] + MARKS[number % len(MARKS)], **(look | more))
-
-
-def inner_legend(axes: Any, **place: Any) -> None:
-    axes.legend(frameon=False, **place)
-
-
 def wrap_labels(figure: Any) -> None:
     """Names of axes that would run out of a narrow figure."""
     if figure.get_figwidth() >= WIDE_IN:
@@ -361,9 +344,3 @@ def unstable_mark(axes: Any, x: float, colour: str) -> None:
 def infinite_mark(axes: Any, x: float, colour: str) -> None:
     """Write ∞ above the upper edge, where a mean is infinite."""
     axes.text(x, 1, "∞", color=colour, fontsize=13, ha="center", va="bottom", transform=axes.get_xaxis_transform())
-
-
-def plain_log(axis: Any) -> None:
-    """A logarithmic axis with plain numbers at 1, 2 and 5 times powers of ten."""
-    for set_formatter in (axis.set_major_formatter, axis.set_minor_formatter):
-        set_formatter(lambda value, place: f"{value:,.10g}" if value > 0 and f"{value:.0e}"[0] in "125" else "")

@@ -130,6 +130,7 @@ def _around(file: Path) -> tuple[Path | None, Inputs | None]:
     from mobilenet.record.provenance import inputs_of_claims, run_or_study_around
 
     place = file if file.is_dir() else file.parent
+    place = place.parent if place.name == "figures" and _has_answers(place.parent) else place
     if not _has_answers(place):
         return run_or_study_around(file)
     from mobilenet.lab.studies.claims.declaration import Claims
@@ -145,8 +146,6 @@ def _has_answers(place: Path) -> bool:
 
 def _words(inputs: Inputs) -> str:
     names = {"run": "a run", "study": "a study", "studies": "several studies", "file": "a file of tracks"}
-    if inputs.kind == "paper":
-        return f"{pluralize(inputs.runs, 'run')} of the experiments in a paper"
     many = f" of {pluralize(inputs.runs, 'run')}" if inputs.kind != "run" and inputs.runs else ""
     return f"{names.get(inputs.kind, inputs.kind)}{many}"
 

@@ -26,7 +26,7 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
     "Compare": {
         "study": "study:study", "compare": "study_results:compare", "capacity": "capacity:capacity",
         "sensitivity": "sensitivity:sensitivity", "robust": "robust:robust", "claims": "claims:claims",
-        "reproduce": "study:reproduce", "diff": "explore:diff",
+        "diff": "explore:diff",
     },
     "Find errors": {
         "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",
@@ -89,7 +89,6 @@ SIMULATING = (
     "sensitivity",
     "claims",
     "artefact",
-    "reproduce",
     "swarm",
     "bench",
 )  # where edited sources would cost half of the speed

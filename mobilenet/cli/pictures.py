@@ -78,7 +78,9 @@ def _width(value: float | None) -> float | None:
 
 
 def figures(
-    directory: Annotated[Path, typer.Argument(metavar="RUN|STUDY", help="The directory of a run or of a study.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="RUN|STUDY|CLAIMS", help="The directory of a run, a study or evaluated claims.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Folder to write to; by default DIRECTORY/figures."),
@@ -104,23 +106,27 @@ def figures(
     latex: Latex = False,
     markdown: Markdown = False,
 ) -> None:
-    """Draw the figures of a run or a study."""
+    """Draw the figures of a run, a study or evaluated claims."""
     with reporting(reads=[directory]):
-        from mobilenet.viz.figures import run_figures, study_figures
+        from mobilenet.viz.claim_bounds import ANSWERS
+        from mobilenet.viz.figures import claims_figures, run_figures, study_figures
         from mobilenet.viz.files import together
         from mobilenet.viz.means_table import write_means
         from mobilenet.viz.style import Look
 
         folder, look = out or directory / "figures", Look(_suffixes(formats), not plain, not plain, width)
-        is_study = _is_study_with_tables(directory)
+        is_study, is_claims = _is_study_with_tables(directory), (directory / ANSWERS).is_file()
         of_studies = {"--metric": metrics, "--x": x, "--latex": latex, "--markdown": markdown}
         study_options = [option for option, value in of_studies.items() if value]
         if study_options and not is_study:
-            fail(f"{study_options[0]} applies only to studies; {quote(directory)} is a run", Exit.BAD_INPUT)
+            what = "has evaluated claims" if is_claims else "is a run"
+            fail(f"{study_options[0]} applies only to studies; {quote(directory)} {what}", Exit.BAD_INPUT)
         with together(folder) as place:
             if is_study:
                 drawn = study_figures(directory, place, look, metrics or (), x)
                 written = write_means(directory, place, metrics or (), latex, markdown)
+            elif is_claims:
+                drawn, written = claims_figures(directory, place, look), []
             else:
                 drawn, written = run_figures(directory, place, look), []
             if plain:

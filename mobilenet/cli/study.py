@@ -1,13 +1,11 @@
-"""Studies: many runs, their joint results, and the experiments of the papers."""
+"""Studies: many runs and their joint results."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,15 +15,6 @@ from mobilenet.cli.console import Exit, fail, print_table, reporting, say, was_s
 from mobilenet.cli.options import AllowCode, Master, Overrides, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import runs_progress
 from mobilenet.quoting import pluralize, quote
-
-MOST_ROWS = 40  # of a table, on the screen
-
-
-class Paper(Enum):
-    mobile = "mobile"
-    bundling = "bundling"
-    reliable = "reliable"
-    causal = "causal"
 
 
 def study(
@@ -99,116 +88,6 @@ def _end(result: Any) -> None:
         say(f"Next: mobilenet show {quote(result.store.path)}")
 
 
-def reproduce(
-    paper: Annotated[
-        Paper,
-        typer.Argument(
-            metavar="PAPER",
-            help=(
-                "mobile (Wilhelm et al. 2020), bundling (Rodrigues et al. 2018), reliable (Jeanneau et al. 2017),"
-                " causal (Rodrigues et al.)."
-            ),
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Directory for studies and tables; by default studies/reproduce-PAPER."
-        ),
-    ] = None,
-    master: Master = None,
-    workers: Workers = None,
-    max_n: Annotated[
-        int | None,
-        typer.Option(
-            "--max-n",
-            min=8,
-            max=1024,
-            help="Use only 8, 16, 32, ... processes, up to this number; by default 1024; not for mobile.",
-        ),
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option("--processes", min=8, max=1024, help="Use only this number of processes; not for mobile."),
-    ] = None,
-    engineering: Annotated[
-        bool,
-        typer.Option(
-            "--engineering",
-            help="Also run the experiments with the default values that all other scenarios use; only for mobile.",
-        ),
-    ] = False,
-    quiet: Quiet = False,
-) -> None:
-    """Repeat the experiments of a paper.
-
-    The command prints each published value next to the value obtained here. If the command was stopped, run it again
-    to resume.
-    """
-    with reporting(quiet):
-        from mobilenet.viz.figures.mobile_paper import mobile_figures
-        from mobilenet.viz.figures.papers import paper_figures
-
-        _require_sense(paper, master, max_n, processes, engineering)
-        folder = out if out is not None else Path("studies") / f"reproduce-{paper.value}"
-        if paper is Paper.mobile:
-            _reproduce_mobile(folder, master, workers, engineering, quiet)
-        else:
-            _reproduce_on_vcube(paper, folder, 1024 if max_n is None else max_n, processes, workers)
-        for picture in mobile_figures(folder) if paper is Paper.mobile else paper_figures(paper.value, folder):
-            say(f"drawn: {quote(picture)}")
-        say(f"Next: look at {quote(folder / f'{paper.value}.md')}")
-
-
-def _require_sense(
-    paper: Paper, master: str | None, max_n: int | None, processes: int | None, engineering: bool
-) -> None:
-    if paper is Paper.mobile and (max_n is not None or processes is not None):
-        option = "--max-n" if max_n is not None else "--processes"
-        fail(
-            f"{option} sets the number of processes for the VCube papers; the mobile paper has no processes",
-            Exit.BAD_INPUT,
-        )
-    if paper is not Paper.mobile and engineering:
-        fail(f"--engineering applies only to mobile; {paper.value} has a single setting", Exit.BAD_INPUT)
-    if paper is not Paper.mobile and master is not None:
-        what = f"--master has no effect on {paper.value}, which runs on this machine"
-        fail(f"{what}; use --workers instead", Exit.BAD_INPUT)
-    if max_n is not None and processes is not None:
-        fail("--max-n and --processes: specify only one of the two", Exit.BAD_INPUT)
-
-
-def _reproduce_mobile(folder: Path, master: str | None, workers: int | None, engineering: bool, quiet: bool) -> None:
-    from mobilenet.lab.studies.papers import mobile
-    from mobilenet.lab.studies.spark import local_master
-
-    with keeping_what_is_done(), runs_progress(quiet) as update:
-        lines = mobile.reproduce(folder, master or local_master(workers), update, say, engineering)
-    for line in lines:
-        verdict = f": {line.verdict}" if line.verdict else ""
-        beside = f" ({line.engineering} with the engineering defaults)" if line.engineering else ""
-        say(f"{line.experiment}: {line.quantity}: {line.printed} published, {line.ours} here{verdict}{beside}")
-    _say_totals([line.verdict for line in lines if line.verdict], "judged figure")
-
-
-def _reproduce_on_vcube(paper: Paper, folder: Path, most: int, processes: int | None, workers: int | None) -> None:
-    from mobilenet.lab.studies.papers import bundling, causal, reliable
-
-    if paper is not Paper.reliable:
-        module = bundling if paper is Paper.bundling else causal
-        with keeping_what_is_done():
-            rows = module.reproduce(folder, most, processes, workers, say)
-        _say_agreement(module.HEAD, rows, folder / f"{paper.value}.csv")
-        return
-    with keeping_what_is_done():
-        rows, statements = reliable.reproduce(folder, most, processes, workers, say)
-    _print_some(reliable.HEAD, rows, folder / "reliable.csv")
-    for statement in statements:
-        if statement["verdict"] != "not checked":
-            say(f"{statement['answer']}: {statement['statement']} ({statement['place']})")
-    _say_totals([statement["verdict"] for statement in statements], "statement")
-
-
 @contextmanager
 def keeping_what_is_done() -> Iterator[None]:
     """Whatever stops a study, its finished runs stay."""
@@ -228,39 +107,6 @@ def keeping_what_is_done() -> Iterator[None]:
     else:
         return
     fail(f"{reason}; finished runs are kept; run the same command again to resume the study", Exit.UNFINISHED)
-
-
-def _say_agreement(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
-    """What does not agree with print, then how much does, table by table; every row is in the file."""
-    from mobilenet.lab.studies.papers import agreement
-
-    summary = agreement.summary(rows)
-    if apart := [row for row in rows if row["verdict"] not in ("", agreement.AGREES)] if summary else rows:
-        _print_some(head, apart, file)
-        say("")
-    if summary:
-        _print_rows(agreement.HEAD, summary)
-        say(agreement.RULE)
-    say(f"{agreement.agreement_summary(rows)}; {quote(file)} contains all {pluralize(len(rows), 'row')}")
-
-
-def _print_some(head: tuple[str, ...], rows: list[dict[str, Any]], file: Path) -> None:
-    """The first rows; all are in the file."""
-    _print_rows(head, rows[:MOST_ROWS])
-    if len(rows) > MOST_ROWS:
-        say(f"... and {pluralize(len(rows) - MOST_ROWS, 'more row')}, in {quote(file)}")
-
-
-def _say_totals(answers: list[str], what: str) -> None:
-    counts = Counter(answers)
-    say(f"{pluralize(len(answers), what)}: " + ", ".join(f"{count} {answer}" for answer, count in counts.most_common()))
-
-
-def _print_rows(head: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
-    def cell(value: Any) -> str:
-        return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-    print_table(head, [[cell(row[name]) for name in head] for row in rows])
 
 
 def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:

@@ -118,16 +118,6 @@ def run_or_study_around(file: Path) -> tuple[Path | None, Inputs | None]:
     return None, None
 
 
-@contextmanager
-def stamping_like(table: Path) -> Iterator[None]:
-    """Give all files that are written inside the provenance of a table that the same command wrote."""
-    if (provenance := read_provenance(table)) is None:  # by an older version
-        yield
-        return
-    with stamping(provenance):
-        yield
-
-
 # --- what a file carries
 
 

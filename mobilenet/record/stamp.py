@@ -30,7 +30,7 @@ COMMIT = "commit.txt"  # in an installed package
 PACKAGE = Path(__file__).parents[1]
 PLACE = "CLAIMS"  # in commands, stands for the directory of answers to claims
 # what a file was made from
-RUN, RUNS, STUDY, STUDIES, CLAIMS, PAPER, FILE = "run", "runs", "study", "studies", "claims", "paper", "file"
+RUN, RUNS, STUDY, STUDIES, CLAIMS, FILE = "run", "runs", "study", "studies", "claims", "file"
 
 
 class Inputs(NamedTuple):

@@ -73,7 +73,6 @@ COMMAND_LINES = {
     "a file as a run": (("verify", FIRST), "is a file, expected the directory of a run"),
     "a seed of two lines": (("run", FIRST, "--seed", "a\nb"), r'--seed: expected a whole number, got "a\U0000000ab";'),
     "no seed in its place": (("run", FIRST, "--seed", ""), '--seed: expected a whole number, got ""; see'),
-    "no paper": (("reproduce",), "Missing argument 'PAPER'; expected one of mobile, bundling, reliable, causal; see"),
     "an option without its value": (("run", FIRST, "--out"), "mobilenet run: Option '--out' requires an argument"),
     "a misspelt command": (("map_", "x"), "No such command 'map_'. Did you mean 'map'? See mobilenet --help"),
     "another directory as a run": (("verify", ROOT / "scenarios"), "missing; this is not a complete run directory"),

@@ -81,6 +81,8 @@ def test_of_answers(tmp_path: Path) -> None:
         words = next_of(tmp_path, f"answers/{name}")
         assert words == ["mobilenet", "claims", "answers/claims.yaml", "--out", "answers-again"], name
     assert mobilenet(*words[1:], "-q", place=tmp_path).returncode == 0
+    assert mobilenet("figures", "answers", "--format", "svg", place=tmp_path).returncode == 0
+    assert next_of(tmp_path, "answers/figures/claims.svg") == ["mobilenet", "figures", "answers"]
     for kept in ("claims.csv", "claims.json", "claims.md", "claims.parquet"):
         assert (tmp_path / "answers" / kept).read_bytes() == (tmp_path / "answers-again" / kept).read_bytes()
 

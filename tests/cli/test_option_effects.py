@@ -33,7 +33,7 @@ WALK = str(ROOT / "data" / "formats" / "walk.csv")
 SITES = str(ROOT / "data" / "formats" / "sites_lonlat.csv")
 LONLAT = str(ROOT / "data" / "formats" / "walk_lonlat.csv")
 NOWHERE = "spark://127.0.0.1:1"  # refuses, so a command that reads --master cannot go on
-SPARK = ("study", "capacity", "sensitivity", "robust", "claims", "reproduce")
+SPARK = ("study", "capacity", "sensitivity", "robust", "claims")
 DRAWN = 8  # one of so many cases is in `make test`
 DRAWN_SLOW = 3  # one of so many others is in `make test-rest`
 DRAWN_ON_SPARK = 6  # and one of so many that start Spark in `make test-rest`
@@ -202,12 +202,6 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("claims", "--master"): more("claims claims.yaml --out new", f"--master {NOWHERE}"),
     ("claims", "--allow-code"): more("claims code_claims.yaml --out new --dry-run", "--allow-code"),
     ("claims", "--json"): "--json",
-    ("reproduce", "--out"): more("reproduce causal --max-n 8", "--out elsewhere"),
-    ("reproduce", "--max-n"): Case("reproduce causal --max-n 8 --out new", "reproduce causal --max-n 16 --out new"),
-    ("reproduce", "--processes"): other("reproduce causal --processes 8 --out new", "8", "16"),
-    ("reproduce", "--master"): more("reproduce causal --max-n 8 --out new", f"--master {NOWHERE}"),
-    ("reproduce", "--engineering"): more("reproduce causal --max-n 8 --out new", "--engineering"),
-    ("reproduce", "--quiet"): more("reproduce causal --max-n 8 --out new", "--quiet"),
     ("verify", "--repeat"): "--repeat",
     ("verify", "--share"): more("verify study --repeat", "--share 0.3"),
     ("verify", "--allow-code"): more("verify gossip --repeat", "--allow-code"),

@@ -5,12 +5,14 @@ Source    ours: docs/guide/studies.md
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mobilenet.viz.figures.means import draw_means
+from mobilenet.viz.figures.means import draw_means, means_note
 from mobilenet.viz.study_tables import StudyTables
 
 from mobilenet.lab.studies.level_names import LevelNames
@@ -37,6 +39,24 @@ def test_a_level_without_a_value_interrupts_its_line() -> None:
         draw_means(axes, tables([0, 1, 2], without=1), "loss", DELAY)
     (line,) = [line for line in axes.lines if line.get_linestyle() == "-" and len(line.get_xdata()) == 3]
     assert list(line.get_xdata()) == [0, 1, 2] and list(np.isnan(line.get_ydata())) == [False, True, False]
+
+
+def test_what_claims_require_is_marked(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"claim": "a", "answer": "holds", "experiment": "study", "configuration": 0, "quantity": DELAY, "at_least": 2,
+         "at_most": 4},
+        {"claim": "b", "answer": "holds", "experiment": "study", "configuration": 1, "quantity": DELAY, "at_most": 7},
+        {"claim": "c", "answer": "holds", "experiment": "other", "configuration": 1, "quantity": DELAY, "at_most": 9},
+    ]  # fmt: skip
+    (tmp_path / "claims.json").write_text(json.dumps({"claims": rows}))
+    with style.page(4, 3) as (_, axes):
+        answering = replace(tables([0, 1, 2]), path=tmp_path / "study")
+        draw_means(axes, answering, "loss", DELAY)
+        assert "what claims require" in means_note(answering, [DELAY], 1)
+    marks = [line for line in axes.lines if line.get_linestyle() == "None" and len(line.get_xdata()) == 1]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in marks] == [(0, 3), (1, 7)]
+    (tmp_path / "claims.json").write_text("{")
+    assert "claims" not in means_note(replace(answering, path=tmp_path / "study"), [DELAY], 1)
 
 
 def test_labels_of_numbers_stand_on_the_axis() -> None:

@@ -3,7 +3,7 @@
 Model     one line per combination of the other factors, one panel per metric: those that are asked for, else those that
           the study compares, else the delay and what it cost. Levels that are all numbers, without labels, lie on an
           axis of numbers. A level without a value interrupts its line. A level that is unstable has no mean: it is
-          marked on the upper edge, and in the legend
+          marked on the upper edge, and in the legend. What claims require of a mean is a hollow mark
 Units     those of the metrics and of the factor
 Errors    StudyError: a metric that was not measured, a factor that the study does not have
 Source    ours: docs/guide/pictures.md
@@ -84,6 +84,7 @@ def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:
         label = tables.in_words(own.iloc[0].to_dict(), others)
         every = own.set_index("x").reindex(places).reset_index()  # a level without a value interrupts the line
         _draw_line(axes, every, number, shift, label, numeric)
+        _draw_required(axes, every, number, shift, tables, metric)
     if numeric:
         numeric_ticks(axes, places)
     else:
@@ -114,6 +115,20 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
         infinite_mark(axes, place + shift, colour)
 
 
+def _draw_required(axes: Any, own: pd.DataFrame, number: int, shift: float, tables: StudyTables, metric: str) -> None:
+    """Mark the middle of two bounds hollow, or the only one with its sign."""
+    for x, configuration in zip(own["x"] + shift, own["configuration"], strict=True):
+        ends = tables.claim_bounds.get((int(configuration), metric)) if pd.notna(configuration) else None
+        if ends is None:
+            continue
+        colour, middle = COLOURS[number % len(COLOURS)], sum(ends.values()) / len(ends)
+        if len(ends) == 2:
+            look: dict[str, Any] = {"marker": MARKS[number % len(MARKS)], "markersize": 9, "markerfacecolor": "none"}
+        else:
+            look = {"marker": r"$\leq$" if "at_most" in ends else r"$\geq$", "markersize": 8, "markeredgewidth": 0}
+        axes.plot(x, middle, color=colour, linestyle="none", **look)
+
+
 def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
     """What the picture shows, in words."""
     rows = [row for row in tables.summary if row["metric"] in metrics]
@@ -122,4 +137,6 @@ def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
     n = f"{counts[0]} to {counts[-1]}" if counts and counts[0] != counts[-1] else f"{counts[-1] if counts else 0}"
     rest = f" The first {MOST_LINES} of {pluralize(lines, 'combination')} of levels." if lines > MOST_LINES else ""
     notes = tables.infinite_note(metrics) + tables.unstable_note()
+    if any(metric in metrics for _, metric in tables.claim_bounds):
+        rest += " Hollow marks, ≤ and ≥: what claims require, such as a printed number."
     return f"Means over n = {n} replications with {sure} t intervals.{rest}{notes}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mobilenet.lab.artefact.archive import CHECKSUMS
 from mobilenet.lab.artefact.parts import CLAIMS, Part
 from mobilenet.lab.artefact.searches import Search, answer_lines
-from mobilenet.lab.studies.papers.jobs import markdown as table
+from mobilenet.lab.studies.claims.words import markdown_table as table
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.record.stamp import PLACE
 

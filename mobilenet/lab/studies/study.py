@@ -125,9 +125,9 @@ def _require_metrics(study: Study) -> None:
 
 def require_metric(study: Study, metric: str) -> None:
     """Before anything is run. What runs of processes are measured by depends on their protocol."""
-    scenario = study.scenario_with()
+    scenario = study.base()
     if metric in DELAY_SHARES:
-        if not study.base().record.causes:
+        if not scenario.record.causes:
             raise StudyError(f"{metric}: needs the causes of each run; expected `set: {{record.causes: true}}`")
         return
     if isinstance(scenario, ProcessScenario):

@@ -52,7 +52,6 @@ COMMANDS = {
     "export --geojson": Command("export lonlat --geojson --out new.geojson"),
     "export --kepler": Command("export lonlat --kepler --out new.json"),
     "export --shiviz": Command("export run --shiviz --out new.log"),
-    "reproduce": Command("reproduce causal --max-n 8 --out new"),
     "artefact": Command("artefact study --out new.zip", ("explain new.zip",)),
     "artefact check": Command("artefact check study.zip --workers 1 --out new", is_slow=True),
     "study": Command("study study.yaml --out new --workers 1", STUDY, is_slow=True),

@@ -26,7 +26,8 @@ from mobilenet.lab.studies.claims.declaration import (
     Ratio,
 )
 from mobilenet.lab.studies.claims.judge import Delivery, Judgement
-from mobilenet.lab.studies.claims.questions import Question
+from mobilenet.lab.studies.claims.questions import Cell, Question
+from mobilenet.lab.studies.papers.jobs import NO_ENDS, Ends
 from mobilenet.lab.studies.statistics import Bounds
 from mobilenet.metrics.registry import unit_of
 from mobilenet.quoting import quote
@@ -52,11 +53,24 @@ class AnsweredClaim:
     had: int | None = None  # replications that have the metric; None: not known
     delivery: Delivery | None = None
     violated: int = 0  # runs of its configurations
+    printed: Ends = NO_ENDS  # of a paper's number
 
     @property
     def is_expected(self) -> bool:
         """Whether it is the answer that the file expects, or may still become it."""
         return self.answer is Answer.UNDECIDED or self.answer.value == self.question.claim.expect
+
+    @property
+    def ends(self) -> Ends:
+        """The value at least, and at most, without margins."""
+        bounds = {test.at_most: test.bound for test in self.question.tests}
+        return (bounds.get(False), bounds.get(True)) if bounds else self.printed
+
+    @property
+    def place(self) -> Cell | None:
+        """The configuration whose mean is the value, if it is that of a single one."""
+        tests = self.question.tests
+        return tests[0].value if tests and all(test.other is None for test in tests) else None
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,10 @@ class Outcome:
                 "high": getattr(one.bounds, "high", None),
                 "unit": one.unit,
                 "required": one.required,
+                "at_least": one.ends[0],
+                "at_most": one.ends[1],
+                "experiment": getattr(one.place, "experiment", None),
+                "configuration": getattr(one.place, "configuration", None),
                 "replications": one.replications,
                 "delivery_ratio": getattr(one.delivery, "value", None),
                 "other_delivery_ratio": getattr(one.delivery, "other", None),
@@ -166,7 +184,7 @@ def quantity(question: Question) -> str:
     if isinstance(claim, NoViolation):
         return "schedules with a violation"
     if isinstance(claim, Published):
-        return "published value"
+        return "our value"
     if isinstance(claim, (Ratio, Below)):
         return f"{question.metric}, ratio"
     if isinstance(claim, (Grows, Falls)):
@@ -187,3 +205,9 @@ def requirement(question: Question) -> str:
     if isinstance(question.claim, NoViolation):
         return "0"
     return " and ".join(parts) or "as in the paper"
+
+
+def requirement_of_print(ends: Ends) -> str:
+    """Return what a number of a paper requires, of which half a unit of its last digit is part."""
+    sides = zip(("at least", "at most"), ends, strict=True)
+    return " and ".join(f"{side} {end:.6g}" for side, end in sides if end is not None) or "as in the paper"

@@ -22,10 +22,17 @@ from typing import Any
 from mobilenet.lab.studies import OutError, StudyError
 from mobilenet.lab.studies.batch import Progress, Standing, run_all
 from mobilenet.lab.studies.capacity.feasibility import Row
-from mobilenet.lab.studies.claims.answer import AnsweredClaim, Outcome, answer_to, quantity, requirement
+from mobilenet.lab.studies.claims.answer import (
+    AnsweredClaim,
+    Outcome,
+    answer_to,
+    quantity,
+    requirement,
+    requirement_of_print,
+)
 from mobilenet.lab.studies.claims.declaration import Answer, NoViolation, Published
 from mobilenet.lab.studies.claims.looks import Looks
-from mobilenet.lab.studies.claims.published import PaperTables
+from mobilenet.lab.studies.claims.published import COMMAND, PaperVerdicts
 from mobilenet.lab.studies.claims.questions import Cell, Plan, Question
 from mobilenet.lab.studies.claims.schedules import SECONDS_EACH, command, play
 from mobilenet.lab.studies.claims.words import markdown
@@ -185,7 +192,7 @@ class _Work:
         self._targets = {name: [0] * len(store.configurations) for name, store in stores.items()}
         self._rows: dict[Cell, list[Row]] = {}
         self._others: dict[str, AnsweredClaim] = {}  # claims about schedules and papers
-        self._published = PaperTables(means.out, means.workers)
+        self._published = PaperVerdicts(means.out, means.workers)
         for store in stores.values():
             store.clear_notes()
 
@@ -267,9 +274,11 @@ class _Work:
             if isinstance(question.claim, Published):
                 self._means.check_time()
                 verdict = self._published.verdict(question.claim, self._means.say, self._means.check_time)
+                finding = verdict.finding
+                required = requirement_of_print(finding.printed)
                 self._others[question.name] = AnsweredClaim(
-                    question, verdict.answer, quantity(question), "", requirement(question), None, 0,
-                    self._published.command(question.claim), verdict.why,
+                    question, verdict.answer, quantity(question), "", required, finding.bounds, 0, COMMAND, finding.why,
+                    printed=finding.printed,
                 )  # fmt: skip
 
     def _play(self, question: Question, claim: NoViolation) -> None:
@@ -308,8 +317,7 @@ class _Work:
             return self._others[question.name]
         if not question.tests:
             claim = question.claim
-            shell_command = command(claim) if isinstance(claim, NoViolation) else ""
-            shell_command = self._published.command(claim) if isinstance(claim, Published) else shell_command
+            shell_command = command(claim) if isinstance(claim, NoViolation) else COMMAND
             return AnsweredClaim(
                 question, Answer.UNDECIDED, quantity(question), "", requirement(question), None, 0, shell_command, LEFT,
                 is_left=True,

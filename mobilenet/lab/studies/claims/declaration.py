@@ -32,7 +32,7 @@ MARGIN = 0.05  # share of a bound, unless a claim has its own margin
 MOST_CLAIMS = 1_000
 RESERVED = (  # files and folders in the directory of the answers, next to the experiments
     "claims.json", "claims.yaml", "claims.csv", "claims.parquet", "claims.md", "claims.csv.provenance.json",
-    "schedules.jsonl", "study.yaml", "manifest.json",
+    "schedules.jsonl", "reliable.jsonl", "causal.jsonl", "study.yaml", "manifest.json", "figures",
 )  # fmt: skip
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
@@ -201,10 +201,12 @@ class NoViolation(Claim):
 
 
 class Published(Claim):
-    """A number or a sentence of a paper, as `mobilenet reproduce` judges it; not covered by `error`."""
+    """A number or a sentence of a paper, judged by the rule of the paper; not covered by `error`."""
 
     relation: Literal["published"]
-    paper: Literal["reliable", "causal"] = Field(description="paper, as for `mobilenet reproduce`")
+    paper: Literal["reliable", "causal"] = Field(
+        description="reliable: Jeanneau et al. (2017); causal: Rodrigues, Duarte, Arantes"
+    )
     id: str = Field(
         min_length=1, description="id of the sentence, or TABLE/SIZE/QUANTITY, as in the files of data/papers/"
     )
@@ -270,9 +272,8 @@ class Claims(Parameters):
                     raise claims.problem(
                         (group, name), "expected a name of up to 60 letters, digits, dots, dashes and underscores"
                     )
-        papers = {claim.paper for claim in claims.claims.values() if isinstance(claim, Published)}
         for name in claims.experiments:
-            if name.casefold() in (*RESERVED, *papers):
+            if name.casefold() in RESERVED:
                 what = "`mobilenet claims` writes a file or folder of this name; expected another name"
                 raise claims.problem(("experiments", name), what)
         return claims

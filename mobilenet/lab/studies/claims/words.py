@@ -7,12 +7,12 @@ Source    ours: docs/guide/claims.md
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from mobilenet.lab.studies.claims.answer import AnsweredClaim, Outcome, command_in
 from mobilenet.lab.studies.claims.declaration import Answer
 from mobilenet.lab.studies.delivered import DELIVERED, LOSS_MARGIN
-from mobilenet.lab.studies.papers.jobs import markdown as table
 from mobilenet.lab.studies.rare import assumption
 from mobilenet.quoting import format_number, percentage, pluralize
 from mobilenet.record.stamp import PLACE
@@ -128,7 +128,7 @@ def markdown(outcome: Outcome) -> str:
     parts = [
         f"# {outcome.name or 'Claims'}",
         " ".join(f"{one[0].upper()}{one[1:]}." for one in closing_lines(outcome)),
-        table(HEAD, [[cell.replace("|", "\\|") for cell in cells(one)] for one in outcome.answers]).rstrip(),
+        markdown_table(HEAD, [[cell.replace("|", "\\|") for cell in cells(one)] for one in outcome.answers]).rstrip(),
         "\n".join(f"- {sentence(one)}" for one in outcome.answers),
         "Means are taken over runs. The intervals of all claims hold jointly, at all looks. A claim holds if its value"
         " is within the bound and its interval ends before the bound plus the margin. It does not hold if its value is"
@@ -136,3 +136,8 @@ def markdown(outcome: Outcome) -> str:
         f" Seed: {outcome.seed}. In commands, {PLACE} stands for the directory with this file.",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

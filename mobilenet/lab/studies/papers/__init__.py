@@ -1,1 +1,1 @@
-"""The papers' experiments, run again, and compared with what the papers print."""
+"""What claims on papers need beyond metrics of studies: single messages and processes, and sentences on all sizes."""

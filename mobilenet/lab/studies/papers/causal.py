@@ -1,10 +1,12 @@
-"""The tables of the paper on causal broadcast with aggregation, and what its text prints, with ours.
+"""The numbers that the paper on causal broadcast with aggregation prints, and whether ours agree.
 
 Model     full simulations of scenarios/vcube/causal.yaml, each mode on the same broadcasts and link delays;
           replications of which the number falls with the size (a run at N = 1024 is a million packets), means with t
           intervals. Without aggregation the number of packets is exact. When processes broadcast: uniform in [0, 500]
           t.u., as in the scenario; no literal reading of the paper's "Poisson, lambda = 1000" gives its numbers
           (docs/protocols/vcube.md)
+Agree     a number agrees with print if it differs by at most half a unit of the last printed digit plus the half-width
+          of its interval, or is within a printed bound. A number that print gives for all sizes has to at each of them
 Units     time units; packets; per cent
 Errors    ScenarioError
 Source    Rodrigues, Duarte, Arantes, causal aggregation broadcast on VCube, section 5;
@@ -21,46 +23,44 @@ from typing import Any
 import numpy as np
 
 from mobilenet.lab.shipped import PAPERS
-from mobilenet.lab.studies.papers.agreement import document, percent, verdict_against
-from mobilenet.lab.studies.papers.causal_distributions import (
-    COMPANY,
-    DEPENDENCIES,
-    PENDING,
-    company,
-    dependencies,
-    pending,
-    spread,
-    stated_values,
-)
-from mobilenet.lab.studies.papers.jobs import (
-    Job,
-    Result,
-    in_markdown,
-    perform_all,
-    prepare,
-    say_what_is_not_valid,
-    sizes,
-    stamping_of_jobs,
-)
-from mobilenet.lab.studies.rows import write_rows
-from mobilenet.lab.studies.statistics import t_interval
+from mobilenet.lab.studies.papers.jobs import SIZES, Ends, Finding, Job, Result, results_of
+from mobilenet.lab.studies.papers.watch import observe
+from mobilenet.lab.studies.statistics import Bounds, t_interval
 from mobilenet.lab.workers import nothing
-from mobilenet.record.whole import write_whole
 
 PRINTED = PAPERS / "rodrigues_causal.csv"
-HEAD = ("table", "size", "quantity", "printed", "ours", "difference", "percent", "verdict", "runs", "model", "note")
 PLAIN, AGGREGATED, SINGLE, SHORT = "plain", "aggregated", "single tree", "short messages"
 MODES = {
     PLAIN: ("protocol.aggregate=false",),
     AGGREGATED: (),
     SINGLE: ("protocol.trees=single",),
-    SHORT: ("protocol.message_bytes=5",),
+    SHORT: ("protocol.message_bytes=5",),  # only at the largest size
 }
-DEPENDING = 256  # processes in the figure of dependencies, or the next smaller number
-SMALLEST = 8
-BYTES = (0, 100, 200, 300, 400)
-Runs = dict[tuple[str, int], list[Result]]
-Printed = dict[tuple[str, str, str], dict[str, str]]
+SMALLEST, LARGEST = SIZES[0], SIZES[-1]
+ANY = float("inf")
+BETWEEN = tuple((f"{low}_to_{low + 100}", low, low) for low in (100, 200, 300))
+BY_BYTES = (("below_100", 0, 0), *BETWEEN, ("above_400", 400, ANY))
+BY_MESSAGES = (*((str(count), count, count) for count in range(1, 6)), ("more", 6, ANY))
+OF_PROCESSES = (  # figure, quantity, mode, what is counted, from, to, whether in per cent
+    ("6", "messages_of_0_dependencies_percent", AGGREGATED, "dependencies", 0, 0, True),
+    ("6", "messages_of_1_to_4_dependencies_percent", AGGREGATED, "dependencies", 1, 4, True),
+    ("6", "messages_of_5_to_9_dependencies_percent", AGGREGATED, "dependencies", 5, 9, True),
+    ("6", "messages_of_13_and_more_dependencies_percent", AGGREGATED, "dependencies", 13, ANY, True),
+    ("9", "processes_holding_at_most_50", AGGREGATED, "pending", 0, 50, False),
+    ("9", "processes_holding_at_most_50_plain", PLAIN, "pending", 0, 50, False),
+    ("9", "processes_holding_above_250", AGGREGATED, "pending", 251, ANY, False),
+    ("9", "processes_holding_above_250_plain", PLAIN, "pending", 251, ANY, False),
+    ("10", "processes_sending_7_to_11_percent", AGGREGATED, "company", 7, 11, True),
+    ("10", "processes_sending_8_to_12_percent_5_bytes", SHORT, "company", 8, 12, True),
+)
+Runs = dict[str, list[Result]]  # of one size, by mode
+Values = Any  # float64 (runs,), or (1,) for a ratio of means
+
+
+def printed_numbers() -> dict[str, dict[str, str]]:
+    """TABLE/SIZE/QUANTITY -> the row."""
+    with PRINTED.open(newline="", encoding="utf-8") as file:
+        return {f"{row['table']}/{row['size']}/{row['quantity']}": row for row in csv.DictReader(file)}
 
 
 def replications(n: int) -> int:
@@ -68,226 +68,128 @@ def replications(n: int) -> int:
     return max(2, min(30, 1_200_000 // (n * (n - 1))))
 
 
-def reproduce(
-    out: Path,
-    max_n: int,
-    processes: int | None,
-    workers: int | None,
-    say: Callable[[str], None],
-    look: Callable[[], None] = nothing,
-) -> list[dict[str, Any]]:
-    """Run everything, hold it against print, write OUT/causal.csv, .parquet and .md, and the figures' counts to
-    OUT/causal_distributions.csv. `look` is called every second, and may raise to stop.
-    """
-    run_sizes = sizes(max_n, processes)
-    jobs = list(_jobs(run_sizes))
-    with stamping_of_jobs("causal", jobs, max_n, processes):
-        prepare(out, jobs, "causal.results.jsonl")
-        results = perform_all(jobs, workers, say, out / "causal.results.jsonl", look)
-        say_what_is_not_valid(results, say)
-        rows = list(_rows(results, run_sizes))
-        write_rows(out, "causal", rows)
-        write_rows(out, "causal_distributions", list(_spread(results, run_sizes)))
-        write_whole(out / "causal.md", in_markdown(document("Rodrigues, Duarte, Arantes, section 5", HEAD, rows)))
-    return rows
+def judge(
+    file: Path, largest: int, workers: int | None, say: Callable[[str], None], look: Callable[[], None] = nothing
+) -> dict[str, Finding]:
+    """Run what `file` does not keep, up to `largest` processes, and judge each printed number."""
+    sizes = [n for n in SIZES if n <= largest]
+    results = results_of(observe, list(_jobs(sizes)), workers, say, file, look)
+    ours: dict[str, list[Values]] = {}
+    for n in sizes:
+        for table, quantity, values in _numbers(n, {mode: results[mode, n] for mode in MODES if (mode, n) in results}):
+            for size in (n, "all"):
+                ours.setdefault(f"{table}/{size}/{quantity}", []).append(np.atleast_1d(values))
+    for suffix, mode in (("_plain", PLAIN), ("", AGGREGATED)):
+        means = [_of(results[mode, n], "reception_latency_mean").mean() for n in sizes]
+        growths = np.array(means[1:]) / means[0]
+        if len(sizes) > 1:
+            ours[f"text/{sizes[-1]}/reception_largest_growth{suffix}"] = [growths[-1:]]
+        if largest == LARGEST:
+            ours[f"text/all/reception_growth{suffix}"] = [growths.mean(keepdims=True)]
+    return {name: _answer(ours[name], row) for name, row in printed_numbers().items() if name in ours}
 
 
-def _jobs(run_sizes: list[int]) -> Iterator[Job]:
+def _jobs(sizes: list[int]) -> Iterator[Job]:
     """The long ones first, so that no core waits for the last."""
-    for n in sorted(run_sizes, reverse=True):
+    for n in reversed(sizes):
         for mode, changes in MODES.items():
-            if mode == SHORT and n < max(run_sizes):
-                continue
-            is_watched = mode != PLAIN or n == max(run_sizes)
-            buffers = "record.buffers=true" if n == max(run_sizes) else "record.buffers=false"
-            for seed in range(1, replications(n) + 1):
-                beside = MODES[PLAIN] if mode == AGGREGATED else None
-                yield Job(
-                    (mode, n), "causal.yaml", (*changes, f"processes={n}", f"seed={seed}", buffers), is_watched, beside
-                )
+            for seed in range(1, replications(n) + 1) if mode != SHORT or n == LARGEST else ():
+                all_changes = (*changes, f"processes={n}", f"seed={seed}", "record.buffers=true")
+                yield Job((mode, n), "causal.yaml", all_changes, MODES[PLAIN] if mode == AGGREGATED else None)
 
 
-def _rows(results: Runs, run_sizes: list[int]) -> Iterator[dict[str, Any]]:
-    printed = _printed_values()
-    for n in run_sizes:
-        aggregated = results[AGGREGATED, n]
-        plain, packets = _of(results[PLAIN, n], "packets"), _of(aggregated, "packets")
-        for quantity, values in (
-            ("packets_plain", plain),
-            ("packets", packets),
-            ("reduction_percent", 100 * (1 - packets / plain)),
-            ("aggregated_percent", 100 * _of(aggregated, "packets_aggregated_share")),
-        ):
-            yield _row(printed, "1", n, quantity, values)
-    for n in run_sizes:
-        alone = np.array([_share_by_messages(result, 1) for result in results[AGGREGATED, n]])
-        for count in (1, 2, 3, 4, 5, 0):
-            of_all = np.array([_share_by_messages(result, count) for result in results[AGGREGATED, n]])
-            yield _row(printed, "2", n, f"packets_of_{count or 'more'}_percent", of_all)
-            if count != 1 and max(alone) < 100:
-                yield _row(printed, "2", n, f"aggregated_of_{count or 'more'}_percent", 100 * of_all / (100 - alone))
-    for n in run_sizes:
-        for prefix, mode in (("plain_", PLAIN), ("", AGGREGATED)):
-            for low in BYTES:
-                name = (
-                    f"below_{BYTES[1]}" if not low else f"above_{low}" if low == BYTES[-1] else f"{low}_to_{low + 100}"
-                )
-                shares = [_share_by_bytes(result, low) for result in results[mode, n]]
-                yield _row(printed, "3", n, f"{prefix}{name}_bytes_percent", np.array(shares))
-    for n, figure, quantity, values in _statements(results, run_sizes):
-        yield _row(printed, figure, n, quantity, values)
-    yield from _text(results, run_sizes, printed)
+def _answer(ours: list[Values], printed: dict[str, str]) -> Finding:
+    """Of one size, or of all."""
+    agrees = all(agree(values, printed["printed"], printed["note"]) for values in ours)
+    why, bounds = f"published {printed['printed']}: {'agrees' if agrees else 'differs'}", None
+    if len(ours) > 1:
+        why = f"{', '.join(map(_in_words, ours))}, {why}"
+    else:
+        mean, half = float(ours[0].mean()), _half_width(ours[0])
+        bounds = Bounds(mean, mean - half, mean + half)
+    return Finding("hold" if agrees else "fail", why, bounds, _ends(printed["printed"], printed["note"]))
 
 
-def _size_for_dependencies(run_sizes: list[int]) -> int:
-    return max((n for n in run_sizes if n <= DEPENDING), default=min(run_sizes))
+def _half_width(values: Values) -> float:
+    return t_interval(values).half_width if len(np.unique(values)) > 1 else 0.0
 
 
-def _statements(results: Runs, run_sizes: list[int]) -> Iterator[tuple[int, str, str, Any]]:
-    """The text's statements on Figures 6, 9 and 10."""
-    n, depending = max(run_sizes), _size_for_dependencies(run_sizes)
-    for figure, quantity, values in stated_values(results[AGGREGATED, depending], dependencies, DEPENDENCIES):
-        yield depending, figure, quantity, values
-    for mode, suffix in ((PLAIN, "_plain"), (AGGREGATED, "")):
-        for figure, quantity, values in stated_values(results[mode, n], pending, PENDING, suffix):
-            yield n, figure, quantity, values
-    for mode, bytes_ in ((AGGREGATED, 50), (SHORT, 5)):
-        for figure, quantity, values in stated_values(results[mode, n], company, COMPANY[bytes_]):
-            yield n, figure, quantity, values
+def _in_words(values: Values) -> str:
+    half = _half_width(values)
+    return f"{values.mean():.6g}" + (f" ± {half:.2g}" if half else "")
 
 
-def _spread(results: Runs, run_sizes: list[int]) -> Iterator[dict[str, Any]]:
-    n, depending = max(run_sizes), _size_for_dependencies(run_sizes)
-    yield from spread(results[AGGREGATED, depending], dependencies, "6", depending, AGGREGATED)
-    for mode in (PLAIN, AGGREGATED):
-        yield from spread(results[mode, n], pending, "9", n, mode)
-    for mode in (AGGREGATED, SHORT):
-        yield from spread(results[mode, n], company, "10", n, mode)
+def agree(values: Values, printed: str, note: str) -> bool:
+    """`note`: at most, or at least, where print gives a bound."""
+    mean, slack = float(values.mean()), _half_width(values) + 1e-9
+    low, high = _ends(printed, note)
+    return (low is None or low - slack <= mean) and (high is None or mean <= high + slack)
 
 
-def _text(results: Runs, run_sizes: list[int], printed: Printed) -> Iterator[dict[str, Any]]:
-    """The text's statements on latencies, the single tree and packets of two."""
-    for n in run_sizes:
-        reception, delivery = (
-            {mode: _of(results[mode, n], f"{kind}_latency_mean") for mode in (PLAIN, AGGREGATED)}
-            for kind in ("reception", "delivery")
-        )
-        held = {mode: delivery[mode] - reception[mode] for mode in reception}
-        higher = 100 * (reception[AGGREGATED] / reception[PLAIN] - 1)
-        for quantity, values in (
-            ("reception_latency_plain", reception[PLAIN]),
-            ("reception_latency", reception[AGGREGATED]),
-            ("delivery_latency_plain", delivery[PLAIN]),
-            ("delivery_latency", delivery[AGGREGATED]),
-            ("reception_higher_percent", higher),
-            ("reception_lower_percent", -higher),
-            ("delivery_faster_percent", 100 * (1 - delivery[AGGREGATED] / delivery[PLAIN])),
-            ("held_shorter_percent", 100 * (1 - held[AGGREGATED].mean() / held[PLAIN].mean())),
-        ):
-            if quantity != "reception_lower_percent" or ("text", str(n), quantity) in printed:
-                yield _row(printed, "text", n, quantity, values)
-        yield from _single_tree(results, n, printed)
-        yield from _pairs(results[AGGREGATED, n], n, printed)
-    others = [n for n in run_sizes if n > SMALLEST]
-    is_all = run_sizes == sizes(1024, None)  # which the mean in print is over
-    if SMALLEST in run_sizes and others:
-        for suffix, mode in (("_plain", PLAIN), ("", AGGREGATED)):
-            grown = [
-                _of(results[mode, n], "reception_latency_mean").mean()
-                / _of(results[mode, SMALLEST], "reception_latency_mean").mean()
-                for n in others
-            ]
-            yield _row(printed if is_all else {}, "text", "all", f"reception_growth{suffix}", np.mean(grown))
-            yield _row(printed, "text", others[-1], f"reception_largest_growth{suffix}", np.array(grown[-1]))
+def _ends(printed: str, note: str) -> Ends:
+    number, half_unit = float(printed), 0.5 * 10 ** -len(printed.partition(".")[2])
+    low, high = number - half_unit, number + half_unit
+    return None if note.startswith("at most") else low, None if note.startswith("at least") else high
 
 
-def _single_tree(results: Runs, n: int, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Figure 11, and the text's statements on it."""
-    for name, count in (("aggregated", _aggregated_messages), ("delayed", _delayed_messages)):
-        many, one = (
-            np.array([count(result) for result in results[mode, n]], dtype=np.float64) for mode in (AGGREGATED, SINGLE)
-        )
-        yield _row(printed, "11", n, f"{name}_messages", many)
-        yield _row(printed, "11", n, f"{name}_messages_single_tree", one)
+def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
+    """Table or figure, quantity, and a value for each run or one for all."""
+    plain, aggregated = runs[PLAIN], runs[AGGREGATED]
+    packets_plain, packets = _of(plain, "packets"), _of(aggregated, "packets")
+    yield "1", "packets_plain", packets_plain
+    yield "1", "packets", packets
+    yield "1", "reduction_percent", 100 * (1 - packets / packets_plain)
+    yield "1", "aggregated_percent", 100 * _of(aggregated, "packets_aggregated_share")
+    alone = _share(aggregated, "packets_by_messages", 1, 1)
+    for name, low, high in BY_MESSAGES:
+        share = _share(aggregated, "packets_by_messages", low, high)
+        yield "2", f"packets_of_{name}_percent", share
+        if max(alone) < 100:
+            yield "2", f"aggregated_of_{name}_percent", 100 * share / (100 - alone)
+    for prefix, results in (("plain_", plain), ("", aggregated)):
+        for name, low, high in BY_BYTES:
+            yield "3", f"{prefix}{name}_bytes_percent", _share(results, "packets_by_bytes_from", low, high)
+    for figure, quantity, mode, what, low, high, is_percent in OF_PROCESSES:
+        if mode in runs:
+            counts = [sum(low <= value <= high for value in result[what]) for result in runs[mode]]
+            whole = 100 / len(runs[mode][0][what]) if is_percent else 1
+            yield figure, quantity, np.array(counts, dtype=np.float64) * whole
+    for figure, quantity, what in (("6", "most_dependencies", "dependencies"), ("10", "most_in_a_packet", "company")):
+        yield figure, quantity, np.array([max(result[what]) for result in aggregated], dtype=np.float64)
+    yield from _latencies(plain, aggregated)
+    for quantity, count in (("aggregated", _messages_in_company), ("delayed", lambda result: result["delayed"])):
+        many, one = (np.array([count(result) for result in runs[mode]]) for mode in (AGGREGATED, SINGLE))
         if many.any() and n > SMALLEST:  # too few to decide at the smallest, and none aggregated there in print
-            yield _row(printed, "text", n, f"single_tree_fewer_{name}_percent", 100 * (1 - one.mean() / many.mean()))
+            yield "text", f"single_tree_fewer_{quantity}_percent", 100 * (1 - one.mean() / many.mean())
 
 
-def _pairs(results: list[Result], n: int, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Figure 8, and the text's statements on it: messages in packets of two, and the same ones without aggregation."""
-    pairs = np.array([result.watched["pairs"] for result in results if result.watched and "pairs" in result.watched])
-    if not len(pairs):
-        return
-    received, delivered, received_plain, delivered_plain = pairs.T
-    for quantity, values in (
-        ("reception_latency", received), ("delivery_latency", delivered),
-        ("reception_latency_plain", received_plain), ("delivery_latency_plain", delivered_plain),
-    ):  # fmt: skip
-        yield _row(printed, "8", n, f"{quantity}_of_pairs", values)
-    held, held_plain = delivered - received, delivered_plain - received_plain
-    yield _row(
-        printed, "text", n, "pairs_reception_higher_percent", 100 * (received.mean() / received_plain.mean() - 1)
-    )
-    if held_plain.any():
-        yield _row(printed, "text", n, "pairs_held_shorter_percent", 100 * (1 - held.mean() / held_plain.mean()))
+def _latencies(plain: list[Result], aggregated: list[Result]) -> Iterator[tuple[str, str, Values]]:
+    """The text's statements, and those on messages in packets of two and the same ones without aggregation."""
+    came_plain, came = (_of(results, "reception_latency_mean") for results in (plain, aggregated))
+    done_plain, done = (_of(results, "delivery_latency_mean") for results in (plain, aggregated))
+    yield "text", "reception_higher_percent", 100 * (came / came_plain - 1)
+    yield "text", "reception_lower_percent", 100 * (1 - came / came_plain)
+    yield "text", "delivery_faster_percent", 100 * (1 - done / done_plain)
+    yield "text", "held_shorter_percent", 100 * (1 - (done - came).mean() / (done_plain - came_plain).mean())
+    pairs = [result["pairs"] for result in aggregated if "pairs" in result]
+    if pairs:
+        came, done, came_plain, done_plain = np.mean(pairs, axis=0)
+        yield "text", "pairs_reception_higher_percent", 100 * (came / came_plain - 1)
+        if done_plain > came_plain:
+            yield "text", "pairs_held_shorter_percent", 100 * (1 - (done - came) / (done_plain - came_plain))
 
 
-def _delayed_messages(result: Result) -> int:
-    assert result.watched is not None
-    count: int = result.watched["delayed"]
-    return count
+def _of(results: list[Result], metric: str) -> Values:
+    return np.array([result["metrics"][metric] for result in results], dtype=np.float64)
 
 
-def _of(results: list[Result], metric: str) -> Any:
-    return np.array([result.metrics[metric] for result in results], dtype=np.float64)
-
-
-def _aggregated_messages(result: Result) -> int:
-    """Messages that travelled in company."""
-    sizes = result.counters["messages"]["packets_by_messages"]
+def _messages_in_company(result: Result) -> int:
+    sizes = result["counters"]["messages"]["packets_by_messages"]
     return sum(int(size) * count for size, count in sizes.items() if int(size) > 1)
 
 
-def _share_by_messages(result: Result, count: int) -> float:
-    """Per cent of all packets; 0: of those with more than five messages."""
-    return _share(result, "packets_by_messages", lambda size: size == count if count else size > 5)
-
-
-def _share_by_bytes(result: Result, low: int) -> float:
-    return _share(result, "packets_by_bytes_from", lambda size: size == low if low < BYTES[-1] else size >= low)
-
-
-def _share(result: Result, counter: str, is_chosen: Callable[[int], bool]) -> float:
-    packets = result.counters["messages"][counter]
-    return float(100 * sum(n for size, n in packets.items() if is_chosen(int(size))) / sum(packets.values()))
-
-
-def _printed_values() -> Printed:
-    with PRINTED.open(newline="", encoding="utf-8") as file:
-        return {(row["table"], row["size"], row["quantity"]): row for row in csv.DictReader(file)}
-
-
-def _row(printed: Printed, table: str, size: int | str, quantity: str, values: Any) -> dict[str, Any]:
-    values = np.atleast_1d(values)
-    mean = float(values.mean())
-    exact = len(set(values.tolist())) == 1
-    paper = printed.get((table, str(size), quantity)) or printed.get((table, "all", quantity))
-    ours = f"{mean:.0f}" if mean.is_integer() else f"{mean:.6g}"
-    half = None if exact or len(values) < 2 else t_interval(values).half_width
-    if half is not None:
-        ours += f" ± {half:.2g}"
-    model = (
-        "the same in all runs"
-        if exact and len(values) > 1
-        else "ratio of means, or ratio in a single run"
-        if len(values) < 2
-        else "mean, 95 % interval"
-    )
-    difference = round(mean - float(paper["printed"]), 2) if paper else None
-    return {
-        "table": table, "size": size, "quantity": quantity, "printed": paper["printed"] if paper else "",
-        "ours": ours, "difference": difference, "percent": percent(difference, paper),
-        "verdict": verdict_against(mean, half, paper),
-        "runs": len(values) if len(values) > 1 else None,
-        "model": model, "note": paper["note"] if paper else "",
-    }  # fmt: skip
+def _share(results: list[Result], counter: str, low: int, high: float) -> Values:
+    """Per cent of all packets."""
+    all_packets = [result["counters"]["messages"][counter] for result in results]
+    shares = [sum(n for size, n in of.items() if low <= int(size) <= high) / sum(of.values()) for of in all_packets]
+    return 100 * np.array(shares)

@@ -14,24 +14,14 @@ Source    Jeanneau et al. (JBCS 2017), "Discussion on the performance" and "Expe
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mobilenet.lab.studies.papers.jobs import (
-    Job,
-    Result,
-    in_markdown,
-    markdown,
-    perform_all,
-    prepare,
-    sizes,
-    stamping_of_jobs,
-)
-from mobilenet.lab.studies.papers.reliable_counts import count_all
+from mobilenet.lab.studies.papers.jobs import SIZES, Finding, Job, Result, perform, results_of
+from mobilenet.lab.studies.papers.reliable_counts import Counts, count
 from mobilenet.lab.studies.papers.reliable_statements import (
     ALL_MISTAKEN,
     ALONE,
@@ -48,11 +38,7 @@ from mobilenet.lab.studies.papers.reliable_statements import (
     Runs,
     statements,
 )
-from mobilenet.lab.studies.rows import write_rows
 from mobilenet.lab.workers import nothing
-from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import pluralize
-from mobilenet.record.whole import write_whole
 
 PROTOCOLS = {"VCube-RB": "reliable", "All-RB": "all_to_all", "DPath-RB": "disjoint_paths"}
 REPLICATIONS = 32
@@ -60,73 +46,25 @@ LATER = 20  # when all suspect the one that crashed at 0
 # a timeout with which only the intended are suspected: a process that suspects all tests all, and answers
 # late
 PATIENT = 1000
-Z = 1.96  # "standard normal z-table"
-HEAD = (
-    "experiment",
-    "n",
-    "protocol",
-    "latency",
-    "messages",
-    "trees",
-    "delvs",
-    "acks",
-    "deliveries",
-    "latency_half_width",
-    "messages_half_width",
-    "runs",
-    "not valid",
-)
-DIGITS = dict.fromkeys(("messages", "trees", "delvs", "acks", "deliveries"), 1)
-DIGITS |= dict.fromkeys(("latency", "latency_half_width", "messages_half_width"), 2)
 COUNTED = {
     *((experiment, "VCube-RB") for experiment in (FREE, T0, T1, SOURCE, BEFORE, ALONE, EVERYBODY)),
     *((experiment, "All-RB") for experiment in (FREE, T0, T1)),
     (FREE, "DPath-RB"),
 }
 
-VERDICTS = ("hold", "hold in part", "fail", "not checked")
 
-
-def reproduce(
-    out: Path,
-    max_n: int,
-    processes: int | None,
-    workers: int | None,
-    say: Callable[[str], None],
-    look: Callable[[], None] = nothing,
-) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Run everything, check the paper's statements; writes OUT/reliable.csv, statements.csv and reliable.md. `look` is
-    called every second, and may raise to stop.
-    """
-    if processes is not None and processes & (processes - 1):
-        raise ScenarioError(f"--processes {processes}: DPath-RB runs on a full hypercube; expected a power of two")
-    run_sizes = sizes(max_n, processes)
-    jobs = list(_jobs(run_sizes))
-    with stamping_of_jobs("reliable", jobs, max_n, processes):
-        results_file = out / "reliable.results.jsonl"
-        prepare(out, jobs, results_file.name)
-        results = perform_all(jobs, workers, say, results_file, look)
-        seen = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_detection_job(n) for n in run_sizes]
-        counts = count_all(seen, workers, say, results_file, look)
-        rows = [_row(key, outcomes) for key, outcomes in results.items()]
-        ours = Runs({_place(row): row for row in rows}, {(e, p, n): one for (e, n, p), one in counts.items()})
-        outcomes = list(statements(run_sizes, ours))
-        rows = [_round(row) for row in rows]
-        write_rows(out, "reliable", rows)
-        write_rows(out, "statements", outcomes)
-        text = markdown(HEAD, [[row[name] for name in HEAD] for row in rows])
-        text += "\n" + markdown(
-            ("statement", "answer", "where"), [[s["statement"], s["answer"], s["place"]] for s in outcomes]
-        )
-        write_whole(out / "reliable.md", in_markdown(text))
-    verdicts = Counter(s["verdict"] for s in outcomes)
-    breakdown = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if verdicts[name])
-    say(f"{pluralize(len(outcomes), 'statement')}: {breakdown}")
-    return rows, outcomes
-
-
-def _place(row: dict[str, Any]) -> tuple[str, str, int]:
-    return row["experiment"], row["protocol"], row["n"]
+def judge(
+    file: Path, largest: int, workers: int | None, say: Callable[[str], None], look: Callable[[], None] = nothing
+) -> dict[str, Finding]:
+    """Run what `file` does not keep, up to `largest` processes, and judge each statement."""
+    sizes = [n for n in SIZES if n <= largest]
+    jobs = list(_jobs(sizes))
+    results = results_of(perform, jobs, workers, say, file, look)
+    counted = [job for job in jobs if (job.key[0], job.key[2]) in COUNTED] + [_detection_job(n) for n in sizes]
+    counts = results_of(count, counted, workers, say, file, look)
+    table = {(experiment, protocol, n): _row(experiment, of) for (experiment, n, protocol), of in results.items()}
+    single = {(experiment, protocol, n): Counts(**one) for (experiment, n, protocol), (one,) in counts.items()}
+    return {name: Finding(*finding) for name, finding in statements(sizes, Runs(table, single)).items()}
 
 
 def _jobs(run_sizes: list[int]) -> Iterator[Job]:
@@ -194,33 +132,18 @@ def _crash_time_s(n: int, name: str) -> float:
     return round(copies * SEND + SEND / 2, 2)
 
 
-def _row(key: tuple[Any, ...], results: list[Result]) -> dict[str, Any]:
+def _row(experiment: str, results: list[Result]) -> dict[str, Any]:
     def mean(quantity: str) -> float:
-        return float(np.mean([r.metrics.get(quantity, 0) for r in results]))
+        return float(np.mean([result["metrics"].get(quantity, 0) for result in results]))
 
-    row: dict[str, Any] = {
-        "experiment": key[0],
-        "n": key[1],
-        "protocol": key[2],
-        "latency": round(mean("latency") - (LATER if key[0] == BEFORE else 0), 6),
+    return {
+        "latency": round(mean("latency") - (LATER if experiment == BEFORE else 0), 6),
         "messages": mean("messages"),
         "trees": mean("messages_tree"),
         "delvs": mean("messages_delv"),
         "acks": mean("messages_ack"),
         "deliveries": mean("deliveries"),
         "complete": mean("broadcasts_complete"),
-        "never_left": sum(r.counters["messages"]["never_left"] for r in results),
-        "runs": len(results),
-        "not valid": sum(r.answer != "valid" for r in results),
-    }
-    for quantity in ("latency", "messages"):
-        values = np.array([r.metrics[quantity] for r in results], dtype=np.float64)
-        row[f"{quantity}_half_width"] = Z * float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
-    return row
-
-
-def _round(row: dict[str, Any]) -> dict[str, Any]:
-    """As it is written and printed."""
-    return {
-        name: row[name] if row[name] is None or name not in DIGITS else round(row[name], DIGITS[name]) for name in HEAD
+        "never_left": sum(result["counters"]["messages"]["never_left"] for result in results),
+        "not valid": sum(result["answer"] != "valid" for result in results),
     }

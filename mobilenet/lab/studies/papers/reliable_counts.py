@@ -3,7 +3,6 @@ paper on single processes need.
 
 Model     a run of a job once more, with an eye on each message that is handed to the network; nothing else differs.
           Copies that never left count, as in `messages_KIND` of the metrics
-Kept      lines of the same file as the other results, under their own name
 Units     messages; time units
 Errors    ScenarioError
 Source    ours: docs/protocols/vcube.md
@@ -11,13 +10,10 @@ Source    ours: docs/protocols/vcube.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.engine.clock import SECOND
-from mobilenet.lab.studies.papers.jobs import Job, Result, completed_results, identity, keep, results_of, scenario_of
-from mobilenet.lab.workers import nothing
+from mobilenet.lab.studies.papers.jobs import Job, Result, scenario_of
 
 KINDS = ("tree", "delv", "ack", "copy")
 
@@ -31,8 +27,8 @@ class Counts(NamedTuple):
     suspected: list[float | None]  # when each process suspected another one for the first time
 
 
-def count(job: Job) -> Counts:
-    """One run, in memory."""
+def count(job: Job) -> Result:
+    """One run, in memory: Counts as a dictionary."""
     from mobilenet.simulation.processes.experiment import Experiment
 
     scenario = scenario_of(job)
@@ -62,23 +58,5 @@ def count(job: Job) -> Counts:
         i = int(node[1:])
         if event == "suspect" and suspected[i] is None:
             suspected[i] = time_ns / SECOND
-    return Counts(sent, received, source_trees, max(clusters.values(), default=0), acks, suspected)
-
-
-def count_all(
-    jobs: Sequence[Job],
-    workers: int | None,
-    say: Callable[[str], None],
-    results: Path,
-    look: Callable[[], None] = nothing,
-) -> dict[tuple[Any, ...], Counts]:
-    """Counts by key; `results` is the file that keeps them."""
-    names = [f"{identity(job)} counts" for job in jobs]
-    completed = completed_results(results)
-    missing = [k for k, name in enumerate(names) if name not in completed]
-    for k, counts in results_of(count, jobs, missing, workers, look):
-        completed[names[k]] = Result((), {}, {}, "counted", counts._asdict())
-        keep(results, names[k], completed[names[k]])
-    if missing:
-        say(f"runs that record individual messages: {len(missing)}")
-    return {job.key: Counts(**(completed[name].watched or {})) for job, name in zip(jobs, names, strict=True)}
+    counts = Counts(sent, received, source_trees, max(clusters.values(), default=0), acks, suspected)
+    return counts._asdict()

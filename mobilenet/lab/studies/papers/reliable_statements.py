@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import csv
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
 from mobilenet.lab.shipped import PAPERS
-from mobilenet.lab.studies.papers.jobs import SCENARIOS, sizes
+from mobilenet.lab.studies.papers.jobs import SCENARIOS, SIZES
 from mobilenet.lab.studies.papers.reliable_counts import Counts
 
 PRINTED = PAPERS / "jeanneau2017_reliable.csv"
@@ -70,19 +70,14 @@ class Runs(NamedTuple):
         return self.counted[experiment, protocol, n]
 
 
-def statements(run_sizes: list[int], runs: Runs) -> Iterator[dict[str, str]]:
-    """Each with its answer, for all sizes that it speaks of."""
+def statements(run_sizes: list[int], runs: Runs) -> dict[str, tuple[str, str]]:
+    """Each with its verdict, for all sizes that it speaks of, and why."""
+    answers = {}
     with PRINTED.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            spoken = [n for n in sizes(1024, None) if int(row["smallest"] or 0) <= n <= int(row["largest"] or n)]
-            verdict, answer = judge_statement(CHECKS[row["id"]], runs, spoken, run_sizes)
-            yield {
-                "id": row["id"],
-                "verdict": verdict,
-                "answer": answer,
-                "statement": row["statement"],
-                "place": row["place"],
-            }
+            spoken = [n for n in SIZES if int(row["smallest"] or 0) <= n <= int(row["largest"] or n)]
+            answers[row["id"]] = judge_statement(CHECKS[row["id"]], runs, spoken, run_sizes)
+    return answers
 
 
 def judge_statement(check: Check, runs: Runs, spoken: list[int], run_sizes: list[int]) -> tuple[str, str]:

@@ -1,31 +1,49 @@
-"""Measure what figures of the papers show of single processes and messages, beyond the metrics.
+"""Measure what figures of the causal paper show of single processes and messages, beyond the metrics.
 
 Model     dependencies: of a message, the sources of which its source has delivered something since its own last
           broadcast: the number of entries in its compressed vector clock besides its own. Only from the events
           pending: of each process, the most messages it held back at once. From the samples
-          company: of each process, the most messages it put into one packet; and every packet of p0, as it was handed
-          to the network delayed: how many messages were delivered later than they came, all processes together. From
-          events and arrivals pairs: the mean latencies of messages that came in a packet of two, and of the same
-          messages at the same processes in a run of the same broadcasts without aggregation
-Units     nanoseconds, bytes; means of latencies in time units
-Source    Figure 4 of Rodrigues et al. (LADC 2018); Figures 6 and 8 to 11 of Rodrigues, Duarte and Arantes on causal
-          aggregation; ours: docs/protocols/vcube.md
+          company: of each process, the most messages it put into one packet
+          delayed: how many messages were delivered later than they came, all processes together. From events and
+          arrivals
+          pairs: the mean latencies of messages that came in a packet of two, and of the same messages at the same
+          processes in a run of the same broadcasts without aggregation
+Units     nanoseconds; means of latencies in time units
+Source    Figures 6 and 8 to 11 of Rodrigues, Duarte and Arantes on causal aggregation; ours: docs/protocols/vcube.md
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mobilenet.engine.clock import SECOND
+from mobilenet.lab.studies.papers.jobs import Job, Result, run, scenario_of
 from mobilenet.protocols.vcube.port import MessageId
 
-# dependencies: [[dependencies, messages]]; pending, company: one number for each process; packets: of p0
-Watched = dict[str, Any]
+if TYPE_CHECKING:
+    from mobilenet.record.table import Columns
+    from mobilenet.scenario import ProcessScenario
+
 Instants = dict[tuple[int, MessageId], int]  # (process, message) -> time_ns
-WATCHED = 0  # the process of which all packets are kept
+
+
+def observe(job: Job) -> Result:
+    """One run on the packet network, and what was observed in it."""
+    scenario = scenario_of(job)
+    result, events, samples, watch = _run_watched(scenario)
+    result |= watch.observations(events, samples)
+    if job.beside is not None and (of := watch.of_two()):
+        _, other_events, _, other = _run_watched(scenario.with_changes(job.beside))
+        result["pairs"] = latencies(of, watch.received, delivery_times(events))
+        result["pairs"] += latencies(of, other.received, delivery_times(other_events))
+    return result
+
+
+def _run_watched(scenario: ProcessScenario) -> tuple[Result, Columns, Columns, Watch]:
+    watch = Watch(scenario.processes)
+    return *run(scenario, watch.on_send, watch.on_receive), watch
 
 
 class Watch:
@@ -33,15 +51,10 @@ class Watch:
 
     def __init__(self, n: int) -> None:
         self._company = [0] * n
-        self._packets: list[tuple[int, int, int]] = []  # time_ns, messages, bytes
         self._arrivals: list[tuple[int, int, Any]] = []  # time_ns, receiver, packet
 
-    def on_send(self, time_ns: int, sender: int, to: int, message: Any) -> None:
-        count = len(getattr(message, "messages", (message,)))
-        if count > self._company[sender]:
-            self._company[sender] = count
-        if sender == WATCHED:
-            self._packets.append((time_ns, count, message.size_bytes))
+    def on_send(self, time_ns: int, sender: int, to: int, packet: Any) -> None:
+        self._company[sender] = max(self._company[sender], len(packet.messages))
 
     def on_receive(self, time_ns: int, sender: int, to: int, packet: Any) -> None:
         self._arrivals.append((time_ns, to, packet))
@@ -55,32 +68,31 @@ class Watch:
         """Receiver and message, of what came in packets of two, in order of arrival."""
         return [(to, m.id) for _, to, packet in self._arrivals if len(packet.messages) == 2 for m in packet.messages]
 
-    def observations(self, events: Mapping[str, list[Any]], samples: Mapping[str, list[Any]]) -> Watched:
+    def observations(self, events: Mapping[str, Any], samples: Mapping[str, Any]) -> dict[str, Any]:
         """Return what was observed, in a form that JSON can hold."""
         return {
-            "dependencies": sorted(map(list, dependencies(events).items())),
+            "dependencies": dependencies(events),
             "pending": pending(samples, len(self._company)),
             "company": self._company,
-            "packets": [list(packet) for packet in self._packets],
-            "delayed": wait_count(self.received, delivery_times(events)) if self._arrivals else None,
+            "delayed": wait_count(self.received, delivery_times(events)),
         }
 
 
-def dependencies(events: Mapping[str, list[Any]]) -> Counter[int]:
-    """Count the messages by their number of dependencies."""
+def dependencies(events: Mapping[str, Any]) -> list[int]:
+    """The dependencies of each message, in the order of the broadcasts."""
     since: dict[str, set[str]] = {}  # process -> sources of what it delivered since its last broadcast
-    counts: Counter[int] = Counter()
+    numbers = []
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):
         if event == "deliver":
             source = message.partition(":")[0]
             if source != node:
                 since.setdefault(node, set()).add(source)
         elif event == "broadcast":
-            counts[len(since.pop(node, ()))] += 1
-    return counts
+            numbers.append(len(since.pop(node, ())))
+    return numbers
 
 
-def delivery_times(events: Mapping[str, list[Any]]) -> Instants:
+def delivery_times(events: Mapping[str, Any]) -> Instants:
     """Return when each message was delivered at each process, its source included."""
     rows = zip(events["time_ns"], events["node"], events["event"], events["message"], strict=True)
     return {(int(node[1:]), _id(message)): time_ns for time_ns, node, event, message in rows if event == "deliver"}
@@ -109,7 +121,7 @@ def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: In
     return [(came - sum(begun)) / len(of) / SECOND, (handed_up - sum(begun)) / len(of) / SECOND]
 
 
-def pending(samples: Mapping[str, list[Any]], n: int) -> list[int]:
+def pending(samples: Mapping[str, Any], n: int) -> list[int]:
     """The most of each process."""
     most = [0] * n
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):

@@ -5,7 +5,6 @@ fail; and a real run.
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +13,9 @@ from typing import Any
 import pytest
 
 from mobilenet.lab import workers
-from mobilenet.lab.studies.papers import jobs, reliable
-from mobilenet.lab.studies.papers.reliable_counts import KINDS, Counts
+from mobilenet.lab.studies.papers import reliable
+from mobilenet.lab.studies.papers.jobs import Finding, perform, results_of
+from mobilenet.lab.studies.papers.reliable_counts import KINDS, Counts, count
 from mobilenet.lab.studies.papers.reliable_statements import (
     ALL_MISTAKEN,
     ALONE,
@@ -38,7 +38,6 @@ from mobilenet.lab.studies.papers.reliable_statements import (
 )
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
 from mobilenet.protocols.vcube.disjoint_paths import DisjointPathsBroadcast
-from tests.tools import invoke
 
 N = 8
 ONES, NOBODY = [0, *[1] * 7], [0] * 8
@@ -293,60 +292,42 @@ def test_the_sentence_on_large_systems_is_checked_at_both_instants() -> None:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]]:
-    out = tmp_path_factory.mktemp("reliable")
-    rows, statements = reliable.reproduce(out, 8, None, 2, lambda _: None)
-    return out, rows, {one["id"]: one for one in statements}
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Finding]]:
+    file = tmp_path_factory.mktemp("reliable") / "reliable.jsonl"
+    return file, reliable.judge(file, 8, 2, lambda _: None)
 
 
 @pytest.mark.long
-def test_a_real_run(run: tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]]) -> None:
-    _, rows, statements = run
-    (free,) = (one for one in rows if (one["experiment"], one["protocol"]) == (FREE, V))
-    assert (free["latency"], free["trees"], free["acks"]) == (6.5, 7, 7)
-    assert all(one["not valid"] == 0 for one in rows)
-    assert statements["all_higher_big_t1"]["answer"] == "not checked for n = 256, 512, 1024"
-    assert statements["all_second_round"]["verdict"] == "not checked"
-    assert statements["imbalance_vcube"]["answer"].startswith("fails for n = 8 (40, expected other than 40)")
-    assert statements["dpath_unaffected_t0"]["answer"].startswith("fails for n = 8 (4.5, expected 4.6)")
-    assert statements["everybody_delv"]["answer"].startswith("holds for n = 8; not checked for n = 16")
+def test_a_real_run(run: tuple[Path, dict[str, Finding]]) -> None:
+    _, verdicts = run
+    assert verdicts["all_higher_big_t1"] == Finding("not checked", "not checked for n = 256, 512, 1024")
+    assert verdicts["all_second_round"][0] == "not checked"
+    assert verdicts["imbalance_vcube"][1].startswith("fails for n = 8 (40, expected other than 40)")
+    assert verdicts["dpath_unaffected_t0"][1].startswith("fails for n = 8 (4.5, expected 4.6)")
+    assert verdicts["everybody_delv"][1].startswith("holds for n = 8; not checked for n = 16")
 
 
 def test_what_is_counted_is_what_the_metrics_count(
-    run: tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]],
+    run: tuple[Path, dict[str, Finding]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, rows, _ = run
-    table = {(one["experiment"], one["protocol"]): one for one in rows}
-    lines = [json.loads(line) for line in (out / "reliable.results.jsonl").read_text().splitlines()]
-    kept = {line["job"]: line["watched"] for line in lines if line["job"].endswith(" counts")}
-    compared = 0
-    for job in reliable._jobs([8]):
-        counted = kept.get(f"{jobs.identity(job)} counts")
-        if counted is not None:
-            one = table[job.key[0], job.key[2]]
-            for kind, name in (("tree", "trees"), ("delv", "delvs"), ("ack", "acks")):
-                assert sum(counted["sent"][kind]) == sum(counted["received"][kind]) == one[name]
-            compared += 1
-    assert compared == len(reliable.COUNTED)
-
-
-def test_what_is_there_is_not_run_again(
-    run: tuple[Path, list[dict[str, Any]], dict[str, dict[str, str]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out, rows, statements = run
-    before = [(out / name).read_bytes() for name in ("reliable.csv", "statements.csv", "reliable.md")]
     monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
-    again = reliable.reproduce(out, 8, None, 2, lambda _: None)
-    assert again == (rows, list(statements.values()))
-    assert before == [(out / name).read_bytes() for name in ("reliable.csv", "statements.csv", "reliable.md")]
+    jobs = list(reliable._jobs([8]))
+    results = results_of(perform, jobs, 1, lambda _: None, run[0])
+    assert all(one["answer"] == "valid" for group in results.values() for one in group)
+    free = reliable._row(FREE, results[FREE, 8, V])
+    assert (free["latency"], free["trees"], free["acks"]) == (6.5, 7, 7)
+    counted = [job for job in jobs if (job.key[0], job.key[2]) in reliable.COUNTED]
+    counts = results_of(count, counted, 1, lambda _: None, run[0])
+    assert len(counts) == len(reliable.COUNTED)
+    for key, (one,) in counts.items():
+        row = reliable._row(key[0], results[key])
+        for kind, name in (("tree", "trees"), ("delv", "delvs"), ("ack", "acks")):
+            assert sum(one["sent"][kind]) == sum(one["received"][kind]) == row[name]
 
 
-def test_another_number_of_processes_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(reliable, "perform_all", lambda *_: pytest.fail("a run"))
-    done = invoke("reproduce", "reliable", "--processes", "20", "--out", tmp_path / "out")
-    output = done.output.replace("\n", " ")
-    assert done.exit_code == 2 and "--processes 20" in output and "a power of two" in output and "--set" not in output
-    assert not (tmp_path / "out").exists()
+def test_what_is_there_is_not_run_again(run: tuple[Path, dict[str, Finding]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_: pytest.fail("a run"))
+    assert reliable.judge(run[0], 8, 2, lambda _: None) == run[1]
 
 
 @pytest.mark.parametrize("protocol", [AllToAllBroadcast, DisjointPathsBroadcast])

@@ -1,0 +1,41 @@
+"""What claims require of measured values, for figures of the claims and of the studies that answer them.
+
+Shapes    rows: those of claims.json, one for each claim
+Errors    OSError, ValueError: no answers, or damaged ones
+Source    mobilenet/lab/studies/claims/answer.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ANSWERS = "claims.json"
+Row = dict[str, Any]
+Ends = dict[str, float]  # at_least, at_most: one or both
+
+
+def rows_of(directory: Path) -> list[Row]:
+    """Return the answers in a directory."""
+    document = json.loads((directory / ANSWERS).read_text(encoding="utf-8"))
+    rows = document.get("claims") if isinstance(document, dict) else None
+    if not isinstance(rows, list) or any(not isinstance(row, dict) or "answer" not in row for row in rows):
+        raise ValueError("expected a row for each claim")
+    return rows
+
+
+def bounds_of(row: Row) -> Ends | None:
+    """Return the bounds of a claim; None if it has none, or was answered by an earlier version."""
+    ends = {side: float(row[side]) for side in ("at_least", "at_most") if isinstance(row.get(side), int | float)}
+    return ends or None
+
+
+def bounds_of_study(study: Path) -> dict[tuple[int, str], Ends]:
+    """(configuration, metric) -> what a claim requires of its mean, for a study in a directory of answers."""
+    try:
+        rows = [row for row in rows_of(study.absolute().parent) if row.get("experiment") == study.absolute().name]
+    except (OSError, ValueError):
+        return {}
+    pairs = ((row, bounds_of(row)) for row in rows if isinstance(row.get("configuration"), int))
+    return {(row["configuration"], str(row.get("quantity"))): ends for row, ends in pairs if ends is not None}
