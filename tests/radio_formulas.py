@@ -19,8 +19,8 @@ import numpy as np
 from mobilenet.network.propagation.parameters import PathLossParameters
 from mobilenet.network.propagation.path_loss import loss_table
 from mobilenet.network.propagation.shadowing import GRID_M, ONE, ShadowField
-from mobilenet.network.radio.bit_errors import costs
-from mobilenet.network.radio.survival import CHANCE, chance_of, cost_of
+from mobilenet.network.radio.sinr.bit_errors import costs
+from mobilenet.network.radio.sinr.survival import CHANCE, chance_of, cost_of
 
 SEEDS = 400
 LINKS = 60

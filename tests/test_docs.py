@@ -237,6 +237,37 @@ def test_what_is_decided_where_is_there() -> None:
             assert any(re.search(pattern, source, re.MULTILINE) for source in sources), f"{question}: {function}"
 
 
+def test_nothing_is_registered_in_more_than_two_places() -> None:
+    table = text_of("docs/architecture.md").partition("## Extension points")[2].partition("\n\nWithout")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "`" in line]
+    assert len(rows) >= 12
+
+    def path(name: str) -> Path:
+        return ROOT / name if name.startswith(("tests/", "viz/")) else ROOT / "mobilenet" / name
+
+    for what, written, registered, test in rows:
+        places = registered.split("; ")
+        assert 1 <= len(places) <= 2, what
+        for place in places:
+            file, *names = re.findall(r"`([\w/.]+)`", place)
+            source = path(file).read_text(encoding="utf-8")
+            for name in names:
+                assert re.search(rf"^\s*(?:def|class) {name}\b|^{name}\b", source, re.MULTILINE), (what, name)
+        examples = re.findall(r"`([\w/]+/(?:[\w]+\.py)?)`", f"{written} {test}")
+        assert examples and all(path(name).exists() for name in examples), what
+
+
+def test_only_its_folder_its_page_and_the_registry_name_a_radio_model() -> None:
+    naming = {
+        path.relative_to(ROOT / "mobilenet").as_posix()
+        for path in (ROOT / "mobilenet").rglob("*.py")
+        if "distance_table" in path.read_text(encoding="utf-8")
+    }
+    others = {name for name in naming if not name.startswith("network/radio/distance_table/")}
+    shared = "network/radio/keys.py"  # keys of two models
+    assert others == {"network/wireless.py", "engine/native.py", shared}
+
+
 @pytest.mark.long
 def test_the_site_is_whole_and_fetches_nothing(tmp_path: Path) -> None:
     """Every link has its target, and a page opened from disk loads nothing from anywhere."""

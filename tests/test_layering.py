@@ -20,6 +20,8 @@ FLOORS = (
     ("protocols",),
     ("world", "network.propagation"),
     ("network.radio", "network.wired", "network.tcp"),
+    ("network.wireless",),
+    ("network.radio_models",),
     ("scenario",),
     ("scenario.plans",),
     ("record",),
@@ -57,6 +59,7 @@ MAY_IMPORT_BY_NAME = {
         ".cli.main",
         ".engine.build_native",
         ".engine.native",
+        ".network.radio_models",
         ".simulation.parties",
         ".simulation.plugin_code",
         ".verify.judge",
@@ -455,7 +458,7 @@ def test_a_circle_within_a_room_is_seen(back: str, late: str, tmp_path: Path) ->
 
 
 def test_a_circle_of_folders_is_seen(tmp_path: Path) -> None:
-    plant(tmp_path, "mobilenet.network.radio.links", "from mobilenet.network import wires")
+    plant(tmp_path, "mobilenet.network.radio.framing", "from mobilenet.network import wires")
     (tmp_path / "mobilenet" / "network" / "wires.py").write_text("")
     (tmp_path / "mobilenet" / "network" / "all.py").write_text("from .radio import medium\n")
     circles = list(round_and_round(Tree(tmp_path, "mobilenet")))

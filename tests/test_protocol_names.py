@@ -21,7 +21,6 @@ NAMES = {declaration.name for declaration in CATALOGUE} | PARAMETERS.keys() | BA
 ALSO_ORDERS = {"best_effort", "reliable", "causal", "beacon"}  # words with other meanings: promises, papers, frames
 EXCEPTED = {
     "mobilenet/protocols": "protocols",
-    "mobilenet/scenario/processes.py": "the catalogue of broadcasts among processes: a group of keys for each",
     "mobilenet/network/wired/parameters.py": "declares the kinds of backbones",
     "mobilenet/lab/studies/papers": "repeats experiments with the protocols that the papers name",
 }

@@ -73,8 +73,8 @@ def test_the_readme_is_short() -> None:
 
 
 LONG_FUNCTIONS = {  # with the reason
-    "mobilenet/network/radio/unit_disk.py:start": "the loop over a frame's receivers; a call costs more than its body",
-    "mobilenet/network/radio/sinr.py:start": "the loop over a frame's receivers; a call costs more than its body",
+    "mobilenet/network/radio/unit_disk/medium.py:start": "the loop over a frame's receivers: a call costs more",
+    "mobilenet/network/radio/sinr/medium.py:start": "the loop over a frame's receivers: a call costs more",
 }
 LONG_SIGNATURES = {
     "mobilenet/api.py:run": "keywords of the public API",
@@ -95,9 +95,10 @@ LONG_SIGNATURES = {
     "mobilenet/cli/why.py:why": "options of a command",
     "mobilenet/record/recorder.py:add": "compiled, once for each row; one argument for each column",
     "mobilenet/network/radio/frame.py:__init__": "compiled, once for each frame; an options object would be one more",
-    "mobilenet/network/radio/reception.py:__init__": "quantities of a radio, each by its name in the scenario",
-    "mobilenet/network/radio/sinr.py:__init__": "compiled; each argument is one part of the medium",
-    "mobilenet/network/radio/unit_disk.py:__init__": "compiled; each argument is one key of the scenario",
+    "mobilenet/network/radio/sinr/reception.py:__init__": "quantities of a radio, each by its name in the scenario",
+    "mobilenet/network/radio/sinr/medium.py:__init__": "compiled; each argument is one part of the medium",
+    "mobilenet/network/radio/distance_table/medium.py:__init__": "compiled; each argument is one key of the scenario",
+    "mobilenet/network/radio/unit_disk/medium.py:__init__": "compiled; each argument is one key of the scenario",
     "mobilenet/protocols/vcube/causal.py:__init__": "parameters of the paper, each by its name in the scenario",
     "mobilenet/protocols/vcube/causal_printed.py:__init__": "parameters of the paper, each by its name in the scenario",
 }

@@ -36,11 +36,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import ttest_ind_from_stats
 
-from mobilenet.network.radio.bit_errors import costs
 from mobilenet.network.radio.frame import RECEIVED, Frame
-from mobilenet.network.radio.links import cell_m
-from mobilenet.network.radio.reception import noise_dbm
-from mobilenet.network.radio.survival import CHANCE, chance_of, cost_of
+from mobilenet.network.radio.sinr.bit_errors import costs
+from mobilenet.network.radio.sinr.links import cell_m
+from mobilenet.network.radio.sinr.reception import noise_dbm
+from mobilenet.network.radio.sinr.survival import CHANCE, chance_of, cost_of
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from tests.radio_formulas import formulas

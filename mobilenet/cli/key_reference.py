@@ -72,11 +72,7 @@ def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> I
         path = f"{prefix}{key}"
         groups = list(_groups(field.annotation))
         unit = "" if groups else _unit(key, field)
-        meaning = (
-            field.description
-            or getattr(model, "meanings", {}).get(name)
-            or _about(groups[0] if len(groups) == 1 else None)
-        )
+        meaning = field.description or _about(groups[0] if len(groups) == 1 else None)
         yield Key(path, _kind(field), unit, _default(field), _bounds(field), meaning, _declaring_module(model, name))
         inside = path + _inside(field.annotation)
         for group in groups:

@@ -184,9 +184,9 @@ def _refuse_beside_a_scenario(**options: Any) -> None:
 
 def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
     """What the stations of a scenario would see, by its own radio and attachment."""
-    from mobilenet.network.radio.links import cell_m
+    from mobilenet.network.radio.service import Place
+    from mobilenet.network.radio_models import model_of
     from mobilenet.scenario import Scenario, load_scenario
-    from mobilenet.scenario.radio_world import RadioWorld
     from mobilenet.world.inspection import LONG_GAP_S, AttachmentRule, inspect
     from mobilenet.world.layout import station_positions
 
@@ -203,13 +203,10 @@ def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
             Exit.BAD_INPUT,
         )
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-    rule = scenario.hosts.attachment
-    if scenario.wireless.model == "sinr":
-        words = f"the best-received station, with a hysteresis of {rule.hysteresis_db:g} dB"
-    else:
-        words = f"the nearest station, with a hysteresis of {rule.nearer_m:g} m"
-    attached = AttachmentRule(RadioWorld(scenario, sites).attachment, words)
-    return inspect(recorded.on_plane(at), sites, cell_m(scenario.wireless), LONG_GAP_S, attached)
+    rule, model = scenario.hosts.attachment, model_of(scenario.wireless)
+    service = model.service(sites, rule, Place(scenario.folder, scenario.origin, scenario.seed))
+    attached = AttachmentRule(service.attachment, model.attachment_words(rule))
+    return inspect(recorded.on_plane(at), sites, model.cell_m, LONG_GAP_S, attached)
 
 
 def parse_origin(text: str) -> Any:

@@ -186,8 +186,8 @@ class HostProtocol(Protocol):
         """
 
     def leave(self) -> bool:
-        """Stop being a member. Called when the scenario makes the host leave, and again every 100 ms until `is_out()`
-        returns True. Return False to refuse for now.
+        """Stop being a member, or waiting to become one. Called when the scenario makes the host leave, and again every
+        100 ms until `is_out()` returns True. Return False to refuse for now.
         """
 
     def co_broadcast(self, body: Any) -> MessageId | None:

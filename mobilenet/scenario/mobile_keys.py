@@ -12,12 +12,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.wired.parameters import BackboneParameters
+from mobilenet.network.wireless import HYSTERESES, MODELS, WirelessParameters
 from mobilenet.parameters import OwnMetrics, Parameters
 from mobilenet.scenario.base import ScenarioFile
 from mobilenet.scenario.protocol_groups import Protocol
-from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 from mobilenet.world.churn import ChurnParameters
 from mobilenet.world.faults import FaultsParameters
 from mobilenet.world.interventions import Intervention, Loss, added_hosts, both_lose, losses_at_hosts
@@ -139,5 +138,7 @@ class MobileKeys(ScenarioFile):
         values: dict[str, Any] = handler(self)
         attachment = values.get("hosts", {}).get("attachment")
         if isinstance(attachment, dict):
-            attachment.pop(STRANGE_HYSTERESIS[self.wireless.model], None)
+            for key in HYSTERESES:
+                if key != MODELS[self.wireless.model].hysteresis:
+                    attachment.pop(key, None)
         return values

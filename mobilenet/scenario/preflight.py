@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobilenet.engine.clock import ns
-from mobilenet.network.radio.links import cell_m, ground_m
+from mobilenet.network.radio.service import Place
+from mobilenet.network.radio_models import model_of
 from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S
 from mobilenet.network.wired.tree import neighbours_of
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.quoting import pluralize, there_are
-from mobilenet.scenario import interventions_check, radio_fault, radio_preflight
+from mobilenet.scenario import interventions_check, radio_preflight
 from mobilenet.scenario.error_messages import line
 from mobilenet.scenario.mobile_keys import MobileKeys
 from mobilenet.scenario.protocol_groups import declaration_of
@@ -98,7 +99,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     if stations.names is not None and (len(stations.names) != count or len(set(stations.names)) != count):
         yield "stations.names", f"expected {count} different names, one for each station"
     yield from radio_preflight.objections(
-        scenario.wireless, scenario.hosts.attachment, scenario.folder, scenario.origin
+        scenario.wireless, scenario.hosts.attachment, Place(scenario.folder, scenario.origin, scenario.seed)
     )
     backbone = stations.backbone
     if backbone.edges is not None:
@@ -165,15 +166,9 @@ def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> 
         if mobility.area is not None:
             mobility.area.ground()
         else:
-            solid(Coverage(sites[:1], ground_m(scenario.wireless)).disks[0])
+            solid(Coverage(sites[:1], model_of(scenario.wireless).ground_m).disks[0])
     except ScenarioError as error:
-        yield _key_of_range(scenario) if mobility.area is None else "hosts.mobility.area", str(error)
-
-
-def _key_of_range(scenario: MobileKeys) -> str:
-    if scenario.wireless.model == "unit_disk":
-        return "wireless.range_m"
-    return "wireless.tx_dbm" if scenario.wireless.station_tx_dbm is None else "wireless.station_tx_dbm"
+        yield model_of(scenario.wireless).range_key if mobility.area is None else "hosts.mobility.area", str(error)
 
 
 def warnings(scenario: MobileKeys) -> list[str]:
@@ -191,24 +186,25 @@ def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
     mobility = scenario.hosts.mobility
     if isinstance(mobility, Tracks) or mobility.area is not None:
         return []
-    if scenario.wireless.model == "sinr" and radio_fault.too_near(scenario.wireless, radio_preflight.NARROW_M):
+    model = model_of(scenario.wireless)
+    if model.is_narrow:
         return []  # that is reported already
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-    ground = Coverage(sites, ground_m(scenario.wireless)).ground
+    ground = Coverage(sites, model.ground_m).ground
     parts = len(ground.geoms) if hasattr(ground, "geoms") else 1
     if parts == 1:
         return []
     return [
-        f"{_key_of_range(scenario)}: the cells of {len(sites)} stations form {parts} areas that do not touch, and hosts"
+        f"{model.range_key}: the cells of {len(sites)} stations form {parts} areas that do not touch, and hosts"
         " cannot walk from one to another; set hosts.mobility.area, or place stations less than"
-        f" {2 * cell_m(scenario.wireless):g} m apart"
+        f" {2 * model.cell_m:g} m apart"
     ]
 
 
 def check_world(scenario: MobileKeys) -> Population:
     """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-    coverage = Coverage(sites, ground_m(scenario.wireless))
+    coverage = Coverage(sites, model_of(scenario.wireless).ground_m)
     population = trajectories(
         scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder, scenario.origin
     )
@@ -310,7 +306,7 @@ def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:
 
 def _in_range(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
     """How many nodes are about as near to each other as to a station, if hosts are spread evenly."""
-    reach_m = cell_m(scenario.wireless)
+    reach_m = model_of(scenario.wireless).cell_m
     area = getattr(scenario.hosts.mobility, "area", None)
     if area is None:
         width, height = np.ptp(sites, axis=0) + 2 * reach_m

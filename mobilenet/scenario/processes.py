@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -19,12 +19,10 @@ from mobilenet.engine.clock import ns
 from mobilenet.network.wired.network import adjacency
 from mobilenet.parameters import ClassInFile, KeyNotes, OwnMetrics, Parameters, ScenarioError, class_says_it, number
 from mobilenet.protocols.vcube.parameters import (
-    AllToAllParameters,
     BestEffortParameters,
+    Broadcasts,
     CausalParameters,
-    CausalReliableParameters,
     DisjointPathsParameters,
-    ReliableParameters,
 )
 from mobilenet.protocols.vcube.topology import dimension
 from mobilenet.quoting import there_are
@@ -45,56 +43,6 @@ from mobilenet.scenario.process_parameters import (
 )
 from mobilenet.scenario.programs import CommandLine, Program, command_in_words, files_of, warnings_of
 from mobilenet.scenario.yaml_reader import Node
-
-TREE = "size of a message that travels through a tree"  # meanings are of keys that vcube/parameters.py declares without
-ACK = "size of an acknowledgement"
-
-
-class BestEffort(BestEffortParameters):
-    """Over the trees of VCube, with messages for the same process bundled."""
-
-    meanings: ClassVar[dict[str, str]] = {"tree_bytes": TREE, "ack_bytes": ACK}
-    name: Literal["best_effort"] = "best_effort"
-
-
-class Reliable(ReliableParameters):
-    """VCube-RB: reliable broadcast over the trees of VCube, even if the detector makes mistakes."""
-
-    meanings: ClassVar[dict[str, str]] = {"tree_bytes": TREE, "ack_bytes": ACK}
-    name: Literal["reliable"] = "reliable"
-
-
-class AllToAll(AllToAllParameters):
-    """All-RB: without trees; the source sends each message to all processes."""
-
-    meanings: ClassVar[dict[str, str]] = {"tree_bytes": "size of a message to one process", "ack_bytes": ACK}
-    name: Literal["all_to_all"] = "all_to_all"
-
-
-class DisjointPaths(DisjointPathsParameters):
-    """DPath-RB: over trees with disjoint paths, without acknowledgements; 2, 4, 8, ... processes."""
-
-    meanings: ClassVar[dict[str, str]] = {"tree_bytes": "size of a copy that travels through one of the trees"}
-    name: Literal["disjoint_paths"] = "disjoint_paths"
-
-
-class Causal(CausalParameters):
-    """Causal order, with messages aggregated; no process may crash."""
-
-    meanings: ClassVar[dict[str, str]] = {
-        "aggregate": "forward messages together once their causal past has been received; false: immediately",
-        "trees": "each source broadcasts over its own tree, or all sources over the tree of p0",
-        "mtu_bytes": "maximum size of a multi-message packet (> header_bytes); a larger message is sent by itself",
-        "header_bytes": "size of the header of each packet",
-    }
-    name: Literal["causal"] = "causal"
-
-
-class CausalReliable(CausalReliableParameters):
-    """Causal order on top of VCube-RB, even if processes crash."""
-
-    meanings: ClassVar[dict[str, str]] = {"ack_bytes": ACK}
-    name: Literal["causal_reliable"] = "causal_reliable"
 
 
 class OwnBroadcast(ClassInFile):
@@ -150,7 +98,7 @@ class ProcessProgram(Program):
 
 
 ProcessProtocol = Annotated[
-    BestEffort | Reliable | AllToAll | DisjointPaths | Causal | CausalReliable | OwnBroadcast | ProcessProgram,
+    Broadcasts | OwnBroadcast | ProcessProgram,
     Field(discriminator="name"),
     BeforeValidator(class_says_it("name")),
 ]
@@ -289,13 +237,13 @@ class ProcessScenario(ScenarioFile):
                 yield "random_faults.count", f"expected at most {free}, the number of processes that can still crash"
         if self.workload.sources is not None and self.workload.sources > n:
             yield "workload.sources", f"expected at most {n}, the number of processes"
-        if isinstance(protocol, DisjointPaths) and n & (n - 1):
+        if isinstance(protocol, DisjointPathsParameters) and n & (n - 1):
             yield "processes", f"{protocol.name} runs on a full hypercube: expected 2, 4, 8, ..."
         if self.crashes and protocol.tolerates_crashes is False:
             yield "faults" if self.faults else "random_faults", f"{protocol.name} does not survive crashes"
-        elif self.crashes and self.detector is None and not isinstance(protocol, DisjointPaths):
+        elif self.crashes and self.detector is None and not isinstance(protocol, DisjointPathsParameters):
             yield "detector", f"{protocol.name} needs a failure detector to survive crashes"
-        if isinstance(protocol, BestEffort) and self.detector is not None and self.detector.mode != "perfect":
+        if isinstance(protocol, BestEffortParameters) and self.detector is not None and self.detector.mode != "perfect":
             yield "detector.mode", "best_effort loses messages after a false suspicion; expected mode: perfect"
         if isinstance(self.network, WiredNetwork) and self.network.edges is not None:
             try:
@@ -304,8 +252,8 @@ class ProcessScenario(ScenarioFile):
                 yield "network.edges", str(error)
                 return
         runs_anywhere = isinstance(self.network, WiredNetwork) or isinstance(protocol, ProcessProgram)
-        if not runs_anywhere and isinstance(self.network, AbstractNetwork) == isinstance(protocol, Causal):
-            other = "packet" if isinstance(protocol, Causal) else "abstract"
+        if not runs_anywhere and isinstance(self.network, AbstractNetwork) == isinstance(protocol, CausalParameters):
+            other = "packet" if isinstance(protocol, CausalParameters) else "abstract"
             yield "network.kind", f"{protocol.name} runs on the network of its paper; expected {other} or wired"
         if self.loses and not isinstance(protocol, ProcessProgram):
             lossy = self.network.loss if isinstance(self.network, AbstractNetwork) else 0
@@ -357,7 +305,7 @@ class ProcessScenario(ScenarioFile):
 
     def estimated_messages(self) -> int:
         """The messages of the protocol, and as many again where they are answered."""
-        copies = self.processes.bit_length() if isinstance(self.protocol, DisjointPaths) else 2
+        copies = self.processes.bit_length() if isinstance(self.protocol, DisjointPathsParameters) else 2
         again = self.processes if self.crashes and self.protocol.delivers == "agreement" else 1
         return self._sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)
 

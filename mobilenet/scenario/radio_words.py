@@ -11,17 +11,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mobilenet.network.propagation.obstacles import read_buildings
-from mobilenet.network.propagation.parameters import ObstaclesParameters, PathLossParameters
-from mobilenet.network.radio.links import station_tx_dbm
-from mobilenet.network.radio.parameters import WirelessParameters
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.network.radio.keys import RadioKeys
+from mobilenet.network.radio.service import Place
+from mobilenet.network.radio.sinr.service import PowerService, power_service
+from mobilenet.network.radio_models import model_of
+from mobilenet.network.wireless import MODELS, WirelessParameters
 from mobilenet.parameters import ScenarioError
-from mobilenet.quoting import pluralize
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import read_source
 from mobilenet.world.tracks.projection import Origin
 
 STANDARDS = {"b": "802.11b", "g_mixed": "802.11g mixed with b", "g_erp": "802.11g", "g": "802.11g", "a": "802.11a"}
+Radio = RadioKeys  # for those who read runs
 
 
 MOST_LEVELS = 6
@@ -75,9 +79,21 @@ def _differing_keys(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
             yield f"{path}.{key} ({', '.join(texts)})"
 
 
+def radio_keys(name: object) -> type[RadioKeys]:
+    """The declaration of the radio model of this name; for an unknown name, that of the unit disk."""
+    return MODELS.get(str(name), MODELS["unit_disk"])
+
+
+def power_of(scenario: Scenario, sites: NDArray[np.float64]) -> PowerService:
+    """The power of stations at `sites`, float64 (m, 2), anywhere, where power decides."""
+    place = Place(scenario.folder, scenario.origin, scenario.seed)
+    return power_service(scenario.wireless, sites, scenario.hosts.attachment, place)
+
+
 def radio_words(wireless: WirelessParameters, folder: Path, origin: Origin | None = None) -> str:
     """`folder`, `origin`: of the scenario, for its file of obstacles."""
-    return "; ".join([_mac(wireless), *_reception(wireless, folder, origin), *_both(wireless)])
+    place = Place(folder, origin, 0)
+    return "; ".join([_mac(wireless), *model_of(wireless).words(place), *_both(wireless)])
 
 
 def _mac(wireless: WirelessParameters) -> str:
@@ -89,56 +105,6 @@ def _mac(wireless: WirelessParameters) -> str:
         f"IEEE {STANDARDS[wireless.mode]}, {wireless.broadcast_rate_mbps:g} Mb/s broadcast,"
         f" {wireless.unicast_mbps:g} Mb/s unicast{eifs}"
     )
-
-
-def _reception(wireless: WirelessParameters, folder: Path, origin: Origin | None) -> Iterator[str]:
-    if wireless.model == "unit_disk":
-        disk = f"unit disk of {wireless.range_m:g} m, interference up to {wireless.interference_m:g} m"
-        yield disk if wireless.detection_m is None else f"{disk}, carrier sense up to {wireless.detection_m:g} m"
-        return
-    powers = f"{wireless.tx_dbm:g} dBm"
-    if station_tx_dbm(wireless) != wireless.tx_dbm:
-        powers = f"hosts {powers}, stations {station_tx_dbm(wireless):g} dBm"
-    yield f"{_path_loss(wireless.path_loss)}, {powers}"
-    fading, shadowing = wireless.fading, wireless.shadowing
-    if fading is not None:
-        yield f"Nakagami fading (m = {fading.m_near:g} below {fading.near_m:g} m, {fading.m_far:g} beyond)"
-    if shadowing is not None:
-        yield f"log-normal shadowing ({shadowing.sigma_db:g} dB, {shadowing.decorrelation_m:g} m)"
-    if wireless.obstacles is not None:
-        yield _obstacles(wireless.obstacles, wireless.path_loss.model == "umi", folder, origin)
-    yield (
-        f"noise figure {wireless.noise_figure_db:g} dB, preamble at {wireless.preamble_rssi_dbm:g} dBm and"
-        f" {wireless.preamble_sinr_db:g} dB, ED {wireless.ed_threshold_dbm:g} dBm"
-    )
-
-
-def _path_loss(loss: PathLossParameters) -> str:
-    if loss.model == "log_distance":
-        return f"log-distance path loss (n = {loss.exponent:g}, {loss.reference_loss_db:g} dB at 1 m)"
-    if loss.model == "three_slope":
-        exponents, breaks = (", ".join(f"{value:g}" for value in values) for values in (loss.exponents, loss.breaks_m))
-        return (
-            f"three-slope path loss (n = {exponents} from {breaks} m on, {loss.reference_loss_db:g} dB at"
-            f" {loss.breaks_m[0]:g} m)"
-        )
-    if loss.model == "free_space":
-        return f"free-space path loss ({loss.frequency_ghz:g} GHz)"
-    return (
-        f"3GPP TR 38.901 UMi street canyon ({loss.frequency_ghz:g} GHz, stations at {loss.station_height_m:g} m,"
-        f" hosts at {loss.host_height_m:g} m)"
-    )
-
-
-def _obstacles(obstacles: ObstaclesParameters, decide_sight: bool, folder: Path, origin: Origin | None) -> str:
-    try:
-        count = len(read_buildings(folder / obstacles.file, origin))
-        what = pluralize(count, "building")
-    except (ScenarioError, OSError):
-        what = f"buildings of {Path(obstacles.file).name}"
-    if decide_sight:  # with umi walls cost nothing else
-        return f"{what} (which determine the line of sight)"
-    return f"{what} ({obstacles.per_wall_db:g} dB for each wall, {obstacles.per_metre_db:g} dB/m)"
 
 
 def _both(wireless: WirelessParameters) -> Iterator[str]:

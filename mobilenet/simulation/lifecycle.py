@@ -43,6 +43,7 @@ class Lifecycle:
         self._trajectories = trajectories
         self._duration_ns = ns(scenario.duration_s)
         self.pending: dict[int, str] = {}  # host -> join, leave or vanish: what it is still to do
+        self._joining: set[int] = set()  # hosts that were asked to join, and not to leave since
         self._gone: set[int] = set()  # hosts that left for good
         self._crashes = [0] * len(hosts)  # of each host so far
         self._workload, self._segment = scenario.workload, 0  # which changes by hand
@@ -187,14 +188,16 @@ class Lifecycle:
         """Whether the wish is fulfilled now."""
         if node.protocol is None:
             return False
+        is_out = node.protocol.is_out()
         if wish == "join":
-            is_out = node.protocol.is_out()
-            done = bool(is_out or node.protocol.settled())
+            done = bool(is_out or node.member and node.protocol.settled())
             if is_out:
+                self._joining.add(node.me)
                 node.protocol.join()
         else:
-            if not node.protocol.is_out():
+            if not is_out or node.me in self._joining:  # a plug-in that waits to become a member may call itself out
                 node.protocol.leave()
+            self._joining.discard(node.me)
             done = bool(node.protocol.is_out())
         node.sample()
         if done and wish == "vanish":

@@ -24,15 +24,17 @@ from mobilenet.network.radio.acking import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.mac import Mac
+from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.phy import MODES
+from mobilenet.network.radio.service import Place
 from mobilenet.network.radio.transceiver import Transceiver
+from mobilenet.network.radio_models import model_of
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.recorder import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.hosts import facts
 from mobilenet.scenario.preflight import require_size
-from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
@@ -49,7 +51,7 @@ from mobilenet.simulation.own_processes import OwnProcesses
 from mobilenet.simulation.parties import RealTime, parties_of
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
-from mobilenet.simulation.radio import new_medium
+from mobilenet.world.attachment import Attachment
 from mobilenet.world.interventions import AnyIntervention
 from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
@@ -78,7 +80,8 @@ class Simulation:
         self.kernel = Kernel()
         self.kernel.calendar.max_events = scenario.limits.max_events
         record = scenario.record
-        links = record.frames and scenario.wireless.model == "sinr"
+        model = model_of(scenario.wireless)
+        links = record.frames and not model.keys.by_distance
         self.recording = Recording(record.frames, record.messages, links, record.programs, record.causes)
         self._counters = Counters(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
@@ -87,15 +90,17 @@ class Simulation:
         retries = wireless.retry_limit, wireless.group_copies - 1
         self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, *retries)
         sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-        radio = RadioWorld(scenario, sites)
-        self.coverage = radio.coverage
+        place = Place(scenario.folder, scenario.origin, scenario.seed)
+        service = model.service(sites, scenario.hosts.attachment, place)
+        self.coverage = service.coverage
         self.world = self._new_world(allow_code)
         counts = {"stations": len(sites), "hosts": len(self.world.trajectories)}
         self.parties = parties_of(scenario, counts, self.recording, errors_into, lambda: self.kernel.now, real_time)
         self._protocol, self._parameters = declaration_for(scenario, allow_code, self.parties)
         frames = self._counters.frame_observer()
-        speed_mps = self.world.speed_limit_mps
-        self.medium = new_medium(scenario, radio.budget, self.kernel, speed_mps, frames, self._protocol.listens)
+        tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
+        neighbours = Neighbours(model.reach_m, self.world.speed_limit_mps, tick_ns)
+        self.medium = model.medium(self.kernel, neighbours, service, scenario.seed, frames, self._protocol.listens)
 
         self._context = Context(
             self.kernel, self.recording, Framing(wireless), self.medium, scenario.seed, self._new_host
@@ -107,7 +112,7 @@ class Simulation:
         self._wired_channels: list[WiredChannels] = []
         self.stations = [self._new_station(number, x, y) for number, (x, y) in enumerate(sites.tolist())]
         self.hosts = [self._new_host_node(number) for number in range(len(self.world.trajectories))]
-        self.movement = self._new_movement(radio)
+        self.movement = self._new_movement(service.attachment)
         self.lifecycle = Lifecycle(scenario, self.kernel, self.movement, self.hosts, self.world.trajectories)
         self.infrastructure = Infrastructure(self._context, self.wires, self.stations, self.hosts)
         self._interventions = Interventions(
@@ -131,14 +136,14 @@ class Simulation:
             require_size(scenario, len(world.trajectories))
         return world._replace(speed_limit_mps=max(world.speed_limit_mps, fastest_mps(scenario.own_processes)))
 
-    def _new_movement(self, radio: RadioWorld) -> Movement:
+    def _new_movement(self, attachment: Attachment) -> Movement:
         def attach(host: int, cell: int) -> None:
             self.hosts[host].set_cell(None if cell < 0 else cell)
 
         return Movement(
             self.kernel,
             self.medium.neighbours,
-            radio.attachment,
+            attachment,
             self.world.trajectories,
             [host.transceiver for host in self.hosts],
             self.scenario.hosts.attachment.tick_ms * MILLISECOND,

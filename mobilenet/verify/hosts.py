@@ -64,6 +64,15 @@ def _delivery(run: Evidence) -> Verdict | str | None:
     return owed or (None if run.broadcasts.deliveries else NOTHING_DELIVERED)
 
 
+def _obedience(run: Evidence) -> Verdict | str | None:
+    """What hosts did unasked, or did not do; why a custom one did not, the record does not show."""
+    is_custom = run.of_hosts is not None and run.of_hosts.protocol is None
+    if problem := asked_problem(run.events, run.of_hosts, run.quiescent and not is_custom):
+        return problem
+    wish = asked_problem(run.events, run.of_hosts, run.quiescent) if is_custom else None
+    return wish and Verdict("unknown", f"{wish}; its protocol may refuse, or losses may prevent it")
+
+
 def _packets(run: Evidence) -> str | None:
     return packets_problem(run.events, run.captures or {}, run.manifest)
 
@@ -128,10 +137,10 @@ CHECKS = (
         _of_broadcasts("membership"), tables=JUDGED,
     ),
     Check(
-        "membership", "Hosts join and leave when they are asked to, and only then. Of a host of a custom protocol this"
-        " is only asked while the host stays up and in coverage. A member that was asked to leave"
+        "membership", "Hosts join and leave when they are asked to, and only then. If a host of a custom protocol"
+        " stays up and in coverage, and does not, the answer is unknown. A member that was asked to leave"
         " broadcasts nothing more, and no other member refuses to broadcast.",
-        lambda run: asked_problem(run.events, run.of_hosts, run.quiescent),
+        _obedience,
     ),
     Check(
         "causal_order",

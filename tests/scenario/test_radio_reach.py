@@ -7,8 +7,8 @@ import re
 import pytest
 
 from mobilenet.network.propagation.path_loss import mean_loss_db
-from mobilenet.network.radio.links import cell_m
-from mobilenet.network.radio.parameters import FARTHEST_M
+from mobilenet.network.radio.keys import FARTHEST_M
+from mobilenet.network.radio_models import model_of
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario, effective
 from mobilenet.scenario.preflight import warnings
@@ -51,7 +51,7 @@ def scene(*radio: str) -> Scenario:
 def test_power_too_low_is_told_with_the_range(radio: list[str], begin: str) -> None:
     (warning,) = warnings(scene(*radio))
     assert warning.startswith(begin) and "for 100 m, you need 18.1 dBm" in warning
-    assert cell_m(scene("tx_dbm=18.1").wireless) == pytest.approx(100, abs=1)
+    assert model_of(scene("tx_dbm=18.1").wireless).cell_m == pytest.approx(100, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_binds_is_told_and_what_is_advised_helps(radio: list[str], begin: s
         mended = [each for each in radio if not each.startswith(key.partition(".")[0])]
         top, _, name = key.partition(".")
         mended += [f"{top}={{{name}: {value.split()[0]}}}" if name else f"{top}={value.split()[0]}"]
-        assert cell_m(scene(*mended).wireless) >= 100
+        assert model_of(scene(*mended).wireless).cell_m >= 100
 
 
 def test_where_no_value_of_a_key_does_alone_it_is_said_what_does() -> None:
@@ -143,7 +143,7 @@ def test_power_too_high_is_refused_by_the_key_at_fault(radio: list[str], key: st
     ],
 )
 def test_what_the_refusal_advises_is_taken(radio: list[str]) -> None:
-    assert 0.9 * FARTHEST_M < cell_m(scene(*radio).wireless) < FARTHEST_M
+    assert 0.9 * FARTHEST_M < model_of(scene(*radio).wireless).cell_m < FARTHEST_M
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.network.radio.parameters import WirelessParameters
+from mobilenet.network.wireless import WirelessParameters
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.radio_words import radio_of_run, radio_of_study, radio_words
 from tests.conftest import SCENARIOS

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mobilenet.network.radio.parameters import OF_MODEL, ONLY, WirelessParameters
+from mobilenet.network.radio.unit_disk.model import ByDistance
+from mobilenet.network.radio_models import model_of
+from mobilenet.network.wireless import OF_MODEL, ONLY, WirelessParameters
 from mobilenet.scenario import Scenario, ScenarioError, check_world, effective, load_scenario
 from mobilenet.scenario.processes import ProcessScenario
 from mobilenet.simulation.mobile import Simulation
@@ -46,7 +48,8 @@ def refusal(text: str = TEXT, *overrides: str) -> str:
 
 def test_defaults() -> None:
     scenario = Scenario.from_text(TEXT)
-    assert scenario.wireless.interference_m == scenario.wireless.detection_m == 120
+    model = model_of(scenario.wireless)
+    assert isinstance(model, ByDistance) and model.interference_m == model.detection_m == 120
     assert scenario.wireless.unicast_mbps == 24
     assert scenario.hosts.attachment.hysteresis_m == 5
     assert scenario.protocol.window == 150
@@ -242,7 +245,8 @@ def test_another_mac_for_a_scenario_that_names_none_of_its_keys() -> None:
         TEXT, ["wireless.mac=acking", "wireless.bitrate_mbps=2", "wireless.queue_frames=7"]
     ).wireless
     assert (wireless.mac, wireless.bitrate_mbps, wireless.queue_frames, wireless.range_m) == ("acking", 2, 7, 120)
-    assert wireless.detection_m is None and wireless.reach_m == 120
+    model = model_of(wireless)
+    assert isinstance(model, ByDistance) and model.detection_m is None and model.reach_m == 120
 
 
 @pytest.mark.parametrize(("text", "mac"), [(TEXT, "dcf"), (ACKING, "acking")])
@@ -253,7 +257,7 @@ def test_the_effective_scenario_names_the_keys_of_its_mac_alone(text: str, mac: 
     assert all(f"\n  {key}: " in named for key in ONLY[mac])
     assert not any(f"\n  {key}: " in named for key in ONLY[other])
     left_out = set(WirelessParameters.model_fields) - set(scenario.wireless.model_dump())
-    assert left_out == {*ONLY[other], *OF_MODEL["sinr"], "group_retries"}
+    assert left_out == {*ONLY[other], *OF_MODEL["sinr"], "reception", "group_retries"}
     assert scenario.with_changes(["seed=5"]).with_changes(["seed=1"]) == scenario
 
 

@@ -19,9 +19,10 @@ from mobilenet.api import write_scenario
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.configured import configured_scenario, write_configuration
 from mobilenet.network.propagation.obstacles import read_buildings
+from mobilenet.network.radio.service import Place
+from mobilenet.network.radio.sinr.model import Model
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.radio_world import RadioWorld
 from mobilenet.world.layout import station_positions
 from tests.conftest import ROOT, SCENARIOS
 
@@ -61,9 +62,12 @@ def test_park_and_market_are_no_buildings(script: dict[str, Any]) -> None:
 def test_walls_take_what_the_street_leaves() -> None:
     scenario = Scenario.load(FILE, ["wireless.shadowing=null"])
     sites = station_positions(scenario.stations.layout, scenario.folder)
-    serving = RadioWorld(scenario, sites).serving
-    open_air = RadioWorld(scenario.with_changes(["wireless.obstacles=null"]), sites).serving
-    assert serving is not None and open_air is not None
+    place = Place(scenario.folder, scenario.origin, scenario.seed)
+    town, plain = (
+        Model(world.wireless).service(sites, world.hosts.attachment, place)
+        for world in (scenario, scenario.with_changes(["wireless.obstacles=null"]))
+    )
+    serving, open_air = town.serving, plain.serving
     x, y = sites[4].tolist()  # the baker's: 80 m along the street, and as far across the court to the south-east
     assert serving.power(4, x - 80, y + 4) == open_air.power(4, x - 80, y + 4)
     assert serving.power(4, x + 57, y - 57) <= open_air.power(4, x + 57, y - 57) - 1800

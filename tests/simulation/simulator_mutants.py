@@ -19,11 +19,11 @@ from mobilenet.api import simulate
 from mobilenet.engine.native import in_use
 from mobilenet.network.propagation.serving import Serving
 from mobilenet.network.radio.dcf import Dcf
-from mobilenet.network.radio.interference import Interference
 from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.neighbours import Neighbours
-from mobilenet.network.radio.sinr import Sinr
-from mobilenet.network.radio.unit_disk import UnitDisk
+from mobilenet.network.radio.sinr.interference import Interference
+from mobilenet.network.radio.sinr.medium import Sinr
+from mobilenet.network.radio.unit_disk.medium import UnitDisk
 from mobilenet.network.tcp.incoming import Incoming
 from mobilenet.network.wired.link import Link
 from mobilenet.scenario import load_scenario

@@ -11,8 +11,8 @@ import pytest
 
 import mobilenet
 from mobilenet.lab.bench.simulator import lattice
-from mobilenet.network.radio import links
-from mobilenet.network.radio.parameters import WirelessParameters
+from mobilenet.network.radio.sinr import links
+from mobilenet.network.wireless import WirelessParameters
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.preflight import warnings
 from mobilenet.simulation.mobile import Simulation

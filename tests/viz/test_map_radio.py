@@ -21,7 +21,7 @@ from mobilenet.viz.map.pack import unpack_column
 from mobilenet.viz.style import Look
 
 import mobilenet
-from mobilenet.network.radio.links import budget_of
+from mobilenet.network.radio.sinr.links import budget_of
 from mobilenet.scenario import Scenario
 from tests.browser import NAMES, Page, chromium, is_required
 from tests.viz.test_map_browser import CARD, open_map

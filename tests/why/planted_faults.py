@@ -22,8 +22,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, get_args
 
-from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.wired.parameters import BackboneParameters
+from mobilenet.network.wireless import WirelessParameters
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.why import kinds
 from mobilenet.why.stories import Stories

@@ -72,14 +72,13 @@ def field(axes: Any, record: Record) -> str:
                           "alpha": 0.8})  # fmt: skip
     axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
-    if record.is_sinr:  # the reach in the open is mostly empty
+    if not record.radio.by_distance:  # the reach in the open is mostly empty
         _fit(axes, record, positions, 0.1 * range_m)
     axes.plot([], [], color=QUIET, linewidth=0.8, label="paths of hosts")
     legend_below(axes, 3)
     left_out = f" {thousands(nowhere)} recorded positions are invalid and are left out." if nowhere else ""
-    circles = "half of the positions at that distance are reached without walls" if record.is_sinr else "cells"
     built = f" Grey: {pluralize(len(record.buildings), 'building')}." if record.buildings else ""
-    return f"The whole run. Circles: {circles}, with a radius of {range_m:.4g} m.{built}{left_out}"
+    return f"The whole run. Circles: {record.radio.circles}, with a radius of {range_m:.4g} m.{built}{left_out}"
 
 
 def _fit(axes: Any, record: Record, positions: pd.DataFrame, rim_m: float) -> None:

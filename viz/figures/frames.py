@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mobilenet.record.reader import read_table
+from mobilenet.scenario.radio_words import Radio, radio_keys
 
 from ..map.record import CodedText, coded_column, integers, scenario_of, without_acks
 from ..style import COLOURS, LINES, in_words, legend_below, thousands
@@ -52,10 +53,11 @@ def read_frames(directory: Path) -> Frames | None:
     return Frames(integers(table, "start_ns"), *(coded_column(table, name) for name in ("sender", "receiver", "fate")))
 
 
-def by_power(directory: Path) -> bool:
-    """Whether the radio model of a run is sinr."""
+def radio_of(directory: Path) -> type[Radio]:
+    """The radio model of a run."""
     wireless = scenario_of(directory).get("wireless")
-    return isinstance(wireless, dict) and wireless.get("model") == "sinr"
+    name = wireless.get("model") if isinstance(wireless, dict) else None
+    return radio_keys(name)
 
 
 def reception(axes: Any, frames: Frames, positions: pd.DataFrame, stations_m: list[list[float]]) -> str:

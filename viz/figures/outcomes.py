@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from mobilenet.scenario.radio_words import Radio
+
 from ..style import COLOURS, QUIET, legend_below, thousands
 from .frames import SENDERS, Frames
 
@@ -22,7 +24,7 @@ REASONS = {  # outcome -> words, colour
     "collision": ("collision", COLOURS[3]),
     "never_attempted": ("receiver was busy with another frame", COLOURS[1]),
     "preamble_missed": ("preamble not detected", COLOURS[5]),
-    "bit_errors": ("bit errors from noise only", COLOURS[4]),
+    "bit_errors": ("bit errors without interference", COLOURS[4]),
     "half_duplex": ("receiver was sending", COLOURS[2]),
     "receiver_down": ("receiver was down", COLOURS[7]),
     "random": ("random loss of the scenario", COLOURS[6]),
@@ -45,16 +47,11 @@ class Bar(NamedTuple):
         return sum(self.counts.values())
 
 
-def where_heard(is_sinr: bool) -> str:
-    """Which nodes a frame has an outcome at."""
-    return "where its preamble is strong enough to be detected in silence" if is_sinr else "in range"
-
-
 def has_outcomes(frames: Frames | None, samples: pd.DataFrame) -> bool:
     return frames is not None or any(bar.total for bar in _of_totals(samples))
 
 
-def outcomes(axes: Any, frames: Frames | None, samples: pd.DataFrame, is_sinr: bool) -> str:
+def outcomes(axes: Any, frames: Frames | None, samples: pd.DataFrame, radio: type[Radio]) -> str:
     """The share of each way to be lost, in two bars."""
     bars = _of_totals(samples) if frames is None else _of_senders(frames)
     places = list(range(len(bars)))[::-1]
@@ -74,7 +71,7 @@ def outcomes(axes: Any, frames: Frames | None, samples: pd.DataFrame, is_sinr: b
         f"{bar.words} {thousands(bar.total)}, of which {thousands(bar.total - bar.counts.get('received', 0))} lost"
         for bar in bars
     )
-    return f"A reception is a frame at one node {where_heard(is_sinr)}: {totals}. Whole run.{_missing(frames, is_sinr)}"
+    return f"A reception is a frame at one node {radio.receivers}: {totals}. Whole run.{_missing(frames, radio)}"
 
 
 def _of_senders(frames: Frames) -> list[Bar]:
@@ -97,9 +94,9 @@ def _of_totals(samples: pd.DataFrame) -> list[Bar]:
     return bars
 
 
-def _missing(frames: Frames | None, is_sinr: bool) -> str:
+def _missing(frames: Frames | None, radio: type[Radio]) -> str:
     """What this run would show if it had recorded its frames."""
     if frames is not None:
         return ""
-    cards = "; on the map, the power and SINR of each host's last frame" if is_sinr else ""
+    cards = "; on the map, the power and SINR of each host's last frame" if not radio.by_distance else ""
     return f" With record.frames=true also: losses by kind of sender, receptions over distance{cards}."

@@ -25,6 +25,7 @@ from mobilenet.quoting import percentage
 from mobilenet.record.kinds import MOBILE, PROCESSES, run_kind
 from mobilenet.record.reader import RunError, read_manifest
 from mobilenet.scenario.mobile import Scenario
+from mobilenet.scenario.radio_words import Radio, radio_keys
 from mobilenet.scenario.run_source import read_source
 from mobilenet.why.stories import Stories
 
@@ -65,7 +66,7 @@ class Record:
     samples: pd.DataFrame
     positions: pd.DataFrame
     frames: Frames | None = None
-    is_sinr: bool = False
+    radio: type[Radio] = field(default_factory=lambda: radio_keys("unit_disk"))
     buildings: list[Building] = field(default_factory=list)
     stories: Stories | None = None  # if the run recorded its causes
     connections: list[ShownConnection] = field(default_factory=list)  # of real software

@@ -50,8 +50,8 @@ from ..style import (
 )
 from .connections import round_trips, throughput
 from .field import field
-from .frames import by_power, read_frames, reception
-from .outcomes import has_outcomes, outcomes, where_heard
+from .frames import radio_of, read_frames, reception
+from .outcomes import has_outcomes, outcomes
 from .record import (
     BUCKETS,
     Record,
@@ -101,7 +101,7 @@ def _record(directory: Path) -> Record:
     ratio = read_derived(directory, "metrics.json").get("delivery_ratio")
     record.delivery_ratio = 1.0 if ratio is None else ratio
     if not record.of_processes:
-        record.frames, record.is_sinr = read_frames(directory), by_power(directory)
+        record.frames, record.radio = read_frames(directory), radio_of(directory)
         record.buildings = buildings_of(directory)
         record.connections = connections_in(directory)
     if (directory / "causes.parquet").is_file():
@@ -275,7 +275,7 @@ def in_the_air(axes: Any, record: Record) -> str:
     legend_below(axes, 2, handles=[*axes.get_legend_handles_labels()[0], *other.get_lines()])
     return (
         "From the network's totals, which are sampled every second. A reception is a frame at one receiver"
-        f" {where_heard(record.is_sinr)}.{shaded}"
+        f" {record.radio.receivers}.{shaded}"
     )
 
 
@@ -296,7 +296,7 @@ def reception_by_distance(axes: Any, record: Record) -> str:
 
 
 def outcomes_of_frames(axes: Any, record: Record) -> str:
-    return outcomes(axes, record.frames, record.samples, record.is_sinr)
+    return outcomes(axes, record.frames, record.samples, record.radio)
 
 
 def handoffs(axes: Any, record: Record) -> str:

@@ -25,7 +25,7 @@ from mobilenet.network.propagation.walls import Building
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import read_table
 from mobilenet.scenario.mobile import Scenario
-from mobilenet.scenario.radio_world import RadioWorld
+from mobilenet.scenario.radio_words import power_of
 
 from .pack import narrow, pack_column
 from .record import Record, coded_column, integers
@@ -46,17 +46,17 @@ def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:
     document: dict[str, Any] = {"walls": None, "power": None, "links": _links(run, frames_in)}
     try:
         scenario = Scenario.load(run.folder / "scenario.yaml")
-        world = RadioWorld(scenario, run.stations_m)
+        service = power_of(scenario, run.stations_m)
         obstacles = scenario.wireless.obstacles
         buildings = [] if obstacles is None else read_buildings(scenario.folder / obstacles.file, scenario.origin)
     except (ScenarioError, OSError):
         return document
     if buildings:
         document["walls"] = _walls(buildings)
-    if world.serving is not None and len(run.stations_m) and len(run.stations_m) < NOTHING:
+    if len(run.stations_m) and len(run.stations_m) < NOTHING:
         around_m = AROUND_M if buildings else 1.05 * run.range_m
         least_dbm = scenario.wireless.preamble_rssi_dbm
-        document["power"] = _power(run, world.serving, buildings, around_m, least_dbm)
+        document["power"] = _power(run, service.serving, buildings, around_m, least_dbm)
     return document
 
 

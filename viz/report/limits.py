@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-UNIT_DISK = (
-    "Radio: unit disk. Within range, a frame is received unless another frame overlaps it. Fading and walls are not"
-    " modelled; capture is, if the scenario enables it."
-)
-SINR = (
-    "Radio: power, noise and interference determine which frames are received. Losses are statistical models of"
-    " places and walls, not ray tracing; antennas are omnidirectional, and rates do not adapt."
-)
+from mobilenet.scenario.radio_words import Radio
+
 MOBILE = (  # after those of the radio
     (
         "802.11 DCF without RTS/CTS; broadcast frames are not acknowledged. Rates, queue and retries are those of the"
@@ -42,8 +36,8 @@ ONE_RUN = (
 )
 
 
-def limits_of(of_processes: bool, by_power: set[bool]) -> tuple[str, ...]:
-    """`by_power`: whether the radio models of the runs are sinr."""
+def limits_of(of_processes: bool, radios: list[type[Radio]]) -> tuple[str, ...]:
+    """`radios`: the radio models of the runs."""
     if of_processes:
         return PROCESSES
-    return (*([SINR] if True in by_power else []), *([UNIT_DISK] if by_power != {True} else []), *MOBILE)
+    return (*sorted({radio.limits for radio in radios}), *MOBILE)

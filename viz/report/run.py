@@ -16,7 +16,7 @@ from mobilenet.record.kinds import PROCESSES, run_kind
 from mobilenet.scenario.radio_words import radio_of_run
 
 from ..figures import run_figures
-from ..figures.frames import by_power
+from ..figures.frames import radio_of
 from ..figures.record import manifest_of
 from ..map.data import document
 from ..map.page import page as map_page
@@ -52,7 +52,7 @@ def run_page(directory: Path) -> str:
         drawn = run_figures(directory, folder, Look((".svg",), captions=False))
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
-    limits = limits_of(kind is PROCESSES, {by_power(directory)})
+    limits = limits_of(kind is PROCESSES, [radio_of(directory)])
     sections = [
         ("The numbers", _numbers(run)),
         ("The map", "" if kind is PROCESSES else _map(directory, still)),

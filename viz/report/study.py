@@ -29,10 +29,10 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import format_number, pluralize, quote
 from mobilenet.record.reader import RunError
 from mobilenet.scenario import load_scenario
-from mobilenet.scenario.radio_words import radio_of_study
+from mobilenet.scenario.radio_words import Radio, radio_of_study
 
 from ..figures import study_figures
-from ..figures.frames import by_power
+from ..figures.frames import radio_of
 from ..figures.means import metrics_of_interest
 from ..study_tables import StudyTables, infinite, study_tables, words_of
 from ..style import Look, percent
@@ -120,12 +120,12 @@ def study_page(directory: Path) -> str:
     return whole(tables.name, overall, subtitle, answer, sections)
 
 
-def _radios(directory: Path) -> set[bool]:
-    """Whether the radio models of the configurations are sinr, as far as they can be read."""
-    models = set()
+def _radios(directory: Path) -> list[type[Radio]]:
+    """The radio models of the configurations, as far as they can be read."""
+    models = []
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):
         with suppress(RunError):
-            models.add(by_power(file.parent))
+            models.append(radio_of(file.parent))
     return models
 
 

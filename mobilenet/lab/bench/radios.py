@@ -88,7 +88,7 @@ def _each(run: dict[str, float]) -> float:
 
 def once(case: Case) -> dict[str, float]:
     """Run a case here."""
-    from mobilenet.network.radio.links import cutoff_m
+    from mobilenet.network.radio.sinr.links import cutoff_m
 
     with scratch_folder("bench") as folder:
         overrides = case.overrides

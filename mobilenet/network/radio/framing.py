@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil
 
 from mobilenet.engine.clock import MICROSECOND
-from mobilenet.network.radio.parameters import WirelessParameters
+from mobilenet.network.radio.keys import RadioKeys
 from mobilenet.network.radio.phy import MODES
 
 IP_BYTES = 20
@@ -25,7 +25,7 @@ QOS_CONTROL_BYTES = 2
 class Framing:
     """The framing of one network. Messages have few different sizes, so each is computed once."""
 
-    def __init__(self, wireless: WirelessParameters) -> None:
+    def __init__(self, wireless: RadioKeys) -> None:
         self._wireless = wireless
         self._is_plain = wireless.mac == "acking"
         self._link_bytes = link_bytes(wireless)
@@ -64,7 +64,7 @@ class Framing:
         return MODES[self._wireless.mode].airtime_ns(size_bytes, rate_mbps)
 
 
-def link_bytes(wireless: WirelessParameters) -> int:
+def link_bytes(wireless: RadioKeys) -> int:
     """The bytes that the link adds to a packet."""
     if wireless.mac == "acking":
         return wireless.mac_header_bytes

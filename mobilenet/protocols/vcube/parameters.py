@@ -6,13 +6,30 @@ Source    the papers named by each protocol; ours: docs/protocols/vcube.md
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from mobilenet.parameters import Parameters
 
-Bytes = Field(default=1, ge=1, le=1_000_000)
+from .all_to_all import AllToAllBroadcast
+from .best_effort import BestEffortBroadcast
+from .causal import CausalBroadcast
+from .causal_reliable import CausalReliableBroadcast
+from .disjoint_paths import DisjointPathsBroadcast
+from .port import BroadcastProtocol, ProcessPort
+from .reliable import ReliableBroadcast
+
+SECOND = 1_000_000_000  # a time unit, in nanoseconds
+TREE = "size of a message that travels through a tree"
+
+
+def _size(description: str) -> int:
+    size: int = Field(default=1, ge=1, le=1_000_000, description=description)
+    return size
+
+
+ACK = _size("size of an acknowledgement")
 
 
 class BroadcastParameters(Parameters):
@@ -28,8 +45,15 @@ class BroadcastParameters(Parameters):
     # the buffer that need not drain, as its messages may wait for what was lost with a crashed process
     may_hold: ClassVar[str | None] = None
 
+    def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
+        """One of n processes."""
+        raise NotImplementedError
+
 
 class BestEffortParameters(BroadcastParameters):
+    """Over the trees of VCube, with messages for the same process bundled."""
+
+    name: Literal["best_effort"] = "best_effort"
     completes = True
     max_delay: float = Field(
         default=0.0, ge=0, le=1e6, description="maximum time that a message waits for others to the same process"
@@ -40,44 +64,80 @@ class BestEffortParameters(BroadcastParameters):
         le=1_000_000,
         description="maximum size of a bundle; if it is the size of one message, bundling is switched off",
     )
-    tree_bytes: int = Bytes
-    ack_bytes: int = Bytes
+    tree_bytes: int = _size(TREE)
+    ack_bytes: int = ACK
+
+    def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
+        delay_ns = round(self.max_delay * SECOND)
+        return BestEffortBroadcast(port, n, delay_ns, self.max_payload_bytes, self.tree_bytes, self.ack_bytes)
 
 
 class ReliableParameters(BroadcastParameters):
+    """VCube-RB: reliable broadcast over the trees of VCube, even if the detector makes mistakes."""
+
+    name: Literal["reliable"] = "reliable"
     order = "fifo"
     delivers = "agreement"
     tolerates_mistakes = True
     completes = True
-    tree_bytes: int = Bytes
-    ack_bytes: int = Bytes
+    tree_bytes: int = _size(TREE)
+    ack_bytes: int = ACK
+
+    def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
+        return ReliableBroadcast(port, n, self.tree_bytes, self.ack_bytes)
 
 
 class AllToAllParameters(BroadcastParameters):
+    """All-RB: without trees; the source sends each message to all processes."""
+
+    name: Literal["all_to_all"] = "all_to_all"
     order = "fifo"
     delivers = "agreement"
     tolerates_mistakes = True
     completes = True
-    tree_bytes: int = Bytes
-    ack_bytes: int = Bytes
+    tree_bytes: int = _size("size of a message to one process")
+    ack_bytes: int = ACK
+
+    def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
+        return AllToAllBroadcast(port, n, self.tree_bytes, self.ack_bytes)
 
 
 class DisjointPathsParameters(BroadcastParameters):
+    """DPath-RB: over trees with disjoint paths, without acknowledgements; 2, 4, 8, ... processes."""
+
+    name: Literal["disjoint_paths"] = "disjoint_paths"
     delivers = "correct_source_below_dimension"
-    tree_bytes: int = Bytes
+    tree_bytes: int = _size("size of a copy that travels through one of the trees")
+
+    def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
+        return DisjointPathsBroadcast(port, n, self.tree_bytes)
 
 
 class CausalParameters(BroadcastParameters):
+    """Causal order, with messages aggregated; no process may crash."""
+
+    name: Literal["causal"] = "causal"
     order = "causal"
     delivers = "agreement"
     tolerates_crashes = False
-    aggregate: bool = True
+    aggregate: bool = Field(
+        default=True,
+        description="forward messages together once their causal past has been received; false: immediately",
+    )
     release: Literal["packet", "message"] = Field(
         default="packet", description="whether waiting messages are released once per packet or once per message"
     )
-    trees: Literal["per_source", "single"] = "per_source"
-    mtu_bytes: int = Field(default=1500, ge=1, le=1_000_000)
-    header_bytes: int = Field(default=20, ge=0, le=10_000)
+    trees: Literal["per_source", "single"] = Field(
+        default="per_source",
+        description="each source broadcasts over its own tree, or all sources over the tree of p0",
+    )
+    mtu_bytes: int = Field(
+        default=1500,
+        ge=1,
+        le=1_000_000,
+        description="maximum size of a multi-message packet (> header_bytes); a larger message is sent by itself",
+    )
+    header_bytes: int = Field(default=20, ge=0, le=10_000, description="size of the header of each packet")
     message_bytes: int = Field(default=50, ge=0, le=1_000_000, description="size of a message without its vector clock")
     entry_bytes: int = Field(default=4, ge=0, le=1_000, description="size of each changed entry of a vector clock")
 
@@ -87,8 +147,15 @@ class CausalParameters(BroadcastParameters):
             raise ValueError(f"mtu_bytes: should be more than header_bytes ({self.header_bytes}), got {self.mtu_bytes}")
         return self
 
+    def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
+        bytes_of = self.mtu_bytes, self.header_bytes, self.message_bytes, self.entry_bytes
+        return CausalBroadcast(port, n, self.aggregate, self.release, self.trees, *bytes_of)
+
 
 class CausalReliableParameters(BroadcastParameters):
+    """Causal order on top of VCube-RB, even if processes crash."""
+
+    name: Literal["causal_reliable"] = "causal_reliable"
     order = "causal"
     delivers = "agreement"
     tolerates_mistakes = True
@@ -96,14 +163,20 @@ class CausalReliableParameters(BroadcastParameters):
     tree_bytes: int = Field(
         default=1, ge=1, le=1_000_000, description="size without the stamp, which has 4 bytes for each changed entry"
     )
-    ack_bytes: int = Bytes
+    ack_bytes: int = ACK
+
+    def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
+        return CausalReliableBroadcast(port, n, self.tree_bytes, self.ack_bytes)
 
 
+Broadcasts = (
+    BestEffortParameters
+    | ReliableParameters
+    | AllToAllParameters
+    | DisjointPathsParameters
+    | CausalParameters
+    | CausalReliableParameters
+)
 PARAMETERS: dict[str, type[BroadcastParameters]] = {
-    "best_effort": BestEffortParameters,
-    "reliable": ReliableParameters,
-    "all_to_all": AllToAllParameters,
-    "disjoint_paths": DisjointPathsParameters,
-    "causal": CausalParameters,
-    "causal_reliable": CausalReliableParameters,
+    parameters.model_fields["name"].default: parameters for parameters in get_args(Broadcasts)
 }

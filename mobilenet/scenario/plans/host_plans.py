@@ -22,7 +22,7 @@ from mobilenet.engine.clock import SECOND, ns
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.network.radio.framing import Framing
-from mobilenet.network.radio.links import reach_m, serving_reach_m
+from mobilenet.network.radio_models import model_of
 from mobilenet.parameters import number
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.plans.expectations import Expectations, HostPlan, KnownProtocol, Places, Radio
@@ -57,12 +57,12 @@ def known_protocol(protocol: Any) -> KnownProtocol | None:
 def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectations:
     """All that the record is held to; `tracks`: of imported hosts."""
     end_ns = ns(scenario.duration_s)
-    hosts, is_power = _hosts(scenario, tracks, end_ns), scenario.wireless.model == "sinr"
+    hosts, model = _hosts(scenario, tracks, end_ns), model_of(scenario.wireless)
     return Expectations(
         end_ns,
         known_protocol(scenario.protocol),
         hosts,
-        Places([(x, y) for x, y in stations_m(scenario)], serving_reach_m(scenario.wireless), is_power),
+        Places([(x, y) for x, y in stations_m(scenario)], model.serving_reach_m, not model.is_certain),
         _radio(scenario, tracks),
         ASKED_AGAIN_NS,
         bool(scenario.own_processes),
@@ -120,7 +120,7 @@ def _in_the_air_ns(scenario: Scenario, tracks: ImportedTracks | None, hosts: int
     longest = declaration.longest_message_bytes(scenario.protocol, workload.payload_bytes, hosts, broadcasts)
     if longest is None:
         return None
-    propagation_ns = ceil(reach_m(scenario.wireless) / (SPEED_OF_LIGHT_MPS / SECOND))
+    propagation_ns = ceil(model_of(scenario.wireless).reach_m / (SPEED_OF_LIGHT_MPS / SECOND))
     return Framing(scenario.wireless).datagram(longest)[1] + 2 * propagation_ns
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mobilenet.engine.clock import SECOND, ns
-from mobilenet.network.radio.links import cell_m
+from mobilenet.network.radio_models import model_of
 from mobilenet.network.wired.tree import links
 from mobilenet.scenario.ip import Ip
 from mobilenet.scenario.mobile import Scenario
@@ -107,7 +107,7 @@ def facts(
     edges = links(scenario.stations.backbone, positions_m)
     named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
     return {
-        "range_m": cell_m(scenario.wireless),
+        "range_m": model_of(scenario.wireless).cell_m,
         "payload_bytes": scenario.workload.payload_bytes,
         "station_positions_m": positions_m,
         "station_links": None if edges is None else [list(edge) for edge in edges],
@@ -164,10 +164,10 @@ def _silence(scenario: Scenario) -> Iterator[str]:
             f" cells at each tick, and need {joins_s:.4g} s to join, so it is possible that nothing is delivered"
         )
     speed_mps: float = getattr(scenario.hosts.mobility, "speed_limit_mps", 0.0)
-    if joins_s * speed_mps > cell_m(scenario.wireless):
+    if joins_s * speed_mps > model_of(scenario.wireless).cell_m:
         yield (
             f"hosts need {joins_s:.4g} s to join, but may cross half a cell in"
-            f" {cell_m(scenario.wireless) / speed_mps:.4g} s, so it is possible that nothing is delivered"
+            f" {model_of(scenario.wireless).cell_m / speed_mps:.4g} s, so it is possible that nothing is delivered"
         )
     expected = float(sum(message.at_s >= members_s for message in workload.messages))
     if hosts is not None:
@@ -264,4 +264,4 @@ def _share_placed(scenario: Scenario) -> float:
     error_m = scenario.hosts.attachment.error_m
     if not error_m:
         return 1.0
-    return min(1.0, scenario.station_count * cell_m(scenario.wireless) ** 2 / (2 * error_m**2))
+    return min(1.0, scenario.station_count * model_of(scenario.wireless).cell_m ** 2 / (2 * error_m**2))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from math import ceil, log, log1p
 from typing import NamedTuple
 
+from mobilenet.network.radio_models import model_of
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.plans.expectations import NEVER_S
 from mobilenet.scenario.plans.wired_time import most_delay_s, round_trip_s
@@ -37,8 +38,9 @@ def rest(scenario: Scenario) -> Rest:
     if wait_s is None:
         who = OWN_KINDS.get(protocol.name, "this protocol")
         return Rest(because=f"{who} may still act later; a longer drain_s may settle this")
-    if scenario.wireless.model == "sinr":
-        return Rest(because="wireless.model is sinr: the loss rate between two positions has no bound")
+    if not model_of(scenario.wireless).is_certain:
+        model = scenario.wireless.model
+        return Rest(because=f"wireless.model is {model}: the loss rate between two positions has no bound")
     if scenario.hosts.attachment.error_m:
         return Rest(because="hosts misjudge their position (hosts.attachment.error_m), and may be out of reach")
     objection = _objection(scenario)
@@ -72,7 +74,7 @@ def surely_heard_every_s(scenario: Scenario) -> float:
     heartbeat_s = declaration.longest_heartbeat_s(protocol)
     if not heartbeat_s:
         return 0.0
-    sure = wireless.mac == "dcf" and wireless.model == "unit_disk" and not wireless.disturbs_unsensed
+    sure = model_of(wireless).surely_heard
     changes = scenario.own_processes or any(isinstance(one, Interval) for one in scenario.interventions)
     objection = _objection(scenario)
     if not sure or changes or objection is not None or scenario.most_loss > MOST_LOSS:

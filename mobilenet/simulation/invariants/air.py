@@ -24,6 +24,8 @@ from mobilenet.network.radio.frame import (
 from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
 from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.transceiver import Transceiver
+from mobilenet.network.radio.unit_disk.model import ByDistance
+from mobilenet.network.radio_models import model_of
 from mobilenet.record.recorder import Recording
 from mobilenet.simulation.invariants.fault import Faults
 from mobilenet.simulation.invariants.flight import Flight, Times
@@ -44,18 +46,22 @@ class Air(Observer):
         self._simulation, self._faults = simulation, faults
         self._medium = simulation.medium
         wireless = self._wireless = simulation.scenario.wireless
-        self._is_disk, self._is_dcf = wireless.model == "unit_disk", wireless.mac == "dcf"
+        model = model_of(wireless)
+        disk = model if isinstance(model, ByDistance) else None
+        self._is_disk, self._is_dcf = disk is not None, wireless.mac == "dcf"
         self._power = None if self._is_disk else Power(simulation, faults)
+        self._range_m = self._interference_m = 0.0
+        self._detection_m = -inf
+        if disk is not None:
+            self._range_m, self._interference_m = disk.range_m, max(disk.interference_m, disk.range_m)
+            if disk.detection_m is not None:
+                self._detection_m = max(disk.detection_m, disk.range_m)
         mode = self._mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
         # Where frames of a sender follow without a gap, the end of one is forgotten while it still travels.
-        self._after_ns = max(
-            self._difs_ns, ceil(max(wireless.interference_m, wireless.range_m) / SPEED_OF_LIGHT_M_PER_NS)
-        )
-        self._unseen_ns = 0 if self._is_dcf else ceil(wireless.range_m / SPEED_OF_LIGHT_M_PER_NS)
+        self._after_ns = max(self._difs_ns, ceil(self._interference_m / SPEED_OF_LIGHT_M_PER_NS))
+        self._unseen_ns = 0 if self._is_dcf else ceil(self._range_m / SPEED_OF_LIGHT_M_PER_NS)
         self._is_full_duplex = not self._is_dcf and wireless.full_duplex
-        self._range_m, self._interference_m = wireless.range_m, max(wireless.interference_m, wireless.range_m)
-        self._detection_m = -inf if wireless.detection_m is None else max(wireless.detection_m, wireless.range_m)
         self._is_changed_by_hand = bool(simulation.scenario.interventions)
         self._nodes: dict[Transceiver, Node] = {}
         self._recent: deque[Flight] = deque()  # in the order in which they were over

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from math import dist
 
 from mobilenet.engine.clock import MILLISECOND, SECOND
-from mobilenet.network.radio.links import budget_of, detected_cdbm, serving_reach_m, station_tx_dbm
-from mobilenet.network.radio.reception import hundredths
+from mobilenet.network.radio.sinr.links import budget_of, detected_cdbm, serving_reach_m, station_tx_dbm
+from mobilenet.network.radio.sinr.reception import hundredths
+from mobilenet.network.radio_models import model_of
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.invariants.fault import Faults
 from mobilenet.simulation.mobile import Simulation
@@ -41,8 +42,9 @@ class Cells(Observer):
         self._sites = [station.transceiver.position(0) for station in simulation.stations]
         self._walks = [Walk(trajectory) for trajectory in simulation.world.trajectories]
         self._cells: dict[int, int | None] = {}  # at the last look
-        if wireless.model == "unit_disk":
-            self._hysteresis, self._most = rule.nearer_m, wireless.range_m
+        model = model_of(wireless)
+        if model.keys.by_distance:
+            self._hysteresis, self._most = rule.nearer_m, model.cell_m
             self._loss: Callable[[int, Place], float] = lambda station, place: dist(self._sites[station], place)
         else:
             budget = budget_of(wireless, scenario.seed, scenario.folder, scenario.origin)

@@ -13,8 +13,8 @@ from math import dist, log10
 
 from mobilenet.engine.keyed_draws import KeyedDraws
 from mobilenet.network.propagation.path_loss import mean_loss_db
-from mobilenet.network.radio.interference import FARTHEST_NS
-from mobilenet.network.radio.links import budget_of, fading_of, reach_m, reception_of
+from mobilenet.network.radio.sinr.interference import FARTHEST_NS
+from mobilenet.network.radio.sinr.links import budget_of, fading_of, reach_m, reception_of
 from mobilenet.network.radio.transceiver import NEVER, Transceiver
 from mobilenet.simulation.invariants.fault import Faults
 from mobilenet.simulation.invariants.flight import Flight

@@ -8,14 +8,13 @@ Source    ours: docs/guide/plug-ins.md
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from mobilenet.parameters import Parameters, ScenarioError
-from mobilenet.protocols.vcube.catalogue import new_process
+from mobilenet.protocols.vcube.parameters import BroadcastParameters
 from mobilenet.protocols.vcube.port import BroadcastProtocol, ProcessPort
 from mobilenet.scenario.processes import OwnBroadcast, ProcessScenario
 from mobilenet.scenario.yaml_writer import inline
@@ -48,8 +47,9 @@ def broadcast_for(
 ) -> Callable[[ProcessPort, int], BroadcastProtocol]:
     """How to make one process of a scenario's broadcast; of a plug-in its code is run, if that is allowed."""
     protocol = scenario.protocol
-    if not isinstance(protocol, OwnBroadcast):
-        return partial(new_process, protocol)
+    if isinstance(protocol, BroadcastParameters):
+        return protocol.create
+    assert isinstance(protocol, OwnBroadcast)  # programs come from elsewhere: parties.py
     plugin = _broadcast_class(protocol, scenario.folder, allow_code)
     settings = settings_for(plugin, protocol)
     return lambda port, n: plugin(port, n, settings)

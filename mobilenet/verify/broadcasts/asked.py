@@ -9,8 +9,8 @@ Model     what hosts are asked follows from the scenario, or is in the record (`
           once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
           through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
           a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
-          they may refuse what they like, and a wish is passed to them once. A wish that they do not fulfil counts only
-          where the host was up and in coverage from the wish to the end, and no station's radio was switched off
+          they may refuse what they like, and a wish is passed to them once. If the host was up and in coverage from
+          the wish to the end, it should be what it was asked to be, unless its code refuses or losses prevent it
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """
@@ -131,7 +131,7 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
             host.tell_again(now_ns)
         elif event in ("join", "recover"):
             host.tell_again(now_ns)
-    if not at_rest or not is_known and len(table.column("event").rows("radio_off")):
+    if not at_rest:
         return None
     wishes = (_unfulfilled_wish(node, host, expected.end_ns, is_known) for node, host in hosts.items())
     return next(filter(None, wishes), None)
@@ -155,7 +155,7 @@ def _unfulfilled_wish(node: str, host: _Host, end_ns: int, is_repeated: bool) ->
     wish = host.last_wish(end_ns)
     if wish is None or host.is_member == (wish.wish == "join"):
         return None
-    if not is_repeated and (host.reachable_ns is None or host.reachable_ns > wish.at_ns):
+    if not is_repeated and (host.reachable_ns is None or host.reachable_ns >= max(1, wish.at_ns)):
         return None
     where = "" if host.last_row is None else f" (event {host.last_row})"
     if host.is_member:

@@ -2,7 +2,7 @@
 
 Checks    `session_opened` of a member and the `session_confirmed` that ends it are its handoff_start and handoff_end;
           `expired` is an expire
-          hosts receive `join` while they are out, and `leave` while they are not
+          hosts receive `join` while they are out, and `leave` while they are not, or after a `join`
           no more `sent` and `dropped` of a tag are reported than frames with this tag were asked for in that life
           at the end, buffers hold what was reported last; in a run at rest all hosts and stations have settled, and
           each member is served by a station
@@ -33,6 +33,7 @@ class _Node:
 
     def __init__(self) -> None:
         self.member, self.handoff = False, None  # the session of a handoff in progress
+        self.joins = False  # it was asked to join, and not to leave since
         self.begin()
 
     def begin(self) -> None:
@@ -100,8 +101,11 @@ def _input_problem(what: dict[str, Any], node: _Node) -> str | None:
     event = what["ev"]
     if event == "start":
         node.begin()
-    elif event in ("join", "leave") and (event == "join") != node.is_out:
-        return f"asked to {event}, but it is {'out' if node.is_out else 'not out'}"
+    elif event in ("join", "leave"):
+        is_possible = node.is_out if event == "join" else node.joins or not node.is_out
+        node.joins = event == "join"
+        if not is_possible:
+            return f"asked to {event}, but it is {'out' if node.is_out else 'not out'}"
     elif event in ("sent", "dropped"):
         tag = encode(what["tag"])
         if not node.tags[tag]:

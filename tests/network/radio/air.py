@@ -14,10 +14,10 @@ from mobilenet.network.radio.frame import OUTCOMES, Frame
 from mobilenet.network.radio.framing import IP_BYTES, LLC_MAC_FCS_BYTES, UDP_BYTES, Framing
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.neighbours import Neighbours
-from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import MODES, Mode
 from mobilenet.network.radio.transceiver import Transceiver
-from mobilenet.network.radio.unit_disk import UnitDisk
+from mobilenet.network.radio.unit_disk.medium import UnitDisk
+from mobilenet.network.wireless import WirelessParameters
 
 RULES = {"queue_frames": 100, "retry_limit": 7}
 

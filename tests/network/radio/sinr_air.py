@@ -9,12 +9,13 @@ from mobilenet.engine.kernel import Kernel
 from mobilenet.network.propagation.budget import LinkBudget
 from mobilenet.network.propagation.walls import Walls
 from mobilenet.network.radio.frame import Frame
-from mobilenet.network.radio.links import fading_of, reach_m, reception_of
+from mobilenet.network.radio.keys import FARTHEST_M
 from mobilenet.network.radio.neighbours import Neighbours
-from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
 from mobilenet.network.radio.phy import MODES
-from mobilenet.network.radio.sinr import Sinr
+from mobilenet.network.radio.sinr.links import fading_of, reach_m, reception_of
+from mobilenet.network.radio.sinr.medium import Sinr
 from mobilenet.network.radio.transceiver import Transceiver
+from mobilenet.network.wireless import WirelessParameters
 from tests.network.radio.air import Air, Node, Reception
 
 NOISE_MW = 10 ** (-93.965 / 10)  # 20 MHz, 290 K, noise figure 7 dB

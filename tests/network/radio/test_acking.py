@@ -18,8 +18,8 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.frame import COLLISION, HALF_DUPLEX, NEVER_ATTEMPTED, OUTCOMES, RECEIVED
 from mobilenet.network.radio.framing import Framing
-from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.transceiver import NEVER
+from mobilenet.network.wireless import WirelessParameters
 
 from .air import AckingAir, Node, acking_air
 

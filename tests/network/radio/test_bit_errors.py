@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mobilenet.engine.keyed_draws import RANGE, KeyedDraws, mix
-from mobilenet.network.radio.bit_errors import costs
-from mobilenet.network.radio.decibels import cdbm_of, times, zeptowatts
-from mobilenet.network.radio.links import reception_of
-from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import MODES
-from mobilenet.network.radio.reception import noise_dbm
-from mobilenet.network.radio.survival import CHANCE, NAT, chance_of, cost_of
+from mobilenet.network.radio.sinr.bit_errors import costs
+from mobilenet.network.radio.sinr.decibels import cdbm_of, times, zeptowatts
+from mobilenet.network.radio.sinr.links import reception_of
+from mobilenet.network.radio.sinr.reception import noise_dbm
+from mobilenet.network.radio.sinr.survival import CHANCE, NAT, chance_of, cost_of
+from mobilenet.network.wireless import WirelessParameters
 
 TOLERANCE = 0.005
 

@@ -18,7 +18,7 @@ import pytest
 import mobilenet
 from mobilenet.engine.random_streams import Stream
 from mobilenet.network.radio.framing import Framing
-from mobilenet.network.radio.parameters import WirelessParameters
+from mobilenet.network.wireless import WirelessParameters
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import read_json
 from mobilenet.verify import verify_run

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from mobilenet.lab.hunt.swarm.broadcasts import draw
-from mobilenet.protocols.vcube import catalogue, causal_reliable
+from mobilenet.protocols.vcube import causal_reliable, parameters
 from mobilenet.protocols.vcube.all_to_all import AllToAllBroadcast
 from mobilenet.protocols.vcube.best_effort import BOTTOM, Ack, BestEffortBroadcast, Tree
 from mobilenet.protocols.vcube.causal_layer import Arrival, CausalLayer
@@ -288,7 +288,7 @@ class Mutant(NamedTuple):
 
 
 def _of(protocol: str, of: str, **kinds: tuple[str, type] | tuple[str, type, str]) -> dict[str, Mutant]:
-    where = causal_reliable if protocol == "causal_reliable" else catalogue
+    where = causal_reliable if protocol == "causal_reliable" else parameters
     return {name: Mutant(hole, protocol, where, of, kind, *scene) for name, (hole, kind, *scene) in kinds.items()}
 
 

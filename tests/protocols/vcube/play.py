@@ -9,7 +9,7 @@ import pytest
 
 from mobilenet.engine.clock import ns
 from mobilenet.metrics import metrics
-from mobilenet.protocols.vcube import catalogue
+from mobilenet.protocols.vcube import parameters
 from mobilenet.record.manifest import manifest
 from mobilenet.scenario import ProcessScenario
 from mobilenet.simulation.processes.experiment import Experiment
@@ -51,4 +51,4 @@ def play(n: int, protocol: str, *more: str, broadcasts: Sequence[tuple[float, in
 
 def instead(monkeypatch: pytest.MonkeyPatch, of: type, kind: type) -> None:
     """Another class takes the place of a protocol."""
-    monkeypatch.setattr(catalogue, of.__name__, kind)
+    monkeypatch.setattr(parameters, of.__name__, kind)

@@ -15,7 +15,7 @@ def test_every_mutant_is_named() -> None:
 
 
 def test_every_protocol_has_its_file_and_source() -> None:
-    beside = {"__init__.py", "catalogue.py", "parameters.py", "port.py", "causal_messages.py"}
+    beside = {"__init__.py", "parameters.py", "port.py", "causal_messages.py"}
     files = {path.name for path in PROTOCOLS.glob("*.py")} - beside
     assert {name for name in files if f"`{name}`" not in TEXT} == set()
 

@@ -9,9 +9,8 @@ Errors    ValueError for a message that is not in transit, that may not be lost,
 Source    ours; the interface is mobilenet/protocols/vcube/port.py. Example: a message that overtakes another one
 
     >>> from mobilenet.lab.hunt.controlled import Processes
-    >>> from mobilenet.protocols.vcube.catalogue import new_process
     >>> from mobilenet.protocols.vcube.parameters import CausalParameters
-    >>> processes = Processes(lambda port, n: new_process(CausalParameters(), port, n), 2)
+    >>> processes = Processes(CausalParameters().create, 2)
     >>> for _ in range(2):
     ...     processes.broadcast(0)
     MessageId(source=0, ts=0)

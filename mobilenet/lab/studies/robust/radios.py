@@ -17,14 +17,16 @@ from typing import Any, NamedTuple
 
 from mobilenet.network.propagation.parameters import PathLossParameters
 from mobilenet.network.propagation.path_loss import loss_table
-from mobilenet.network.radio.links import cell_m, rate_reach_m
-from mobilenet.network.radio.parameters import BANDS, FARTHEST_M, WirelessParameters
+from mobilenet.network.radio.keys import BANDS, FARTHEST_M
 from mobilenet.network.radio.phy import MODES
-from mobilenet.network.radio.reception import hundredths
+from mobilenet.network.radio.sinr.links import rate_reach_m
+from mobilenet.network.radio.sinr.model import REACHES
+from mobilenet.network.radio.sinr.reception import hundredths
+from mobilenet.network.radio_models import model_of
+from mobilenet.network.wireless import HYSTERESES, MODELS, WirelessParameters
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import unknown
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.radio_preflight import REACHES, STRANGE_HYSTERESIS
 
 OWN = "own"
 CAPTURE_DB = 10.0
@@ -67,7 +69,7 @@ def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) 
 
     `obstacles`: a file, as the scenario would name it.
     """
-    own = OWN if scenario.wireless.model == "sinr" else "disk"
+    own = "disk" if scenario.wireless.model == "unit_disk" else OWN
     walls: dict[str, Any] | None = None
     if scenario.wireless.obstacles is not None:
         walls = scenario.wireless.obstacles.model_dump(exclude_unset=True)
@@ -80,7 +82,7 @@ def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) 
         raise ScenarioError(
             "radio obstacles: the scenario does not name a file of obstacles; specify one with --obstacles FILE"
         )
-    all_radios = [Radio(own, RADIOS.get(own, "the scenario's own radio, power-based reception"), scenario.wireless, {})]
+    all_radios = [Radio(own, RADIOS.get(own, "the scenario's own radio"), scenario.wireless, {})]
     for name in RADIOS:
         if name in names and name != own:
             other = _disk(scenario, name) if name in ("disk", "capture") else _by_power(scenario, name, walls)
@@ -107,7 +109,7 @@ def _disk(scenario: Scenario, name: str) -> Radio:
         values, changes = own.model_dump() | more, {f"wireless.{key}": value for key, value in more.items()}
     else:
         values = {key: value for key, value in _shared_values(own).items() if key not in RECEIVER}
-        values |= {"range_m": cell_m(own), "unicast_rate_mbps": own.unicast_rate_mbps} | more
+        values |= {"range_m": model_of(own).cell_m, "unicast_rate_mbps": own.unicast_rate_mbps} | more
         changes = _exchange(scenario, values)
     return Radio(name, RADIOS[name], WirelessParameters.model_validate(values), changes)
 
@@ -121,7 +123,7 @@ def _by_power(scenario: Scenario, name: str, walls: dict[str, Any] | None) -> Ra
         values["obstacles"] = walls
     elif name != "log_distance":
         values[name] = {"fading": FADING, "shadowing": SHADOWING}[name]
-    range_m = cell_m(own)
+    range_m = model_of(own).cell_m
     values["path_loss"] = path_loss = _path_loss(range_m, own.mode)
     parameters = PathLossParameters.model_validate(path_loss)
     loss_cdb = loss_table(parameters, FARTHEST_M)[int(100 * range_m + 0.5)]
@@ -156,7 +158,7 @@ def _shared_values(own: WirelessParameters) -> dict[str, Any]:
 
 def _rates(wireless: WirelessParameters, own: WirelessParameters, payload_bytes: int) -> dict[str, float]:
     rates = MODES[wireless.mode].rates_mbps
-    far = REACHES * cell_m(wireless)
+    far = REACHES * model_of(wireless).cell_m
     reaching = [rate for rate in rates if rate_reach_m(wireless, rate, payload_bytes) >= far] or [min(rates)]
     own_rate = own.broadcast_rate_mbps
     return {
@@ -169,12 +171,9 @@ def _exchange(scenario: Scenario, wireless: dict[str, Any]) -> dict[str, Any]:
     """Return the changes in an order in which each is valid: a radio never meets a hysteresis of the other model."""
     rule, model = scenario.hosts.attachment, wireless.get("model", "unit_disk")
     settings = rule.model_dump(exclude_unset=True)
-    neutral = {key: value for key, value in settings.items() if key not in STRANGE_HYSTERESIS.values()}
+    neutral = {key: value for key, value in settings.items() if key not in HYSTERESES}
     if neutral == settings:
         return {"wireless": wireless}
-    own = {
-        key: settings[key]
-        for key in STRANGE_HYSTERESIS.values()
-        if key in settings and key != STRANGE_HYSTERESIS[model]
-    }
+    read = MODELS[model].hysteresis
+    own = {read: settings[read]} if read in settings else {}
     return {ATTACHMENT: neutral, "wireless": wireless} | {f"{ATTACHMENT}.{key}": value for key, value in own.items()}

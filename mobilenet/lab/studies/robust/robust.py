@@ -28,11 +28,11 @@ from mobilenet.lab.studies.spark import require_master, spark_context
 from mobilenet.lab.studies.study import STUDIES, Result, compare_study, require_metric, run_study
 from mobilenet.lab.studies.study import default_directory as directory_of_study
 from mobilenet.network.propagation.obstacles import read_buildings
+from mobilenet.network.wireless import HYSTERESES
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.base import is_file
-from mobilenet.scenario.radio_preflight import STRANGE_HYSTERESIS
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _require_same_radio(study: Study, factor: str, keys: list[str]) -> None:
             raise study.problem(
                 ("factors", factor), f"sets {key}, but this command varies the radio itself; only {free_keys} may vary"
             )
-        if key in ("hosts", ATTACHMENT, *(f"{ATTACHMENT}.{name}" for name in STRANGE_HYSTERESIS.values())):
+        if key in ("hosts", ATTACHMENT, *(f"{ATTACHMENT}.{name}" for name in HYSTERESES)):
             raise study.problem(("factors", factor), f"sets {key}, whose meaning differs between radios")
 
 

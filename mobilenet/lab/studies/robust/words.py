@@ -15,7 +15,7 @@ from mobilenet.lab.studies.robust.robust import Plan
 from mobilenet.lab.studies.robust.verdicts import Claim, Effect, EffectInterval, effect_in_figures, pair_of, ratios_of
 from mobilenet.lab.studies.study import Result
 from mobilenet.metrics.registry import meaning
-from mobilenet.network.radio.links import cell_m, half_heard_m
+from mobilenet.network.radio_models import model_of
 from mobilenet.quoting import pluralize
 
 RADIO_HEAD = (
@@ -25,9 +25,9 @@ WORDS = {"survives": "survive", "flips": "flip", "inconclusive": "inconclusive",
 
 
 def radio_row(radio: Radio) -> tuple[str, ...]:
-    w = radio.wireless
+    w, model = radio.wireless, model_of(radio.wireless)
     power = f"{w.tx_dbm:.2f}" if w.model == "sinr" else "–"
-    reaches = (f"{metres:.0f}" for metres in (cell_m(w), half_heard_m(w)))
+    reaches = (f"{metres:.0f}" for metres in (model.cell_m, model.half_heard_m))
     return (radio.name, radio.what, w.mac, power, *reaches, *(f"{rate:g}" for rate in radio.rates_mbps))
 
 

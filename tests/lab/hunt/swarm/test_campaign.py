@@ -15,7 +15,7 @@ import mobilenet
 from mobilenet.lab.hunt.swarm import campaign, scenes
 from mobilenet.lab.hunt.swarm.campaign import Result, judge_seed, keep_run, run_campaign
 from mobilenet.lab.hunt.swarm.scenes import Radio
-from mobilenet.network.radio.links import cell_m
+from mobilenet.network.radio_models import model_of
 from mobilenet.protocols.names import AMONG_PROCESSES
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
@@ -141,7 +141,7 @@ def test_another_model_of_reception_reaches_as_far() -> None:
     for seed in range(60):
         usual, scene = scenes.draw(seed), scenes.draw(seed, radio="sinr")
         wireless = scene.wireless
-        assert cell_m(wireless) == pytest.approx(usual.wireless.range_m, abs=0.2)
+        assert model_of(wireless).cell_m == pytest.approx(usual.wireless.range_m, abs=0.2)
         assert wireless.mode == usual.wireless.mode and wireless.loss == usual.wireless.loss
         assert scene.hosts.mobility == usual.hosts.mobility and scene.faults == usual.faults
         assert scene.with_changes([]) == scene

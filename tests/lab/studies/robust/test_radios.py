@@ -10,9 +10,10 @@ from mobilenet.lab.studies.robust.radios import RADIOS, Radio, radios
 from mobilenet.lab.studies.robust.words import RADIO_HEAD, radio_row
 from mobilenet.network.propagation.fading import PIECES
 from mobilenet.network.propagation.path_loss import loss_table
-from mobilenet.network.radio.links import cell_m, detected_cdbm, fading_of, half_heard_m, rate_reach_m
-from mobilenet.network.radio.parameters import WirelessParameters
 from mobilenet.network.radio.phy import MODES
+from mobilenet.network.radio.sinr.links import detected_cdbm, fading_of, half_heard_m, rate_reach_m
+from mobilenet.network.radio_models import model_of
+from mobilenet.network.wireless import WirelessParameters
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from tests.conftest import ROOT
@@ -29,7 +30,7 @@ def of(*changes: str, chosen: list[str] | None = None, obstacles: str | None = N
 def test_all_reach_as_far_as_the_disk(range_m: float) -> None:
     radios_by_name = of(f"wireless.range_m={range_m}")
     assert list(radios_by_name) == [name for name in RADIOS if name != "obstacles"]
-    assert {cell_m(radio.wireless) for radio in radios_by_name.values()} == {range_m}
+    assert {model_of(radio.wireless).cell_m for radio in radios_by_name.values()} == {range_m}
     assert radios_by_name["capture"].wireless.capture_db == 10 and radios_by_name["disk"].changes == {}
     assert radios_by_name["fading"].wireless.fading and radios_by_name["shadowing"].wireless.shadowing
     assert radios_by_name["log_distance"].wireless.path_loss.exponent == 3
@@ -65,7 +66,7 @@ def test_half_heard_is_what_the_gains_say(fading: dict[str, float]) -> None:
 def test_the_highest_rate_that_reaches(mode: str) -> None:
     rates = MODES[mode].rates_mbps
     wireless = of(f"wireless={{mode: {mode}, broadcast_rate_mbps: {max(rates)}}}")["log_distance"].wireless
-    far = 0.999 * cell_m(wireless)
+    far = 0.999 * model_of(wireless).cell_m
     assert rate_reach_m(wireless, wireless.unicast_mbps, 100) >= far
     assert all(rate_reach_m(wireless, rate, 100) < far for rate in rates if rate > wireless.unicast_mbps)
     fits = rate_reach_m(wireless, max(rates), 100) >= far
@@ -80,10 +81,10 @@ def test_a_broadcast_rate_that_reaches_is_kept() -> None:
 def test_of_a_radio_that_receives_by_power() -> None:
     radios_by_name = of(SINR, "hosts.attachment.hysteresis_db=2")
     assert list(radios_by_name) == ["own", "disk", "capture", "log_distance", "fading", "shadowing"]
-    own = cell_m(radios_by_name["own"].wireless)
+    own = model_of(radios_by_name["own"].wireless).cell_m
     assert radios_by_name["disk"].wireless.range_m == own and radios_by_name["disk"].wireless.mode == "g_erp"
     assert radios_by_name["log_distance"].wireless.noise_figure_db == 9
-    assert cell_m(radios_by_name["log_distance"].wireless) == pytest.approx(own, abs=0.011)
+    assert model_of(radios_by_name["log_distance"].wireless).cell_m == pytest.approx(own, abs=0.011)
     assert radios_by_name["disk"].changes["hosts.attachment"] == {}
     assert radios_by_name["fading"].changes["hosts.attachment.hysteresis_db"] == 2
 

@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 from mobilenet.network.propagation.parameters import ONLY, PathLossParameters
 from mobilenet.network.propagation.path_loss import mean_loss_db
-from mobilenet.network.radio.links import (
+from mobilenet.network.radio.keys import FARTHEST_M
+from mobilenet.network.radio.sinr.keys import SinrKeys
+from mobilenet.network.radio.sinr.links import (
     between_stations_m,
     cell_m,
     detected_cdbm,
@@ -25,7 +27,6 @@ from mobilenet.network.radio.links import (
     station_tx_dbm,
     tx_dbm_to_reach,
 )
-from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
 
 FARTHEST_QUOTED_M = 1_000_000
 USUAL_M = 100.0
@@ -42,7 +43,7 @@ class _Sender(NamedTuple):
     stations: int
 
 
-def too_far(wireless: WirelessParameters) -> tuple[str, str] | None:
+def too_far(wireless: SinrKeys) -> tuple[str, str] | None:
     """(dotted path of the key at fault, what is wrong and what would be right) of a radio heard beyond 3 km."""
     senders = []
     if host_reach_m(wireless) >= FARTHEST_M:
@@ -80,7 +81,7 @@ def _kind(path: str) -> str:
     return "path-loss parameters" if "." in path else path
 
 
-def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] | None:
+def too_near(wireless: SinrKeys, narrow_m: float) -> tuple[str, str] | None:
     """(dotted path, what it comes to) of a radio that hardly any node hears."""
     cell, host = cell_m(wireless), host_reach_m(wireless)
     if min(cell, host) >= narrow_m:
@@ -109,7 +110,7 @@ def too_near(wireless: WirelessParameters, narrow_m: float) -> tuple[str, str] |
     )
 
 
-def _setting(wireless: WirelessParameters, path: str, sender: _Sender) -> str:
+def _setting(wireless: SinrKeys, path: str, sender: _Sender) -> str:
     """What the key at fault is, or comes to."""
     if path == sender.key:
         return f"at {sender.tx_dbm:g} dBm"
@@ -123,7 +124,7 @@ def _setting(wireless: WirelessParameters, path: str, sender: _Sender) -> str:
     )
 
 
-def _enough(wireless: WirelessParameters, path: str, sender: _Sender, lacking_db: float) -> str:
+def _enough(wireless: SinrKeys, path: str, sender: _Sender, lacking_db: float) -> str:
     """What this key would have to be, the others as they are; empty if none of its values does."""
     if path not in (sender.key, *PREAMBLE_KEYS, *NUMBERS):
         least_db = _below(mean_loss_db(wireless.path_loss, USUAL_M) - lacking_db)
@@ -136,7 +137,7 @@ def _enough(wireless: WirelessParameters, path: str, sender: _Sender, lacking_db
     else:
         value = _below(current_value - lacking_db)
     whole, _, name = path.partition(".")
-    owner = PathLossParameters if name else WirelessParameters
+    owner = PathLossParameters if name else SinrKeys
     limits = owner.model_fields[name or whole].metadata
     least, most = (next(getattr(limit, end) for limit in limits if hasattr(limit, end)) for end in ("ge", "le"))
     again = wireless.model_copy(
@@ -151,14 +152,14 @@ def _unit(path: str) -> str:
     return " dBm" if path.endswith("_dbm") else " dB" if path.endswith("_db") else ""
 
 
-def _value(wireless: WirelessParameters, path: str) -> float:
+def _value(wireless: SinrKeys, path: str) -> float:
     _, _, name = path.partition(".")
     return float(getattr(wireless.path_loss, name) if name else getattr(wireless, path))
 
 
-def _shares_db(wireless: WirelessParameters, sender: _Sender, distance_m: float) -> Iterator[tuple[str, float]]:
+def _shares_db(wireless: SinrKeys, sender: _Sender, distance_m: float) -> Iterator[tuple[str, float]]:
     """By how much each key makes a link of that length better than its default, and its path."""
-    usual = WirelessParameters(model="sinr")
+    usual = SinrKeys()
     threshold_dbm = detected_cdbm(wireless) / 100
     loss_db = mean_loss_db(wireless.path_loss, distance_m, sender.stations)
     yield sender.key, sender.tx_dbm - usual.tx_dbm
@@ -174,7 +175,7 @@ def _shares_db(wireless: WirelessParameters, sender: _Sender, distance_m: float)
     yield WHOLE, 0.0 if is_usual else mean_loss_db(usual.path_loss, distance_m) - loss_db
 
 
-def _far(wireless: WirelessParameters, sender: _Sender, threshold_dbm: float) -> str:
+def _far(wireless: SinrKeys, sender: _Sender, threshold_dbm: float) -> str:
     """How far, in words."""
 
     def is_heard(distance_m: float) -> bool:
@@ -190,7 +191,7 @@ def _far(wireless: WirelessParameters, sender: _Sender, threshold_dbm: float) ->
 
 
 def _right(
-    wireless: WirelessParameters, path: str, sender: _Sender, threshold_dbm: float, loss_db: float, excess_db: float
+    wireless: SinrKeys, path: str, sender: _Sender, threshold_dbm: float, loss_db: float, excess_db: float
 ) -> str:
     """Return which values of the faulty key would be valid, and which one it has."""
     power = f"{_below(sender.tx_dbm - excess_db):g} dBm or less"

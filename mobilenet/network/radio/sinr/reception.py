@@ -12,9 +12,9 @@ from __future__ import annotations
 from math import log10
 from typing import Final
 
-from mobilenet.network.radio.bit_errors import costs
-from mobilenet.network.radio.decibels import cdbm_of, zeptowatts
-from mobilenet.network.radio.survival import CERTAIN, HIGHEST_CDB, LOWEST_CDB, chance_of, cost_of
+from mobilenet.network.radio.sinr.bit_errors import costs
+from mobilenet.network.radio.sinr.decibels import cdbm_of, zeptowatts
+from mobilenet.network.radio.sinr.survival import CERTAIN, HIGHEST_CDB, LOWEST_CDB, chance_of, cost_of
 
 THERMAL_DBM_PER_HZ: Final = -173.975
 STRONG_CDB: Final = 2_000

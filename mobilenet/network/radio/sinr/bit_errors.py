@@ -23,7 +23,7 @@ from math import exp, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.network.radio.survival import HIGHEST_CDB, LOWEST_CDB, NAT
+from mobilenet.network.radio.sinr.survival import HIGHEST_CDB, LOWEST_CDB, NAT
 
 HALF = (10, (36, 0, 211, 0, 1404, 0, 11633, 0, 77433, 0, 502690, 0, 3322763, 0, 21292910, 0, 134365911), 0.5)
 TWO_THIRDS = (6, (3, 70, 285, 1276, 6160, 27128, 117019, 498860, 2103891, 8784123), 0.25)

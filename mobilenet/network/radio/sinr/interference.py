@@ -15,10 +15,10 @@ from typing import Final
 from mobilenet.engine.keyed_draws import KeyedDraws
 from mobilenet.network.propagation.budget import LinkBudget
 from mobilenet.network.propagation.fading import Fading
-from mobilenet.network.radio.decibels import zeptowatts
 from mobilenet.network.radio.frame import Frame
 from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS
-from mobilenet.network.radio.reception import Reception
+from mobilenet.network.radio.sinr.decibels import zeptowatts
+from mobilenet.network.radio.sinr.reception import Reception
 from mobilenet.network.radio.transceiver import Transceiver
 
 FARTHEST_NS: Final = 10_100  # light over 3 km, and a little more

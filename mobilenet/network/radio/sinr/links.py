@@ -21,31 +21,27 @@ from mobilenet.network.propagation.obstacles import walls
 from mobilenet.network.propagation.path_loss import loss_table, mean_loss_db, median_reach_m
 from mobilenet.network.propagation.shadowing import CLIP, ONE
 from mobilenet.network.radio.framing import IP_BYTES, UDP_BYTES, link_bytes
-from mobilenet.network.radio.parameters import FARTHEST_M, WirelessParameters
+from mobilenet.network.radio.keys import FARTHEST_M
 from mobilenet.network.radio.phy import MODES
-from mobilenet.network.radio.reception import STRONG_CDB, Reception, hundredths, reception_noise_cdbm
-from mobilenet.network.radio.survival import CHANCE
+from mobilenet.network.radio.sinr.keys import SinrKeys
+from mobilenet.network.radio.sinr.reception import STRONG_CDB, Reception, hundredths, reception_noise_cdbm
+from mobilenet.network.radio.sinr.survival import CHANCE
 from mobilenet.world.tracks.projection import Origin
 
 BELOW_NOISE_CDB = 2_000
-LEAST_GROUND_M = 1.0
 LINKS = (0, 1, 2)  # stations among both ends
 MIDDLE = 1 << 31  # of a draw of fading: half of all are this or more
 
 
 @lru_cache(maxsize=32)
-def cell_m(wireless: WirelessParameters) -> float:
-    """How far a station is received without obstacles in the way; unit_disk: the range."""
-    if wireless.model == "unit_disk":
-        return wireless.range_m
+def cell_m(wireless: SinrKeys) -> float:
+    """How far a station is received without obstacles in the way."""
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless))
 
 
 @lru_cache(maxsize=32)
-def reach_m(wireless: WirelessParameters) -> float:
-    """Beyond it no node receives a frame, is disturbed in carrier sense, or, with unit_disk, meets it at all."""
-    if wireless.model == "unit_disk":
-        return wireless.reach_m
+def reach_m(wireless: SinrKeys) -> float:
+    """Beyond it no node receives a frame or is disturbed in carrier sense."""
     least = min(hundredths(wireless.preamble_rssi_dbm), hundredths(wireless.ed_threshold_dbm) - STRONG_CDB)
     least -= _luck_cdb(wireless)
     if wireless.fading is not None:
@@ -54,24 +50,20 @@ def reach_m(wireless: WirelessParameters) -> float:
 
 
 @lru_cache(maxsize=32)
-def serving_reach_m(wireless: WirelessParameters) -> float:
+def serving_reach_m(wireless: SinrKeys) -> float:
     """No host is served by a station from farther away."""
-    if wireless.model == "unit_disk":
-        return wireless.range_m
     least = detected_cdbm(wireless) - _luck_cdb(wireless)
     return _distance_m(wireless, station_tx_dbm(wireless), least)
 
 
 @lru_cache(maxsize=32)
-def host_reach_m(wireless: WirelessParameters) -> float:
+def host_reach_m(wireless: SinrKeys) -> float:
     """How far a host is received without obstacles in the way."""
-    if wireless.model == "unit_disk":
-        return wireless.range_m
     return _distance_m(wireless, wireless.tx_dbm, detected_cdbm(wireless))
 
 
 @lru_cache(maxsize=64)
-def rate_reach_m(wireless: WirelessParameters, rate_mbps: float, payload_bytes: int) -> float:
+def rate_reach_m(wireless: SinrKeys, rate_mbps: float, payload_bytes: int) -> float:
     """The distance at which half of a station's frames with this payload survive the noise; undetected ones do not."""
     rules = reception_of(wireless, (rate_mbps,))
     duration_ns = MODES[wireless.mode].airtime_ns(
@@ -83,7 +75,7 @@ def rate_reach_m(wireless: WirelessParameters, rate_mbps: float, payload_bytes: 
 
 
 @lru_cache(maxsize=32)
-def half_heard_m(wireless: WirelessParameters) -> float:
+def half_heard_m(wireless: SinrKeys) -> float:
     """The distance at which half of a station's preambles are detected in silence, without obstacles and if shadowing
     neither takes nor adds; without fading as far as its cell.
     """
@@ -99,45 +91,38 @@ def half_heard_m(wireless: WirelessParameters) -> float:
 
 
 @lru_cache(maxsize=32)
-def between_stations_m(wireless: WirelessParameters) -> float:
+def between_stations_m(wireless: SinrKeys) -> float:
     """How far stations are received by each other without obstacles in the way: with umi farther than by hosts."""
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless), (2,))
 
 
-def tx_dbm_to_reach(wireless: WirelessParameters, distance_m: float) -> float:
+def tx_dbm_to_reach(wireless: SinrKeys, distance_m: float) -> float:
     """The power with which a node is received at this distance without obstacles in the way."""
     return detected_cdbm(wireless) / 100 + mean_loss_db(wireless.path_loss, distance_m)
 
 
-def ground_m(wireless: WirelessParameters) -> float:
-    """How far from a station hosts walk if the scenario gives no area: through its cell, and through a metre around it
-    where none is received.
-    """
-    return cell_m(wireless) if wireless.model == "unit_disk" else max(LEAST_GROUND_M, cell_m(wireless))
-
-
-def detected_cdbm(wireless: WirelessParameters) -> int:
+def detected_cdbm(wireless: SinrKeys) -> int:
     """The least power at which a broadcast's preamble is detected in silence: above the threshold, and above noise."""
     noise_cdbm = reception_noise_cdbm(wireless.broadcast_rate_mbps, wireless.noise_figure_db)
     return max(hundredths(wireless.preamble_rssi_dbm), noise_cdbm + hundredths(wireless.preamble_sinr_db))
 
 
-def _luck_cdb(wireless: WirelessParameters) -> int:
+def _luck_cdb(wireless: SinrKeys) -> int:
     """What shadowing adds at most."""
     return 0 if wireless.shadowing is None else hundredths(CLIP / ONE * wireless.shadowing.sigma_db)
 
 
 @lru_cache(maxsize=32)
-def cutoff_m(wireless: WirelessParameters) -> float:
+def cutoff_m(wireless: SinrKeys) -> float:
     noise_cdbm = reception_noise_cdbm(6, wireless.noise_figure_db)  # of OFDM, in whose band it is less
     return _distance_m(wireless, _strongest_dbm(wireless), noise_cdbm - BELOW_NOISE_CDB, LINKS)
 
 
-def station_tx_dbm(wireless: WirelessParameters) -> float:
+def station_tx_dbm(wireless: SinrKeys) -> float:
     return wireless.tx_dbm if wireless.station_tx_dbm is None else wireless.station_tx_dbm
 
 
-def reception_of(wireless: WirelessParameters, rates_mbps: tuple[float, ...] = ()) -> Reception:
+def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Reception:
     """`rates_mbps`: others that are asked for."""
     mode = MODES[wireless.mode]
     sent_at = {*rates_mbps, wireless.broadcast_rate_mbps, wireless.unicast_mbps}
@@ -157,21 +142,21 @@ def reception_of(wireless: WirelessParameters, rates_mbps: tuple[float, ...] = (
     )
 
 
-def budget_of(wireless: WirelessParameters, seed: int, folder: Path, origin: Origin | None) -> LinkBudget:
+def budget_of(wireless: SinrKeys, seed: int, folder: Path, origin: Origin | None) -> LinkBudget:
     """The losses of all links. `folder`, `origin`: of the scenario, for its file of obstacles."""
     town = None if wireless.obstacles is None else walls(wireless.obstacles, folder, origin)
     return LinkBudget(wireless.path_loss, wireless.shadowing, town, seed, FARTHEST_M)
 
 
-def fading_of(wireless: WirelessParameters) -> Fading | None:
+def fading_of(wireless: SinrKeys) -> Fading | None:
     return None if wireless.fading is None else Fading(wireless.fading)
 
 
-def _strongest_dbm(wireless: WirelessParameters) -> float:
+def _strongest_dbm(wireless: SinrKeys) -> float:
     return max(wireless.tx_dbm, station_tx_dbm(wireless))
 
 
-def _distance_m(wireless: WirelessParameters, tx_dbm: float, left_cdbm: int, links: tuple[int, ...] = (1,)) -> float:
+def _distance_m(wireless: SinrKeys, tx_dbm: float, left_cdbm: int, links: tuple[int, ...] = (1,)) -> float:
     """The distance at which this power is left on average, by the number of ends that are stations, which only umi
     distinguishes.
     """

@@ -30,7 +30,6 @@ from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.keyed_draws import KeyedDraws
 from mobilenet.network.propagation.budget import LinkBudget
 from mobilenet.network.propagation.fading import Fading
-from mobilenet.network.radio.decibels import HIGHEST_CDBM, cdbm_of, times
 from mobilenet.network.radio.frame import (
     BIT_ERRORS,
     COLLISION,
@@ -42,11 +41,12 @@ from mobilenet.network.radio.frame import (
     SINR_OUTCOMES,
     Frame,
 )
-from mobilenet.network.radio.interference import Interference
 from mobilenet.network.radio.medium import SPEED_OF_LIGHT_M_PER_NS, End, Medium, Observer
 from mobilenet.network.radio.neighbours import Neighbours
-from mobilenet.network.radio.reception import Reception
-from mobilenet.network.radio.survival import CHANCE
+from mobilenet.network.radio.sinr.decibels import HIGHEST_CDBM, cdbm_of, times
+from mobilenet.network.radio.sinr.interference import Interference
+from mobilenet.network.radio.sinr.reception import Reception
+from mobilenet.network.radio.sinr.survival import CHANCE
 from mobilenet.network.radio.transceiver import NEVER, Transceiver
 
 PREAMBLE_NS: Final = 4_000

@@ -43,9 +43,10 @@ class UnitDisk(Medium):
         observer: Observer | None = None,
         listens: bool = True,
         full_duplex: bool = False,
+        outcomes: tuple[str, ...] = OUTCOMES,
     ) -> None:
         """`detection_range_m` None: no MAC listens before it sends."""
-        super().__init__(kernel, neighbours, OUTCOMES, loss, observer, listens, full_duplex)
+        super().__init__(kernel, neighbours, outcomes, loss, observer, listens, full_duplex)
         self._range2 = _square(range_m)
         self._interference2 = _square(max(interference_range_m, range_m))
         self._detection2 = -1.0 if detection_range_m is None else _square(max(detection_range_m, range_m))

@@ -1,0 +1,84 @@
+"""Reception by a table: a frame that nothing overlaps is received with the probability of its distance.
+
+Model     a frame's receivers are the nodes up to the last distance of the table. There it disturbs and is sensed as
+          with the unit disk, received or not. One draw for each receiver, a hash of the frame's number and the
+          receiver, decides whether its bits will be right. A frame that would be lost anyway, to a collision for
+          instance, does not count as one with bit errors. Between two rows the probability is linear, below the first
+          distance it is that of the first row
+Units     metres; probabilities in 2**-32
+Source    ours: docs/models/distance-table.md
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from math import sqrt
+
+from mobilenet.engine.kernel import Kernel
+from mobilenet.engine.keyed_draws import KeyedDraws
+from mobilenet.network.radio.frame import BIT_ERRORS, RECEIVED, SINR_OUTCOMES, Frame
+from mobilenet.network.radio.medium import Observer
+from mobilenet.network.radio.neighbours import Neighbours
+from mobilenet.network.radio.transceiver import Transceiver
+from mobilenet.network.radio.unit_disk.medium import UnitDisk
+
+ONE = 2**32
+
+
+class DistanceTable(UnitDisk):
+    """The medium of one run in which a table decides."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        neighbours: Neighbours,
+        table: list[tuple[float, float]],
+        interference_range_m: float,
+        detection_range_m: float | None,
+        seed: int,
+        loss: float = 0.0,
+        capture_db: float | None = None,
+        observer: Observer | None = None,
+        listens: bool = True,
+        full_duplex: bool = False,
+    ) -> None:
+        """`table`: (distance in metres, probability), by distance."""
+        super().__init__(
+            kernel, neighbours, table[-1][0], interference_range_m, detection_range_m, loss, capture_db, observer,
+            listens, full_duplex, SINR_OUTCOMES[: BIT_ERRORS + 1],
+        )  # fmt: skip
+        self._distances_m = [distance_m for distance_m, _ in table]
+        self._chances = [chance for _, chance in table]
+        self._draws = KeyedDraws(seed, "reception")
+
+    def start(self, frame: Frame, before: Frame | None = None) -> None:
+        super().start(frame, before)
+        now, sender = self._calendar.now, frame.sender
+        x = sender.x_m + sender.vx * (now - sender.since_ns)
+        y = sender.y_m + sender.vy * (now - sender.since_ns)
+        outcomes = frame.outcomes
+        for i, node in enumerate(frame.receivers):
+            elapsed = now - node.since_ns
+            dx = node.x_m + node.vx * elapsed - x
+            dy = node.y_m + node.vy * elapsed - y
+            if outcomes[i] == RECEIVED:
+                chance = int(self.chance(sqrt(dx * dx + dy * dy)) * ONE)
+                if self._draws.draw(frame.serial, node.index) >= chance:
+                    outcomes[i] = BIT_ERRORS
+
+    def chance(self, distance_m: float) -> float:
+        """The probability of reception without interference at this distance."""
+        after = bisect_right(self._distances_m, distance_m)
+        if after == 0:
+            return self._chances[0]
+        if after == len(self._distances_m):
+            return self._chances[-1]
+        near_m, near = self._distances_m[after - 1], self._chances[after - 1]
+        share = (distance_m - near_m) / (self._distances_m[after] - near_m)
+        return near + share * (self._chances[after] - near)
+
+    def _lose(self, node: Transceiver, outcome: int) -> None:
+        frame = self._in_air[node.lock_frame]
+        i = frame.receivers.index(node)
+        if frame.outcomes[i] in (RECEIVED, BIT_ERRORS):
+            frame.outcomes[i] = outcome

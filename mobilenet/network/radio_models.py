@@ -1,0 +1,17 @@
+"""Find the model of reception that a scenario names.
+
+Source    ours: docs/models/radio.md
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from mobilenet.network.radio.model import RadioModel
+from mobilenet.network.wireless import WirelessParameters
+
+
+def model_of(wireless: WirelessParameters) -> RadioModel:
+    """The model, with the keys of the scenario. It is in the folder of its name."""
+    model: RadioModel = import_module(f"mobilenet.network.radio.{wireless.model}.model").MODEL(wireless)
+    return model
