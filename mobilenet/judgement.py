@@ -28,7 +28,7 @@ from mobilenet.record.reader import AGAIN, RunError, read_derived, read_manifest
 from mobilenet.record.recorder import Recording
 from mobilenet.record.table import Columns
 from mobilenet.record.writer import as_text, write_json
-from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.scenario import AnyScenario
 from mobilenet.simulation.plugin_code import load_named, place_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
@@ -48,13 +48,6 @@ def own_metrics(scenario: AnyScenario, allow_code: bool = False) -> list[OwnMetr
         except ValueError as error:
             raise ScenarioError(f"metrics.{i}: {error}") from None
     return custom_metrics
-
-
-def own_metrics_of(directory: Path, allow_code: bool = False) -> list[OwnMetric]:
-    """Return the custom metrics of a run; their code runs only if that is allowed."""
-    if "own_metrics" not in read_manifest(directory):
-        return []
-    return own_metrics(load_scenario(directory / "scenario.yaml"), allow_code)
 
 
 def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Check]:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.judgement import own_metrics_of
+from mobilenet.judgement import own_metrics
 from mobilenet.lab.studies.measure import measure
 from mobilenet.metrics.own import own_metric
+from mobilenet.scenario import load_scenario
 from tests.cli.command import mobilenet as command
 from tests.conftest import FIRST
 
@@ -48,7 +49,8 @@ def test_the_run_is_kept_and_says_what_failed(body: str, complaint: str, tmp_pat
     assert list(run.failed_metrics) == ["wrong"] and run.failed_metrics["wrong"].startswith(complaint)
     assert "wrong" in run._repr_html_()
     for kind in ("terminating", "steady_state"):
-        metrics = measure(run.path, kind, own_metrics_of(run.path, allow_code=True)).metrics
+        own = own_metrics(load_scenario(run.path / "scenario.yaml"), allow_code=True)
+        metrics = measure(run.path, kind, own).metrics
         assert "wrong" not in metrics and metrics["right"] > 0
 
 

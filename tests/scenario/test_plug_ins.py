@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.judgement import own_metrics_of
+from mobilenet.judgement import own_metrics
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.measure import measure
 from mobilenet.lab.studies.study import require_metric
 from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import load_scenario
 
 from .examples import FOLDER, edit
 
@@ -49,7 +50,7 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
             delays.append(time - sent[message])
     assert run.metrics["deliveries_late_share"] == sum(delay > 5e8 for delay in delays) / len(delays)
     assert run.manifest["own_metrics"]["delivery_fairness"][0].startswith("Jain's")
-    own = own_metrics_of(run.path, allow_code=True)
+    own = own_metrics(load_scenario(run.path / "scenario.yaml"), allow_code=True)
     assert [metric.name for metric in own] == ["delivery_fairness", "deliveries_late_share"]
     measured = measure(run.path, "steady_state", own).metrics
     assert {"delivery_fairness", "deliveries_late_share"} <= measured.keys()

@@ -4,15 +4,23 @@ form.
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from mobilenet.viz.map.pack import TYPES
 
 from mobilenet.engine.clock import SECOND
 from mobilenet.record.schema import FORMAT_VERSION
+
+
+def unpack_column(column: dict[str, str]) -> Any:
+    """A column of a map, as `pack_column` has packed it."""
+    return np.frombuffer(base64.b64decode(column["data"]), dtype=TYPES[column["type"]])
 
 
 def write_run(

@@ -14,7 +14,6 @@ from mobilenet.viz.figures import run_figures
 from mobilenet.viz.figures.frames import _by_distance, read_frames
 from mobilenet.viz.figures.outcomes import REASONS
 from mobilenet.viz.map.data import document
-from mobilenet.viz.map.pack import unpack_column
 from mobilenet.viz.style import Look
 
 import mobilenet
@@ -23,6 +22,7 @@ from mobilenet.viz import style
 from mobilenet.why.words import OUTCOMES
 from tests.tools import copy_run
 from tests.viz.overlap import legends_on_curves, overlapping
+from tests.viz.synthetic import unpack_column
 
 SCENARIO = """
 seed: 4

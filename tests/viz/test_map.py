@@ -13,14 +13,13 @@ import pandas as pd
 import pytest
 from mobilenet.viz.map import draw
 from mobilenet.viz.map.data import document, edges
-from mobilenet.viz.map.pack import unpack_column
 
 import mobilenet
 from mobilenet.network.wired.tree import SHAPES
 from mobilenet.record.reader import RunError
 from mobilenet.record.writer import RecordError
 from tests.viz.conftest import document_in
-from tests.viz.synthetic import write_run
+from tests.viz.synthetic import unpack_column, write_run
 
 
 def table(run: Path, name: str) -> pd.DataFrame:

@@ -17,13 +17,13 @@ from matplotlib.collections import PathCollection
 from mobilenet.viz.figures import run_figures
 from mobilenet.viz.map import draw, radio
 from mobilenet.viz.map.data import document
-from mobilenet.viz.map.pack import unpack_column
 from mobilenet.viz.style import Look
 
 import mobilenet
 from mobilenet.network.radio.sinr.links import budget_of
 from mobilenet.scenario import Scenario
 from tests.browser import NAMES, Page, chromium, is_required
+from tests.viz.synthetic import unpack_column
 from tests.viz.test_map_browser import CARD, open_map
 
 SCENARIO = """
@@ -71,7 +71,9 @@ def test_each_square_has_the_power_of_the_strongest_station(powered: Path, shows
         power["y_m"] + (row + 0.5) * power["side_m"],
     ])  # fmt: skip
     points = [(0, 0), (150, 0), (75, 130)]
-    arrives = 2040 - np.array([budget.losses_cdb(x, y, True, places) for x, y in points])
+    arrives = 2040 - np.array(
+        [[budget.loss_cdb(x, y, True, *place, False) for place in places.tolist()] for x, y in points]
+    )
     below, best = unpack_column(power["below_dbm"]), unpack_column(power["best"])
     assert power["side_m"] == radio.SIDE_M and power["least_dbm"] == -82 and len(below) == len(places) > 3000
     is_heard = arrives.max(axis=0) >= -8200

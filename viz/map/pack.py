@@ -41,10 +41,6 @@ def _holds(kind: str, low: int, high: int) -> bool:
     return bool(limits.min <= low and high <= limits.max)
 
 
-def unpack_column(column: dict[str, str]) -> Any:
-    return np.frombuffer(base64.b64decode(column["data"]), dtype=TYPES[column["type"]])
-
-
 def for_script(value: Any) -> str:
     """JSON in ASCII without < > &: inert anywhere in a page, also U+2028 and lone surrogates."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))

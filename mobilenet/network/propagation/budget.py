@@ -16,7 +16,6 @@ import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mobilenet.network.propagation.parameters import PathLossParameters, ShadowingParameters
 from mobilenet.network.propagation.path_loss import SURE, loss_table, sight_table
@@ -109,19 +108,6 @@ class LinkBudget:
             self._cut(entry)
             loss = self._tables[which][place] + entry.cost
         return loss
-
-    def losses_cdb(
-        self, ax: float, ay: float, a_is_station: bool, places: NDArray[np.float64], are_stations: bool = False
-    ) -> NDArray[np.int64]:
-        """The losses of the links from one place to many. One by one: compiled, that is quicker than arrays, and where
-        hosts walk most of them are kept.
-        """
-        xs: list[float] = places[:, 0].tolist()
-        ys: list[float] = places[:, 1].tolist()
-        losses = [
-            self.loss_cdb(ax, ay, a_is_station, x, y, are_stations) for x, y in zip(xs, ys, strict=True)
-        ]  # fmt: skip
-        return np.array(losses, dtype=np.int64)
 
     def _between(self, ax: i64, ay: i64, bx: i64, by: i64) -> CachedPath:
         if ax > bx or (ax == bx and ay > by):

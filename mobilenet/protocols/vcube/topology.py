@@ -57,12 +57,3 @@ def neighbours(i: int, h: int, believed: Container[int]) -> list[int]:
 def children(i: int, parent: int | None, d: int, believed: Container[int]) -> list[int]:
     """Return the processes to which i forwards what `parent` sent; for the source itself (None) all d clusters."""
     return neighbours(i, d if parent is None else cluster(i, parent) - 1, believed)
-
-
-def parent_without_faults(i: int, root: int) -> int:
-    """Return the parent of i in the tree of `root`, without faults and for n a power of two.
-
-    It is i with the lowest bit flipped in which i and `root` differ.
-    """
-    differing = i ^ root
-    return i ^ (differing & -differing)

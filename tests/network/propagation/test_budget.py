@@ -48,7 +48,7 @@ def test_the_same_there_and_back_for_one_and_for_many(
     for budget, fresh in zip(BUDGETS, AGAIN, strict=True):
         loss = budget.loss_cdb(ax, ay, a, bx, by, b)
         assert budget.loss_cdb(bx, by, b, ax, ay, a) == loss
-        assert fresh.losses_cdb(ax, ay, a, np.array([[bx, by], [by, bx]]), b).tolist() == [
+        assert [fresh.loss_cdb(ax, ay, a, *place, b) for place in ((bx, by), (by, bx))] == [
             loss, budget.loss_cdb(ax, ay, a, by, bx, b),
         ]  # fmt: skip
         assert budget.loss_cdb(ax, ay, a, bx, by, b) == loss  # kept

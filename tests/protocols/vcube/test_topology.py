@@ -15,8 +15,16 @@ from mobilenet.protocols.vcube.topology import (
     dimension,
     first_fault_free,
     neighbours,
-    parent_without_faults,
 )
+
+
+def parent_without_faults(i: int, root: int) -> int:
+    """Return the parent of i in the tree of `root`, without faults and for n a power of two.
+
+    It is i with the lowest bit flipped in which i and `root` differ.
+    """
+    differing = i ^ root
+    return i ^ (differing & -differing)
 
 
 @pytest.mark.parametrize("d", range(1, 8))
