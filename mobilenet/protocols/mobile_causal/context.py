@@ -13,8 +13,10 @@ Deviations  F5   m_nd becomes numbers nxt..base-1 below the stream: a position n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from ..port import MessageId
 from .messages import Item, Req1, Request
@@ -113,3 +115,14 @@ class Contexts(dict[int, Context]):
     def clear_rbuf(self, c: Context) -> None:
         self.rbuf_total -= len(c.rbuf)
         c.rbuf.clear()
+
+
+def require_one_owner(stations: Sequence[Any], message: Any) -> None:
+    """Raise AssertionError if two stations own, or hand over, the host of this message (I3)."""
+    host = getattr(message, "host", None)  # an App has none
+    owners = [
+        number
+        for number, station in enumerate(stations)
+        if (context := station.ctx.get(host)) is not None and context.state in (State.OWN, State.REL)
+    ]
+    assert len(owners) <= 1, f"I3: stations {owners} own h{host} at the same time"

@@ -11,7 +11,7 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,8 +25,6 @@ from mobilenet.lab.hunt.swarm.tally import Tally
 from mobilenet.lab.hunt.swarm.vcube_wire import VCubeWire
 from mobilenet.lab.hunt.swarm.wire import Backbone, Wires
 from mobilenet.protocols.declaration import Declaration
-from mobilenet.protocols.mobile_causal.context import State
-from mobilenet.protocols.mobile_causal.messages import App
 from mobilenet.protocols.port import association_changes
 from mobilenet.record.recorder import Recording
 
@@ -67,9 +65,9 @@ class Adversary:
         parameters: Any,
         wires: Wires,
         hosts: int,
-        one_token: bool = False,
+        invariant: Callable[[Sequence[Any], Any], None] | None = None,
     ) -> None:
-        """`one_token`: assert of the mobile causal broadcast that no host has two owners at any time."""
+        """`invariant`: raises if the stations break it after a message."""
         self.kernel = kernel
         self.recording = recording
         self.events = recording.events
@@ -77,7 +75,7 @@ class Adversary:
         self.air = CALM
         self._parameters = parameters
         self._roles = roles
-        self._one_token_each = one_token
+        self._invariant = invariant
         self._stream = Stream(seed, "swarm/air")
         self._host_streams = [Stream(seed, "swarm/host", f"h{h}") for h in range(hosts)]
         self._old: list[_Packet] = []  # they may come again
@@ -248,8 +246,8 @@ class Adversary:
     def _at_station(self, s: int, sender: int, message: Any) -> bool:
         self._last_packet_ns[s, sender] = self.kernel.now
         self.stations[s].on_receive(sender, message)
-        if self._one_token_each:
-            self._one_token(message.host)
+        if self._invariant is not None:
+            self._invariant(self.stations, message)
         return True
 
     def heard_ns(self, s: int, host: int) -> int:
@@ -266,17 +264,8 @@ class Adversary:
 
     def _handle_wired(self, at: int, source: int, message: Any) -> None:
         self.stations[at].on_wired(source, message)
-        if self._one_token_each and type(message) is not App:
-            self._one_token(message.host)
-
-    def _one_token(self, host: int) -> None:
-        """At no instant do two stations own, or hand over, the same host."""
-        holders = [
-            s
-            for s, station in enumerate(self.stations)
-            if (c := station.ctx.get(host)) is not None and c.state in (State.OWN, State.REL)
-        ]
-        assert len(holders) <= 1, f"I3: stations {holders} own h{host} at the same time"
+        if self._invariant is not None:
+            self._invariant(self.stations, message)
 
     # --- the end
 

@@ -24,6 +24,7 @@ from mobilenet.lab.hunt.swarm.scenes import selective
 from mobilenet.lab.hunt.swarm.wire import Wires
 from mobilenet.protocols.declaration import Declaration, declare
 from mobilenet.protocols.mobile_causal import Host, MobileCausalParameters, Stable, Station
+from mobilenet.protocols.mobile_causal.context import require_one_owner
 from mobilenet.protocols.mobile_causal.declaration import MobileCausal
 from mobilenet.protocols.vcube.backbone import Layer
 from mobilenet.record.recorder import Recording
@@ -229,7 +230,7 @@ def run(
         schedule.parameters if own is None else own.settings,
         Wires(schedule.parents, schedule.slowest_ns, schedule.backbone, layer),
         len(schedule.first_cells),
-        check and own is None,
+        require_one_owner if check and own is None else None,
     )
     played = _Run(network, schedule)
     quiescent = played.play()
