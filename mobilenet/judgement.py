@@ -29,7 +29,7 @@ from mobilenet.record.recorder import Recording
 from mobilenet.record.table import Columns
 from mobilenet.record.writer import as_text, write_json
 from mobilenet.scenario import AnyScenario
-from mobilenet.simulation.plugin_code import load_named, place_of
+from mobilenet.simulation.plugin_code import load_named, place_of, repr_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
 from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
@@ -59,7 +59,7 @@ def own_checks(protocol: Any, folder: Path, allow_code: bool = False) -> list[Ch
     functions = getattr(plugin, "checks", ())
     if not isinstance(functions, tuple) or not all(map(_is_promise, functions)):
         raise ScenarioError(
-            f"protocol.class: {reference}: checks is {cut(repr(functions), 80)}, expected a tuple of functions"
+            f"protocol.class: {reference}: checks is {cut(repr_of(functions), 80)}, expected a tuple of functions"
             " decorated with @promise(words)"
         )
     names = [function.__name__ for function in functions]

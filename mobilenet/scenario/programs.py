@@ -97,6 +97,13 @@ def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple
             yield f"{key}.{place}", folder / path
 
 
+def names_file(word: str) -> bool:
+    """Whether a word of a command can only be meant as a file next to the scenario, be it there or not. One with a
+    placeholder is another word for each node.
+    """
+    return word.lower().endswith(OF_PROGRAMS) and not word.startswith(("-", "/")) and not {":", "{"} & {*word}
+
+
 def warnings_of(protocol: Any, folder: Path) -> Iterator[str]:
     """What a run will stumble over on this machine, where the protocol is a program. Another machine may run it."""
     command = getattr(protocol, "command", None)

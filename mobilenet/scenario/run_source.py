@@ -7,13 +7,15 @@ Source    ours: docs/run-directory.md, docs/validation/trust.md
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
-from mobilenet.scenario.base import read
+from mobilenet.scenario.base import ScenarioFile, files_matching, read
 from mobilenet.scenario.opening import AnyScenario, class_for
+from mobilenet.scenario.programs import files_of, names_file
 
 if TYPE_CHECKING:
     from mobilenet.scenario.adversary import AdversarySchedule
@@ -27,6 +29,24 @@ def read_source(path: Path) -> AnyScenario | AdversarySchedule:
 
         return AdversarySchedule.from_nodes(root)
     return class_for(root.value).from_nodes(root, (), path.parent)
+
+
+def copies_in(directory: Path, source: Any) -> set[str]:
+    """Name the copies that a run's directory has of the files that its scenario names. A file of a command is known
+    by its ending where it is no longer there.
+    """
+    protocol = source.protocol
+    files = [file for _, file in source.files()] if isinstance(source, ScenarioFile) else []
+    if (own := getattr(protocol, "file", None)) is not None:  # of a schedule as well
+        files.append(directory / own)
+    commands = [*getattr(protocol, "commands_by_role", dict)().values()]
+    commands += [command for _, command in getattr(protocol, "commands_by_key", tuple)()]
+    for command in commands:
+        files += [file for _, file in files_of(command, "", directory)]
+        files += [directory / word for word in command if names_file(word)]
+    for pattern in getattr(protocol, "files", ()):
+        files += files_matching(directory, pattern)
+    return {os.path.relpath(file, directory) for file in files}
 
 
 def command_of(name: str, scenario: Any) -> str:

@@ -18,6 +18,7 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.protocols import base
 from mobilenet.simulation import movement
 from mobilenet.simulation.plugin_classes import HOOKS
+from mobilenet.simulation.plugin_code import class_of
 
 CARRYING = {"on_receive": {"h": "s", "s": "h", "p": "p"}, "on_wired": {"s": "s"}, "on_message": {}}  # at -> from
 OTHERS = ("__init__", "spread", "accepts", "on_open", "on_taken", "on_closed")
@@ -84,7 +85,7 @@ def _what(frame: FrameType, before: list[FrameType], node: str | None) -> str:
     hook = code.co_name
     if hook in CARRYING:
         arguments = [frame.f_locals.get(name) for name in code.co_varnames[1 : code.co_argcount]]
-        message = type(arguments[-1]).__name__ if arguments else "a message"
+        message = class_of(arguments[-1]) if arguments else "a message"
         kind = CARRYING[hook].get((node or "")[:1])
         sender = arguments[0] if arguments else None
         return f"{message} from {kind}{sender}" if kind and type(sender) is int else message

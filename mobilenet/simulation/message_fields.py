@@ -4,7 +4,9 @@ carries.
 Model     protocols name the fields of their messages freely; only by their names `host`, `ses` (or the `ses` of a
           request `rq`) and `id` are distinguished; everything else is detail. An envelope (a segment, a bundle, a
           stamped message) with one message in it is about the subject of that message. A class with `has_no_body`
-          names other messages and carries none
+          names other messages and carries none. A field of one of these names that is of another kind is detail, too.
+          Detail shows lists in lists, and envelopes in envelopes, up to 10 deep; deeper ones, and a list within
+          itself, only by their class
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: docs/run-directory.md
 """
@@ -14,10 +16,15 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from mobilenet.protocols.port import MessageId
 from mobilenet.record.schema import MOST_LISTED, names_in
+
+DEEPEST = 10  # lists in lists, and envelopes in envelopes
+Subject = tuple[str | None, int | None, str | None]
+NOTHING: Subject = (None, None, None)
 
 
 class Contents(NamedTuple):
@@ -29,58 +36,126 @@ class Contents(NamedTuple):
 
 def contents(message: Any) -> Contents:
     """What the record notes of a message besides its kind and size."""
+    about, fields = _read(message)
+    detail = {name: _plain(value) for name, value in fields.items() if value is not None}
+    return Contents(*_subject(about, fields), json.dumps(detail) if detail else None)
+
+
+def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
+    """What a message is about, of which this was read; an envelope is about what the message in it is about."""
+    for _ in range(DEEPEST):
+        if about != NOTHING:
+            break
+        inside = [value for value in _spread(fields.values()) if hasattr(value, "size_bytes")]
+        if len(inside) != 1:
+            break
+        about, fields = _read(inside[0])
+    return about
+
+
+def _read(message: Any) -> tuple[Subject, dict[str, Any]]:
+    """Return what a message itself is about, and its other fields. A field that only has the name of another one, and
+    not its kind, is one of the others.
+    """
     fields = _fields(message)
-    host = fields.pop("host", None)
-    request = fields.pop("rq", None)
-    session = fields.pop("ses", None if request is None else request.ses)
+    host = fields.pop("host") if _fits(fields.get("host")) else None
+    if _fits(getattr(fields.get("rq"), "ses", None)):
+        fields.setdefault("ses", fields.pop("rq").ses)
+    session = fields.pop("ses") if _fits(fields.get("ses")) else None
     carried = fields.pop("id", None)
-    if carried is None and host is not None and isinstance(fields.get("seq"), int) and "body" in fields:
+    if carried is None and host is not None and _fits(fields.get("seq")) and "body" in fields:
         carried = MessageId(host, fields.pop("seq"))  # a host's own message, on its way to the station
     fields.pop("body", None)
-    detail = {name: _plain(value) for name, value in fields.items() if value is not None}
-    about = Contents(
-        None if host is None else f"h{host}",
-        session,
-        _name(carried) if isinstance(carried, MessageId) else None,
-        json.dumps(detail) if detail else None,
-    )
-    inside = [value for value in _spread(fields.values()) if hasattr(value, "size_bytes")]
-    if len(inside) == 1 and about[:3] == (None, None, None):
-        return contents(inside[0])._replace(detail=about.detail)
-    return about
+    return (None if host is None else f"h{host}", session, _name(carried) if _is_id(carried) else None), fields
+
+
+def _fits(value: Any) -> bool:
+    """Whether a column of the record can hold this as a whole number."""
+    return (type(value) is int or isinstance(value, Integral)) and -(2**63) <= int(value) < 2**63
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, MessageId) and _is_pair(value)
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether this can be the identifier of a message, which is one of a host or of a process."""
+    return isinstance(value, tuple) and len(value) == 2 and _fits(value[0]) and _fits(value[1])
 
 
 def carried_messages(message: Any) -> list[str]:
     """Return the names of the application messages whose bodies are in a message: objects with `id` and a body or a
-    payload, or with a host (`host`, `origin`), `seq` and `body`, in it or in its lists. A pair of whole numbers in the
-    message of a program may be such a name, so each is returned.
+    payload, or with a host (`host`, `origin`), `seq` and `body`, in it or in its lists, however deep; an object that is
+    there twice counts once. A pair of whole numbers in the message of a program may be such a name, so each is
+    returned.
     """
-    kind = type(message)
-    how = _KINDS.get(kind)
-    if how is None:
-        how = _KINDS[kind] = _way(message)
-    return how(message)
+    names: list[str] = []
+    left: list[Any] = [message]
+    seen: dict[int, Any] = {}  # the objects are kept, so that no other one gets the number
+    while left:
+        value = left.pop()
+        is_list = type(value) in (tuple, list)
+        if id(value) in seen or not (is_list or _is_message(value)):
+            continue
+        seen[id(value)] = value
+        if is_list:
+            left += reversed(value)
+            continue
+        here, inside = _way(value)(value)
+        names += here
+        left += reversed([one for one in inside if type(one) is not int])
+    return names
 
 
-_KINDS: dict[type, Callable[[Any], list[str]]] = {}
+def _is_message(value: Any) -> bool:
+    has_fields = hasattr(value, "size_bytes") or hasattr(value, "_fields") or dataclasses.is_dataclass(value)
+    return has_fields and not isinstance(value, type)
 
 
-def _way(message: Any) -> Callable[[Any], list[str]]:
-    """How messages of this class are looked at; it is worked out once. A broadcast between stations has a message of
-    stations as its body, and carries what that one carries.
-    """
-    if getattr(message, "has_no_body", False):
-        return lambda m: []  # an acknowledgement names a message, and does not have its body
+Look = tuple[list[str], Iterable[Any]]  # names of messages, and what may have more of them
+_KINDS: dict[type, Callable[[Any], Look]] = {}
+
+
+def _way(message: Any) -> Callable[[Any], Look]:
+    """How messages of this class are looked at; it is worked out once."""
+    if (known := _KINDS.get(type(message))) is not None:
+        return known
+    if getattr(message, "has_no_body", False):  # an acknowledgement names a message, and does not have its body
+        return _KINDS.setdefault(type(message), lambda m: ([], ()))
     names = _parts(message).keys()
-    if "id" in names and isinstance(message.id, tuple) and ("body" in names or hasattr(message, "payload_bytes")):
-        return lambda m: _messages_in([m.body]) if hasattr(getattr(m, "body", None), "size_bytes") else [_name(m.id)]
-    if "source" in names and "number" in names and "data" in names:
-        return lambda m: [f"{m.source if isinstance(m.source, str) else f'h{m.source}'}:{m.number}"]  # a datagram
-    if "body" in names and "seq" in names and ("host" in names or "origin" in names):
-        return lambda m: [f"h{m.host if 'host' in names else m.origin}:{m.seq}"]
-    if hasattr(message, "text") and hasattr(message, "value"):
-        return lambda m: names_in(m.value)
-    return lambda m: _messages_in(_parts(m).values())
+    ways: list[Callable[[Any], Look | None]] = []
+    if "id" in names and ("body" in names or hasattr(message, "payload_bytes")):
+        ways.append(_by_id)
+    if {"source", "number", "data"} <= names:
+        ways.append(_as_datagram)
+    if {"body", "seq"} <= names and ("host" in names or "origin" in names):
+        ways.append(_by_number)
+    if "says" in names and hasattr(message, "text") and hasattr(message, "value"):
+        ways.append(lambda m: (names_in(m.value), ()))  # of a program
+
+    def look(m: Any) -> Look:
+        return next((answer for way in ways if (answer := way(m)) is not None), ([], _parts(m).values()))
+
+    return _KINDS.setdefault(type(message), look)
+
+
+def _by_id(message: Any) -> Look | None:
+    """A broadcast between stations has a message of stations as its body, and carries what that one carries."""
+    if not _is_pair(getattr(message, "id", None)):
+        return None
+    body = getattr(message, "body", None)
+    return ([], [body]) if hasattr(body, "size_bytes") else ([_name(message.id)], ())
+
+
+def _as_datagram(message: Any) -> Look | None:
+    source = message.source
+    node = source if isinstance(source, str) and source[1:].isdecimal() else f"h{source}" if _fits(source) else None
+    return None if node is None or not _fits(message.number) else ([f"{node}:{message.number}"], ())
+
+
+def _by_number(message: Any) -> Look | None:
+    source = message.host if hasattr(message, "host") else message.origin
+    return ([f"h{source}:{message.seq}"], ()) if _is_pair((source, message.seq)) else None
 
 
 def _parts(message: Any) -> dict[str, Any]:
@@ -89,25 +164,13 @@ def _parts(message: Any) -> dict[str, Any]:
     return _fields(message) or {name: getattr(message, name, None) for name in slots}
 
 
-def _messages_in(values: Iterable[Any]) -> list[str]:
-    return [
-        name
-        for value in values
-        for name in (
-            _messages_in(value)
-            if type(value) in (tuple, list)
-            else carried_messages(value)
-            if hasattr(value, "size_bytes") or hasattr(value, "_fields") or dataclasses.is_dataclass(value)
-            else ()
-        )
-    ]
-
-
 def _fields(message: Any) -> dict[str, Any]:
+    if isinstance(message, type):
+        return {}
     if hasattr(message, "_asdict"):
         return dict(message._asdict())
     return (
-        {field.name: getattr(message, field.name) for field in dataclasses.fields(message)}
+        {field.name: getattr(message, field.name, None) for field in dataclasses.fields(message)}
         if dataclasses.is_dataclass(message)
         else {}
     )
@@ -115,9 +178,11 @@ def _fields(message: Any) -> dict[str, Any]:
 
 def _spread(values: Iterable[Any]) -> Iterator[Any]:
     """Each value, and each of those in lists of values or of pairs."""
-    for value in values:
+    left = [*values][::-1]
+    while left:
+        value = left.pop()
         if isinstance(value, tuple) and not hasattr(value, "size_bytes"):
-            yield from _spread(value)
+            left += reversed(value)
         else:
             yield value
 
@@ -126,17 +191,33 @@ def _name(message: MessageId) -> str:
     return f"{'h' if isinstance(message, MessageId) else 'p'}{message[0]}:{message[1]}"
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, MessageId):
+def _plain(value: Any, outer: tuple[int, ...] = ()) -> Any:
+    """What JSON can hold of a value; `outer`: the lists around it."""
+    if _is_id(value):
         return _name(value)
-    if isinstance(getattr(value, "id", None), MessageId):
+    if _is_id(getattr(value, "id", None)):
         return _name(value.id)
+    is_list = isinstance(value, (tuple, list, set, frozenset)) and not hasattr(value, "size_bytes")
+    if is_list or isinstance(value, Mapping):
+        if id(value) in outer or len(outer) == DEEPEST:
+            return type(value).__name__
+        outer = (*outer, id(value))
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in list(value.items())[:MOST_LISTED]}
-    if isinstance(value, (tuple, list, set, frozenset)) and not hasattr(value, "size_bytes"):
-        listed = sorted(value) if isinstance(value, (set, frozenset)) else value
-        return [_plain(item) for item in listed[:MOST_LISTED]]
+        return {str(key): _plain(item, outer) for key, item in list(value.items())[:MOST_LISTED]}
+    if is_list:
+        listed = _in_order(value) if isinstance(value, (set, frozenset)) else value
+        return [_plain(item, outer) for item in listed[:MOST_LISTED]]
+    if isinstance(value, int) and not _fits(value):
+        return hex(value)
     if isinstance(value, (bool, int, float, str)):
         return value
-    inner = contents(value)
-    return " ".join(part for part in (type(value).__name__, inner.message or inner.host) if part)
+    host, _, message = _subject(*_read(value))
+    return " ".join(part for part in (type(value).__name__, message or host) if part)
+
+
+def _in_order(values: Iterable[Any]) -> list[Any]:
+    """Sort what a set holds; values that cannot be compared by what is written of them."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: json.dumps(_plain(value)))

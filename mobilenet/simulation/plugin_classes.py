@@ -16,6 +16,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.base import BaseHost, BaseStation
 from mobilenet.protocols.declaration import Declaration
 from mobilenet.protocols.port import ASSOCIATION
+from mobilenet.simulation.plugin_code import repr_of, text_of
 
 Hooks = Mapping[str, tuple[str, ...]]  # name -> what it is called with
 
@@ -82,8 +83,8 @@ def require_protocol(declaration: type[Declaration], reference: str) -> None:
         _refuse(
             declaration,
             reference,
-            f"buffers is {declaration.buffers!r}, but its host and station name {tuple(sorted(measured))!r} in BUFFERS;"
-            " expected the same names, or no attribute `buffers`",
+            f"buffers is {repr_of(declaration.buffers)}, but its host and station name {tuple(sorted(measured))!r} in"
+            " BUFFERS; expected the same names, or no attribute `buffers`",
         )
 
 
@@ -121,7 +122,7 @@ def _require_takes(function: Any, arguments: tuple[str, ...], name: str, referen
     except TypeError:
         begins = inspect.getattr_static(function, "__init__", None) if isinstance(function, type) else None
         place = begins if inspect.isfunction(begins) else function
-        taken = ", ".join(list(map(str, signature.parameters.values()))[hides:])
+        taken = ", ".join([text_of(one) or one.name for one in signature.parameters.values()][hides:])
         expected = ", ".join(arguments[hides:])
         _refuse(place, reference, f"{name} takes ({taken}), but is called with ({expected})")
 
@@ -143,13 +144,14 @@ def _require_buffers(party: Any, reference: str) -> None:
 def _require_names(place: Any, names: Any, called: str, reference: str) -> None:
     if not isinstance(names, tuple) or not all(isinstance(name, str) and name for name in names):
         example = f'("{names}",)' if isinstance(names, str) and names else '("pending",)'
-        _refuse(place, reference, f"{called} is {names!r}, expected a tuple of names, such as {example}, or ()")
+        _refuse(place, reference, f"{called} is {repr_of(names)}, expected a tuple of names, such as {example}, or ()")
     if len(set(names)) < len(names):
-        _refuse(place, reference, f"{called} is {names!r}, expected different names")
+        _refuse(place, reference, f"{called} is {repr_of(names)}, expected different names")
 
 
 def _refuse(place: Any, reference: str, what: str) -> NoReturn:
-    raise ScenarioError(f"protocol.class: {_where(place) or reference}: {what}")
+    one_line = " ".join(what.splitlines())  # the name of a class may have several
+    raise ScenarioError(f"protocol.class: {_where(place) or reference}: {one_line}")
 
 
 def _where(place: Any) -> str | None:

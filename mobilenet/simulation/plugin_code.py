@@ -139,9 +139,8 @@ def _explain(name: str) -> Iterator[None]:
         if os.environ.get("MOBILENET_DEBUG"):
             raise
         place = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
-        raise ScenarioError(
-            f"{name}:{place}: {type(error).__name__}: {getattr(error, 'msg', None) or text_of(error)}"
-        ) from error
+        what = text_of(error.msg if isinstance(error, SyntaxError) else error)
+        raise ScenarioError(f"{name}:{place}: {class_of(error)}: {what}") from error
 
 
 class PluginError(ScenarioError):
@@ -192,24 +191,36 @@ def attributing_errors(
             if place is not None:
                 where = f"in {place[1]}{when}; MOBILENET_DEBUG=1 shows more"
                 raise PluginError(
-                    f"{scenario.folder / file}:{place[0]}: {type(error).__name__}: {what} ({where})"
+                    f"{scenario.folder / file}:{place[0]}: {class_of(error)}: {what} ({where})"
                 ) from error
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = (
             f"in {Path(last.filename).name}:{last.lineno}{when}, with a value that the plug-in passed;"
             " MOBILENET_DEBUG=1 shows more"
         )
-        raise PluginError(f"{scenario.folder / files[0]}: {type(error).__name__}: {what} ({where})") from error
+        raise PluginError(f"{scenario.folder / files[0]}: {class_of(error)}: {what} ({where})") from error
 
 
-def text_of(error: BaseException) -> str:
-    """Return the message of an error of a plug-in on one line; nothing where it cannot be written."""
+def text_of(value: object, write: Callable[[Any], str] = str) -> str:
+    """Return the message of an error of a plug-in, or what `write` makes of one of its values, on one line; nothing
+    where it cannot be written.
+    """
     try:
-        return " ".join(str(error).split())[:200]
+        return " ".join(write(value).split())[:200]
     except KeyboardInterrupt:
         raise
     except BaseException:
         return ""
+
+
+def repr_of(value: object) -> str:
+    """Return how a value of a plug-in is written in Python; where it cannot be written, only its class."""
+    return text_of(value, repr) or f"a value of the class {class_of(value)} whose repr() fails"
+
+
+def class_of(value: object) -> str:
+    """Return the name of the class of a value or error of a plug-in on one line: it may be any text."""
+    return text_of(type(value), lambda kind: kind.__name__)
 
 
 def place_of(error: BaseException, path: Path, function: Any = None) -> str:
@@ -217,7 +228,7 @@ def place_of(error: BaseException, path: Path, function: Any = None) -> str:
     position = _place_of_raise(error, path)
     line = position[0] if position else getattr(getattr(function, "__code__", None), "co_firstlineno", None)
     what = text_of(error)
-    return f"{path.name}{'' if line is None else f':{line}'}: {type(error).__name__}: {what}".rstrip(": ")
+    return f"{path.name}{'' if line is None else f':{line}'}: {class_of(error)}: {what}".rstrip(": ")
 
 
 def _place_of_raise(error: BaseException, path: Path) -> tuple[int, str] | None:

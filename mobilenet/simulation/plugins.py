@@ -19,7 +19,7 @@ from mobilenet.scenario.protocol_groups import OwnBuffers, declaration_of
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.parties import Parties
 from mobilenet.simulation.plugin_classes import require_protocol
-from mobilenet.simulation.plugin_code import load_named
+from mobilenet.simulation.plugin_code import load_named, repr_of
 from mobilenet.simulation.plugin_settings import settings_for, validate
 from mobilenet.world.mobility import OwnMobility
 
@@ -117,20 +117,20 @@ def _require_sense(protocol: OwnProtocol, plugin: type[Declaration]) -> None:
         )
     if plugin.promises not in ("causal", "fifo", "best_effort"):
         raise ScenarioError(
-            f"protocol.class: {protocol.reference}: promises is {plugin.promises!r}, expected causal, fifo or"
+            f"protocol.class: {protocol.reference}: promises is {repr_of(plugin.promises)}, expected causal, fifo or"
             " best_effort"
         )
     if plugin.delivers_to_all not in (None, True, False):
         raise ScenarioError(
-            f"protocol.class: {protocol.reference}: delivers_to_all is {plugin.delivers_to_all!r}, expected True, False"
-            " or None (None: True if promises is causal, otherwise False)"
+            f"protocol.class: {protocol.reference}: delivers_to_all is {repr_of(plugin.delivers_to_all)}, expected"
+            " True, False or None (None: True if promises is causal, otherwise False)"
         )
     waits_s = plugin.tries_again_within_s
     if type(waits_s) not in (int, float) or not 0 < waits_s <= 3600:
         raise ScenarioError(
-            f"protocol.class: {protocol.reference}: tries_again_within_s is {waits_s!r}, expected 0 < s <= 3600"
+            f"protocol.class: {protocol.reference}: tries_again_within_s is {repr_of(waits_s)}, expected 0 < s <= 3600"
         )
     if not isinstance(plugin.needs, tuple) or any(need != "connections" for need in plugin.needs):
         raise ScenarioError(
-            f'protocol.class: {protocol.reference}: needs is {plugin.needs!r}, expected () or ("connections",)'
+            f'protocol.class: {protocol.reference}: needs is {repr_of(plugin.needs)}, expected () or ("connections",)'
         )

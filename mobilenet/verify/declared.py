@@ -16,14 +16,23 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import RunError
 from mobilenet.scenario.plans.by_kind import declared_manifest, expectations_of, lossy_cuts
 from mobilenet.scenario.plans.expectations import Expectations, LossyCut, ProcessPlan
-from mobilenet.scenario.run_source import read_source
+from mobilenet.scenario.run_source import copies_in, read_source
 
 
 def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expectations | ProcessPlan:
     """What is expected of the record. The manifest is given what follows from the scenario."""
     scenario = scenario_of(directory)
+    require_copies(directory, manifest, scenario)
     manifest |= declared_manifest(scenario)
     return expected_by(scenario)
+
+
+def require_copies(directory: Path, manifest: dict[str, Any], scenario: Any) -> None:
+    """Refuse a run whose manifest has no digest of a copy of a file that its scenario names."""
+    for name in sorted(copies_in(directory, scenario) - manifest["files"].keys()):
+        if "ended_by_error" in manifest and not (directory / name).exists():
+            continue  # a program that was never there ended the run
+        raise RunError(f"{directory / 'manifest.json'}: damaged: files has no digest of {name}")
 
 
 def scenario_of(directory: Path) -> Any:

@@ -18,6 +18,7 @@ from tests.conftest import ROOT
 from .examples import FOLDER, edit
 
 PROMPT = "own_promise/prompt"
+QUIET = "(type('Quiet', (), {'__repr__': exit})(),)"
 BODY = "    late = [one for one in run.deliveries() if one.delay_s > 0.05]\n"
 BROKEN = "prompt_delivery violated: h0 delivers h4:0 only after 0.058 s"
 
@@ -81,6 +82,7 @@ def test_a_long_sentence_is_shortened_once(tmp_path: Path) -> None:
     [
         ("(prompt_delivery,)", "prompt_delivery", "expected a tuple of functions decorated with @promise(words)"),
         ("(prompt_delivery,)", "(len,)", "expected a tuple of functions decorated with @promise(words)"),
+        ("(prompt_delivery,)", QUIET, "checks is a value of the class tuple whose repr() fails, expected"),
         ("prompt_delivery", "drained", "there is already a property drained; expected another name in checks"),
         ("(prompt_delivery,)", "(prompt_delivery,) * 2", "there is already a property prompt_delivery"),
     ],

@@ -19,6 +19,8 @@ SMALL = ["duration_s=10", "hosts.count=8"]
 
 QUIET = "type('Quiet', (Exception,), {'__str__': lambda error: __import__('sys').exit(0)})"
 SILENT = "type('Silent', (Exception,), {'__str__': lambda error: 1 / 0})"
+TWO_LINES = r"type('Two\nLines', (Exception,), {})"
+LEAVING = "type('Leaving', (), {'__repr__': lambda value: __import__('sys').exit(0)})()"
 
 
 @pytest.fixture
@@ -136,7 +138,10 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
         ),
         ("self.port.send(self.cell, rumour)", f"raise {QUIET}", r"gossip.py:\d+: Quiet: ? \(in tell"),
         ("self.port.send(self.cell, rumour)", f"raise {SILENT}", r"gossip.py:\d+: Silent: ? \(in tell"),
+        ("self.port.send(self.cell, rumour)", f"raise {TWO_LINES}", r"gossip.py:\d+: Two Lines: ? \(in tell"),
         ("self.port.send(self.cell, rumour)", "raise GeneratorExit", r"gossip.py:\d+: GeneratorExit"),
+        ('promises = "best_effort"', f"promises = {LEAVING}", "promises is a value of the class Leaving whose repr"),
+        ('promises = "best_effort"', f"needs = {LEAVING}", "needs is a value of the class Leaving whose repr"),
         (
             "self.port.deliver(rumour.id, ",
             "self.port.deliver('x', ",

@@ -32,6 +32,7 @@ def refusal(scenario: Path, *changes: str) -> str:
 
 
 BUFFERS = 'BUFFERS = ("pending",)'
+SILENT = "type('Silent', (), {'__repr__': lambda value: 1 / 0})()"
 SIZES = "    def buffer_sizes(self) -> tuple[int, ...]:\n        return (len(self.pending),)\n"
 
 
@@ -66,6 +67,7 @@ def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> Non
             r"BUFFERS is 'pending', expected a tuple of names, such as \(\"pending\",\), or",
         ),
         (BUFFERS, "BUFFERS = (3,)", r"BUFFERS is \(3,\), expected a tuple of names"),
+        (BUFFERS, f"BUFFERS = {SILENT}", r"BUFFERS is a value of the class Silent whose repr\(\) fails, expected"),
         (BUFFERS, 'BUFFERS = ("a", "a")', "BUFFERS is .*, expected different names"),
         (SIZES, "", r"Ring has BUFFERS, but no buffer_sizes\(\)"),
         ("def on_receive(", "def on_recieve(", r"Ring has no on_receive\(sender, message\)"),
@@ -73,6 +75,7 @@ def test_a_scenario_names_no_other_buffers_than_the_class(tmp_path: Path) -> Non
         ("def on_up(", "def on_upp(", r"Ring has no on_up\(process\)"),
         ("def on_up(self, process: int)", "def on_up(self)", r"Ring.on_up takes \(\), but is called with \(process\)"),
         ("def broadcast(self, body: object)", "def broadcast(self)", r"Ring.broadcast takes \(\), but .*\(body\)"),
+        (", settings: object)", f", *, one={SILENT})", r"Ring takes \(.*, n: int, one\), but"),
         (", settings: object)", ")", r"Ring takes \(port: .*, n: int\), but is called with \(port, n, settings\)"),
         (BUFFERS, BUFFERS + '\n    needs = ("connections",)', "needs is for protocols with hosts and stations"),
         (

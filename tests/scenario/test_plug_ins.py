@@ -152,6 +152,7 @@ def test_a_broadcast_of_ones_own_runs_among_processes(tmp_path: Path) -> None:
     ("old", "new", "changes", "complaint"),
     [
         ('"fifo"', '"total"', (), "ring.py:Ring: order is 'total'"),
+        ('"fifo"', "type('Quiet', (), {'__repr__': exit})()", (), "order is a value of the class Quiet whose repr"),
         ("", "", ("faults=[{process: p3, at: 1}]", "detector={}"), "ring.py:Ring does not survive crashes"),
         ("def broadcast(", "def bradcast(", (), "ring.py:Ring is not a broadcast among processes"),
         ("hop.id.source", "hop.id.sauce", (), "AttributeError"),

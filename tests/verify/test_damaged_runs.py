@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
-from mobilenet.lab.hunt.swarm.campaign import record_adversary
+from mobilenet.lab.hunt.swarm.campaign import keep_run, record_adversary
 from mobilenet.lab.hunt.swarm.schedule import draw
 from mobilenet.record.reader import RunError
 from mobilenet.record.writer import file_digests
@@ -25,6 +25,7 @@ from mobilenet.scenario.plans.expectations import Expectations
 from mobilenet.verify import verify_run
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.judge import overall
+from tests.conftest import SCENARIOS
 from tests.tools import sign
 
 from .damage import SCENARIO, Copy, Damage, Edits, verdicts_after
@@ -310,3 +311,29 @@ def test_the_command_line_says_2_for_unreadable(name: str, whole: Path, tmp_path
     path = Copy(whole, tmp_path / "damaged").path
     UNREADABLE[name](path)
     assert CliRunner().invoke(app, ["verify", str(path)]).exit_code == 2
+
+
+INPUTS = {  # a run's input file
+    "gossip.py": ("own_protocol/gossip.yaml", ["duration_s=3", "hosts.count=3"]),
+    "ring.py": ("own_protocol/ring.yaml", ["processes=4"]),
+    "flood.py": ("programs/flood.yaml", ["duration_s=3", "hosts.count=3"]),
+    "drive.csv": ("first.yaml", ["duration_s=9", "hosts={mobility: {model: tracks, file: programs/drive.csv}}"]),
+}
+
+
+@pytest.mark.parametrize("name", [*INPUTS, "of a swarm"])
+def test_an_input_file_without_a_digest_is_named(name: str, tmp_path: Path) -> None:
+    if name in INPUTS:
+        scenario, changes = INPUTS[name]
+        mobilenet.run(SCENARIOS / scenario, out=tmp_path / "run", overrides=changes, allow_code=True)
+    else:
+        keep_run(4, tmp_path / "run", protocol=f"{SCENARIOS / 'own_protocol/gossip.py'}:Gossip")
+    file = next((tmp_path / "run").rglob(name if name in INPUTS else "gossip.py"))
+    assert overall(verify_run(tmp_path / "run")) != "violated"
+    kept = str(file.relative_to(tmp_path / "run"))
+    without_digest(tmp_path / "run", kept)
+    with pytest.raises(RunError, match=f"damaged: files has no digest of {kept}"):
+        verify_run(tmp_path / "run")
+    file.unlink()
+    with pytest.raises(RunError, match=file.name):
+        verify_run(tmp_path / "run")

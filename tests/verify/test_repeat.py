@@ -51,6 +51,14 @@ EDITS: dict[str, tuple[Callable[[Copy], object], str]] = {
         lambda copy: copy.counters["radio"].update(queue_drops=False),
         "counters.json: radio: queue_drops: False, but the repeat has 0",
     ),
+    "a counter that is called nothing": (
+        lambda copy: copy.counters.update(more="nothing"),
+        "counters.json: more: 'nothing', but the repeat has nothing",
+    ),
+    "a fact that is called nothing": (
+        lambda copy: copy.manifest.update(more="nothing"),
+        "manifest.json: more: 'nothing', but the repeat has nothing",
+    ),
     "a counter of nothing": (lambda copy: copy.counters.update(more=None), "counters.json: more: None, but the repeat"),
     "a host elsewhere": (lambda copy: copy.positions.change(5, x_m=0.5), "positions: row 5 ("),
     "a delivery later": (lambda copy: copy.events.change(copy.last("deliver"), time_ns=19 * 10**9), "events: row "),

@@ -22,6 +22,7 @@ from mobilenet.record.pcap import read_captures
 from mobilenet.record.reader import RunError, read_derived, read_json, read_manifest, read_table
 from mobilenet.record.schema import COLUMNS, DERIVED_FILES
 
+NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # no file can hold it
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
 
 
@@ -136,7 +137,7 @@ def _where(row: dict[str, Any]) -> str:
 def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
     if isinstance(record, dict) and isinstance(repeat, dict):
         for key in (*repeat, *(key for key in record if key not in repeat)):
-            yield from _of_values(f"{path}: {key}", record.get(key, "nothing"), repeat.get(key, "nothing"))
+            yield from _of_values(f"{path}: {key}", record.get(key, NOTHING), repeat.get(key, NOTHING))
     elif repr(record) != repr(repeat):  # 1 equals 1.0 and True
         yield f"{path}: {_short(record)}, but the repeat has {_short(repeat)}"
 

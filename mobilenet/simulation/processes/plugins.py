@@ -19,7 +19,7 @@ from mobilenet.protocols.vcube.port import BroadcastProtocol, ProcessPort
 from mobilenet.scenario.processes import OwnBroadcast, ProcessScenario
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_classes import require_broadcast
-from mobilenet.simulation.plugin_code import load_named
+from mobilenet.simulation.plugin_code import load_named, repr_of
 from mobilenet.simulation.plugin_settings import settings_for
 
 # What the class of a broadcast may declare, and what holds if it does not: vcube/parameters.py explains them.
@@ -89,7 +89,7 @@ def with_declared(scenario: ProcessScenario, allow_code: bool = False) -> Proces
     except ValidationError as error:
         problem = error.errors()[0]
         raise ScenarioError(
-            f"protocol.class: {own.reference}: {problem['loc'][-1]} is {problem['input']!r}: {problem['msg']}"
+            f"protocol.class: {own.reference}: {problem['loc'][-1]} is {repr_of(problem['input'])}: {problem['msg']}"
         ) from None
     if scenario.crashes and not protocol.tolerates_crashes:
         raise ScenarioError(f"faults: {own.reference} does not survive crashes, according to its class")

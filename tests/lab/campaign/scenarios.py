@@ -21,6 +21,7 @@ from typing import Any
 import mobilenet
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.mobile_causal.parameters import ONLY
+from mobilenet.protocols.vcube.parameters import PARAMETERS
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario, load_scenario
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.scenario.protocol_groups import declaration_of
@@ -40,11 +41,8 @@ LONG_ENOUGH_S = 20.0
 INTERVALS_S = (0.2, 0.5, 2.0, 2.8, 10.0)
 WILD_INTERVALS_S = (0.05, *INTERVALS_S)  # a cell of six hosts that broadcast every 50 ms is overloaded for minutes
 BROADCASTS = ("all_to_all", "best_effort", "causal", "causal_reliable", "disjoint_paths", "reliable")
-GROUPS = {
-    "all_to_all": "AllToAll", "best_effort": "BestEffort", "causal": "Causal", "causal_reliable": "CausalReliable",
-    "disjoint_paths": "DisjointPaths", "reliable": "Reliable", "mobile_causal": "MobileCausal",
-    "tcp_flooding": "TcpFlooding",
-}  # fmt: skip
+GROUPS = {"mobile_causal": "MobileCausal", "tcp_flooding": "TcpFlooding"}
+GROUPS |= {name: parameters.__name__ for name, parameters in PARAMETERS.items()}
 REPAIR_SHARE = 0.15  # of these keys, where messages are repaired
 Document = dict[str, Any]
 
@@ -141,8 +139,12 @@ def _mobile(random: Random, values: Values, folder: Path, is_wild: bool) -> Docu
     layout: Document = {"shape": "points", "points_m": [[i % 3 * apart_m, i // 3 * apart_m] for i in range(count)]}
     hosts = random.choice((0, 1, 2, 3, 4, 6, 4, 5, 5, 6, 6, 3, 4, 6, 8, 12))
     few = Values(random, min(values.share, RADIO_SHARE))
-    wireless = few.group("WirelessParameters", frozenset(("obstacles", "mac", "model", "range_m")))
-    wireless["model"] = random.choice(("unit_disk", "unit_disk", "sinr"))
+    wireless = few.group("WirelessParameters", frozenset(("obstacles", "mac", "model", "range_m", "reception")))
+    wireless["model"] = random.choice(("unit_disk", "unit_disk", "sinr", "distance_table"))
+    if wireless["model"] == "distance_table":
+        distances_m = sorted({round(random.uniform(0, 300), 1) for _ in range(random.choice((2, 3, 8)))})
+        chances = sorted((random.choice((0, 0.3, 0.9, 1)) for _ in distances_m[1:]), reverse=True)
+        wireless["reception"] = [list(row) for row in zip(distances_m, [1, *chances], strict=True)]
     wireless["mac"] = "dcf" if wireless["model"] == "sinr" else random.choice(("dcf",) * 7 + ("acking",))
     if random.random() < 0.7 and wireless["model"] == "unit_disk":
         wireless["range_m"] = random.choice(

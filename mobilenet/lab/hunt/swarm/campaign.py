@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,6 +41,7 @@ from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.adversary import AdversarySchedule
 from mobilenet.scenario.protocol_groups import DECLARATIONS
 from mobilenet.scenario.yaml_writer import to_yaml
+from mobilenet.simulation.plugin_code import attributing_errors, class_of, text_of
 from mobilenet.verify import Verdict, verify_run
 from mobilenet.verify.check import Check
 from mobilenet.verify.judge import Answer, overall
@@ -97,7 +99,7 @@ def judge_seed(
         except (OSError, RecordError):
             raise
         except Exception as error:
-            message = cut(_error_in_words(error, protocol), LONGEST_ERROR)
+            message = cut(_error_in_words(error), LONGEST_ERROR)
             if plug_ins.is_plug_in(protocol):
                 return Result(seed, network, ENDED_BY_ERROR, message)
             return Result(seed, network, "violated", f"the protocol's self-checks: {message}")
@@ -109,14 +111,12 @@ def judge_seed(
     return result
 
 
-def _error_in_words(error: Exception, protocol: str) -> str:
-    """Return what was raised and where; for a plug-in, the place in its own file if the error passed through it."""
+def _error_in_words(error: Exception) -> str:
+    """Return what was raised and where."""
     if isinstance(error, ScenarioError):
         return str(error)  # has its own place in it
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if plug_ins.is_plug_in(protocol) and frame.filename == plug_ins.file_of(protocol)]
-    place = (own or frames)[-1]
-    return f"{type(error).__name__}: {' '.join(str(error).split())} ({Path(place.filename).name}:{place.lineno})"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{class_of(error)}: {text_of(error)} ({Path(place.filename).name}:{place.lineno})"
 
 
 def explain(verdicts: dict[str, Verdict]) -> str:
@@ -220,7 +220,8 @@ def record_adversary(
     """Play a schedule on the adversary's network, write what was recorded, return its fingerprint."""
     started = time.perf_counter()
     try:
-        outcome = schedule.run(drawn, host_class, station_class, check, layer, own)
+        with nullcontext() if own is None else attributing_errors(own.scene):
+            outcome = schedule.run(drawn, host_class, station_class, check, layer, own)
     finally:
         if own is not None:
             own.end()

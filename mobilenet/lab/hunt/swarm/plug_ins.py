@@ -83,11 +83,6 @@ def protocol_in(command: str, usual: str) -> str:
     return json.dumps({"command": words, "promises": options["--promises"]})
 
 
-def file_of(protocol: str) -> str:
-    """As a traceback names it."""
-    return "" if are_programs(protocol) else str(_split(protocol)[0])
-
-
 def plug_in_kind(protocol: str) -> Kind:
     """Its code is run, once for each version of the file."""
     if are_programs(protocol):

@@ -67,7 +67,7 @@ def receptions(made: Network, name: str) -> list[Any]:
 def test_the_example_runs() -> None:
     for module in (network, processes):
         result = doctest.testmod(module)
-        assert result.attempted >= 10 and result.failed == 0
+        assert result.attempted >= 9 and result.failed == 0
 
 
 def test_a_packet_is_delivered_kept_or_lost() -> None:

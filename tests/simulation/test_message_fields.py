@@ -1,0 +1,139 @@
+"""What the record takes from a message, of whatever kind its fields are: protocols name and fill them freely."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, make_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mobilenet
+from mobilenet.protocols.base import BaseMessage
+from mobilenet.protocols.port import MessageId
+from mobilenet.protocols.vcube.port import MessageId as ProcessMessage
+from mobilenet.simulation.message_fields import DEEPEST, carried_messages, contents
+from tests.conftest import SCENARIOS
+
+CHAIN = 5000  # longer than Python may recurse
+
+
+def message(**fields: Any) -> Any:
+    return make_dataclass("Message", fields, bases=(BaseMessage,))(**fields)
+
+
+@dataclass(eq=False)
+class Block(BaseMessage):
+    before: Any
+    also: Any = None
+
+
+def chain(length: int, first: Any = None) -> Any:
+    """Blocks of which each points twice to the one before it."""
+    for _ in range(length):
+        first = Block(first, [first])
+    return first
+
+
+def lists_in_lists(kind: type, depth: int) -> Any:
+    value = kind()
+    for _ in range(depth):
+        value = kind([value])
+    return value
+
+
+CYCLE: list[Any] = [1]
+CYCLE.append(CYCLE)
+RING = Block(None)
+RING.before = RING
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"ses": "abc"}, {"ses": "abc"}),
+        ({"ses": 2**70}, {"ses": hex(2**70)}),
+        ({"ses": 1.5}, {"ses": 1.5}),
+        ({"rq": 5}, {"rq": 5}),
+        ({"rq": message(ses="abc")}, {"rq": "Message"}),
+        ({"host": "x", "seq": 1, "body": 2}, {"host": "x", "seq": 1}),
+        ({"id": (7,)}, None),
+        ({"id": MessageId("a", 0)}, None),
+        ({"kinds": frozenset({1, "a"})}, {"kinds": ["a", 1]}),
+        ({"kinds": frozenset({None, 3})}, {"kinds": ["NoneType", 3]}),
+        ({"kinds": {3, 1, 2}}, {"kinds": [1, 2, 3]}),
+        ({"kind": Block}, {"kind": "type"}),
+        ({"ref": RING}, {"ref": "Block"}),
+        ({"ref": CYCLE}, {"ref": [1, "list"]}),
+        ({"ref": chain(CHAIN)}, {"ref": "Block"}),
+        ({"number": 10**5000}, {"number": hex(10**5000)}),
+    ],
+)
+def test_a_field_of_another_kind_is_detail_or_left_out(fields: dict[str, Any], detail: Any) -> None:
+    *about, text = contents(message(**fields))
+    assert about == [None, None, None] and (None if text is None else json.loads(text)) == detail
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_lists_are_shown_to_a_stated_depth(kind: type) -> None:
+    for depth in (DEEPEST - 1, CHAIN):
+        text = contents(message(ref=lists_in_lists(kind, depth))).detail
+        assert text is not None and text.count("[") == min(depth + 1, DEEPEST)
+        assert (kind.__name__ in text) == (depth >= DEEPEST)
+
+
+def test_a_message_is_about_what_is_in_its_envelopes() -> None:
+    inner = message(host=1, rq=message(ses=4))
+    assert contents(message(a=message(b=inner)))[:3] == contents(inner)[:3] == ("h1", 4, None)
+    assert contents(message(host=3, seq=5, body=8))[:3] == ("h3", None, "h3:5")
+
+
+@pytest.mark.parametrize("identifier", [(), (7,), (1, 2, 3), ("a", "b"), MessageId("a", 0), [1, 2], None])
+def test_what_is_no_identifier_is_none(identifier: Any) -> None:
+    whole = message(id=ProcessMessage(1, 2))
+    assert carried_messages(whole) == ["p1:2"]
+    odd = type(whole)(identifier)
+    assert carried_messages(odd) == [] and contents(odd).message is None
+    assert carried_messages(message(id=identifier, inside=(odd, whole))) == ["p1:2"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        message(source="a b", number=1, data="x"),
+        message(host="a", seq=1, body=3),
+        message(text="a", value=CYCLE),
+        message(kind=Block),
+        RING,
+        message(ref=CYCLE),
+    ],
+)
+def test_what_only_has_the_names_of_fields_carries_nothing(odd: Any) -> None:
+    assert carried_messages(odd) == []
+
+
+def test_what_a_message_carries_is_found_however_deep_it_is() -> None:
+    for kind in (list, tuple):
+        assert carried_messages(message(ref=lists_in_lists(kind, CHAIN))) == []
+    both = [message(id=MessageId(host, 7)) for host in range(2)]
+    assert carried_messages(message(ref=chain(CHAIN, both))) == ["h0:7", "h1:7"]
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "changes"),
+    [
+        ("gossip", "payload_bytes: int", ["duration_s=5", "hosts.count=4", "record.causes=true"]),
+        ("ring", "id: MessageId", ["processes=4"]),
+    ],
+)
+def test_a_run_with_any_fields_is_valid(name: str, field: str, changes: list[str], tmp_path: Path) -> None:
+    code = (SCENARIOS / f"own_protocol/{name}.py").read_text()
+    odd = "ses: object = 'a'\n    rq: object = 5\n    kinds: object = frozenset({1, 'a', None})\n    host: object = 'x'"
+    code = code.replace("hop.id", "hop.mid").replace("rumour.id", "rumour.mid").replace("    id: ", "    mid: ")
+    field = field.replace("id: M", "mid: M")
+    assert field in code
+    (tmp_path / f"{name}.py").write_text(code.replace(field, f"{field}\n    id: object = ()\n    {odd}", 1))
+    (tmp_path / f"{name}.yaml").write_text((SCENARIOS / f"own_protocol/{name}.yaml").read_text())
+    run = mobilenet.run(tmp_path / f"{name}.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
+    assert run.verdict == "valid"
