@@ -89,9 +89,12 @@ def carried_messages(message: Any) -> list[str]:
     there twice counts once. A pair of whole numbers in the message of a program may be such a name, so each is
     returned.
     """
-    names: list[str] = []
-    left: list[Any] = [message]
-    seen: dict[int, Any] = {}  # the objects are kept, so that no other one gets the number
+    names, inside = _way(message)(message)
+    left = [value for value in inside if type(value) is not int][::-1]
+    if not left:
+        return names
+    names = [*names]
+    seen: dict[int, Any] = {id(message): message}  # the objects are kept, so that no other one gets the number
     while left:
         value = left.pop()
         is_list = type(value) in (tuple, list)
