@@ -295,7 +295,8 @@ def document_of(world: World, folder: Path, setting: Setting) -> Document:
     document |= {"duration_s": 28, "drain_s": 200}
     if setting.backbone != "tree":
         document["stations"]["backbone"] = {"kind": setting.backbone, "bandwidth_mbps": 10, "delay_ms": 5}
-    return document | {"wireless": {"model": setting.radio}}
+    table = {"reception": [[0, 1], [120, 0.95]]} if setting.radio == "distance_table" else {}
+    return document | {"wireless": {"model": setting.radio, **table}}
 
 
 def delays_of(run: Stories) -> dict[tuple[str, int, str], Counter[str]]:
