@@ -208,7 +208,7 @@ def _plain(value: Any, outer: tuple[int, ...] = ()) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item, outer) for key, item in list(value.items())[:MOST_LISTED]}
     if is_list:
-        listed = _in_order(value) if isinstance(value, (set, frozenset)) else value
+        listed = _in_order(value, outer) if isinstance(value, (set, frozenset)) else value
         return [_plain(item, outer) for item in listed[:MOST_LISTED]]
     if isinstance(value, int) and not _fits(value):
         return hex(value)
@@ -218,9 +218,13 @@ def _plain(value: Any, outer: tuple[int, ...] = ()) -> Any:
     return " ".join(part for part in (type(value).__name__, message or host) if part)
 
 
-def _in_order(values: Iterable[Any]) -> list[Any]:
-    """Sort what a set holds; values that cannot be compared by what is written of them."""
-    try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=lambda value: json.dumps(_plain(value)))
+def _in_order(values: Iterable[Any], outer: tuple[int, ...]) -> list[Any]:
+    """Sort what a set holds: numbers, texts and identifiers as such, all else by what is written of them, since some
+    values cannot be compared, and of sets `<` only asks whether one is part of the other.
+    """
+    if all(isinstance(value, (int, float, str)) or _is_id(value) for value in values):
+        try:
+            return sorted(values)
+        except TypeError:
+            pass
+    return sorted(values, key=lambda value: json.dumps(_plain(value, outer)))

@@ -62,6 +62,7 @@ RING.before = RING
         ({"id": MessageId("a", 0)}, None),
         ({"kinds": frozenset({1, "a"})}, {"kinds": ["a", 1]}),
         ({"kinds": frozenset({None, 3})}, {"kinds": ["NoneType", 3]}),
+        ({"kinds": frozenset(frozenset({a}) for a in "abcdefgh")}, {"kinds": [[a] for a in "abcdefgh"]}),
         ({"kinds": {3, 1, 2}}, {"kinds": [1, 2, 3]}),
         ({"kind": Block}, {"kind": "type"}),
         ({"ref": RING}, {"ref": "Block"}),
