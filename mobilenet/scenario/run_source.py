@@ -32,8 +32,8 @@ def read_source(path: Path) -> AnyScenario | AdversarySchedule:
 
 
 def copies_in(directory: Path, source: Any) -> set[str]:
-    """Name the copies that a run's directory has of the files that its scenario names. A file of a command is known
-    by its ending where it is no longer there.
+    """Name the copies that a run's directory has of the files that its scenario names. A file that a command names is
+    recognised by its ending if it no longer exists.
     """
     protocol = source.protocol
     files = [file for _, file in source.files()] if isinstance(source, ScenarioFile) else []

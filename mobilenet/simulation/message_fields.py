@@ -71,7 +71,7 @@ def _read(message: Any) -> tuple[Subject, dict[str, Any]]:
 
 def _fits(value: Any) -> bool:
     """Whether a column of the record can hold this as a whole number."""
-    return (type(value) is int or isinstance(value, Integral)) and -(2**63) <= int(value) < 2**63
+    return isinstance(value, Integral) and not isinstance(value, bool) and -(2**63) <= int(value) < 2**63
 
 
 def _is_id(value: Any) -> bool:

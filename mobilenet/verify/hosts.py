@@ -11,7 +11,7 @@ from typing import Any
 
 from mobilenet.record.schema import BUFFERS, buffers_of
 from mobilenet.verify import program_lines
-from mobilenet.verify.broadcasts.asked import asked_problem
+from mobilenet.verify.broadcasts.asked import obedience
 from mobilenet.verify.broadcasts.fifo import fifo_problem
 from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
 from mobilenet.verify.carried import CARRIED
@@ -66,11 +66,10 @@ def _delivery(run: Evidence) -> Verdict | str | None:
 
 def _obedience(run: Evidence) -> Verdict | str | None:
     """What hosts did unasked, or did not do; why a custom one did not, the record does not show."""
-    is_custom = run.of_hosts is not None and run.of_hosts.protocol is None
-    if problem := asked_problem(run.events, run.of_hosts, run.quiescent and not is_custom):
-        return problem
-    wish = asked_problem(run.events, run.of_hosts, run.quiescent) if is_custom else None
-    return wish and Verdict("unknown", f"{wish}; its protocol may refuse, or losses may prevent it")
+    unasked, ignored = obedience(run.events, run.of_hosts, run.quiescent)
+    if ignored is None or run.of_hosts is None or run.of_hosts.protocol is not None:
+        return unasked or ignored
+    return Verdict("unknown", f"{ignored}; its protocol may refuse, or losses may prevent it")
 
 
 def _packets(run: Evidence) -> str | None:
@@ -138,8 +137,8 @@ CHECKS = (
     ),
     Check(
         "membership", "Hosts join and leave when they are asked to, and only then. If a host of a custom protocol"
-        " stays up and in coverage, and does not, the answer is unknown. A member that was asked to leave"
-        " broadcasts nothing more, and no other member refuses to broadcast.",
+        " stays up and in coverage, and does not, the answer is unknown. With a built-in protocol, a member that was"
+        " asked to leave broadcasts nothing more, and no other member refuses to broadcast.",
         _obedience,
     ),
     Check(

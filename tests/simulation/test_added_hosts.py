@@ -18,7 +18,7 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.by_kind import expectations_of
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.broadcasts.asked import asked_problem
+from mobilenet.verify.broadcasts.asked import obedience
 from tests.conftest import FIRST, SCENARIOS
 from tests.simulation.test_interventions import play, scenario
 
@@ -174,7 +174,7 @@ def test_pictures_and_pages_have_them(done: Run) -> None:
 
 
 def problem(outcome: Outcome, scenario: Scenario) -> str | None:
-    return asked_problem(outcome.recording.tables()["events"], expectations_of(scenario))
+    return obedience(outcome.recording.tables()["events"], expectations_of(scenario)).unasked
 
 
 def test_names_are_known_from_the_beginning_of_the_host_on() -> None:

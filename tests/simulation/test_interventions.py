@@ -19,7 +19,7 @@ from mobilenet.scenario.interventions_check import without_effect
 from mobilenet.scenario.plans.by_kind import expectations_of
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.broadcasts.asked import asked_problem
+from mobilenet.verify.broadcasts.asked import obedience
 from mobilenet.world.interventions import in_order
 from tests.conftest import FIRST
 
@@ -94,7 +94,7 @@ def test_an_empty_list_changes_nothing() -> None:
 
 
 def problem(done: Outcome, scenario: Scenario) -> str | None:
-    return asked_problem(done.recording.tables()["events"], expectations_of(scenario))
+    return obedience(done.recording.tables()["events"], expectations_of(scenario)).unasked
 
 
 def whom(one: dict[str, Any]) -> str:

@@ -33,7 +33,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.hosts import derive
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.verify.broadcasts.asked import asked_problem
+from mobilenet.verify.broadcasts.asked import obedience
 from tests.conftest import ROOT, SCENARIOS
 
 FOLDER = SCENARIOS / "own_process"
@@ -219,8 +219,8 @@ def test_a_request_in_the_record_counts_only_where_processes_are(tmp_path: Path)
     scenario = Scenario.load(path)
     events = Simulation(scenario, allow_code=True).run().recording.tables()["events"]
     _, expected = derive(scenario)
-    assert asked_problem(events, expected, at_rest=True) is None
-    problem = asked_problem(events, expected._replace(processes_ask=False), at_rest=True)
+    assert obedience(events, expected, at_rest=True) == (None, None)
+    problem = obedience(events, expected._replace(processes_ask=False), at_rest=True).unasked
     assert problem is not None and "h1 leaves without being asked" in problem
 
 

@@ -1,7 +1,7 @@
 """What a model of reception declares: all that the rest of the program asks of it.
 
 Model     a model is a folder in radio/: keys.py (its keys, entered in MODELS of network/wireless.py), medium.py (what
-          becomes of a frame at each node; compiled) and model.py, whose MODEL is a subclass of RadioModel
+          becomes of a frame at each node; compiled) and model.py, whose Model is a subclass of RadioModel
 Units     metres
 Errors    ScenarioError for files that the keys name and that cannot be used
 Source    ours: docs/models/radio.md

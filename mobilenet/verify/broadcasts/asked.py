@@ -101,10 +101,17 @@ class _Host:
         return f"it is not asked until {later[0] / 1e9:.6f} s" if later else "it is not asked later either"
 
 
-def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool = False) -> str | None:
-    """The first thing that a host did unasked, or, where the run has come to rest, did not do."""
+class Obedience(NamedTuple):
+    """The first thing that a host did unasked, and the first that one was asked and did not do."""
+
+    unasked: str | None = None
+    ignored: str | None = None
+
+
+def obedience(events: Columns, expected: Expectations | None, at_rest: bool = False) -> Obedience:
+    """Compare what hosts did with what they were asked. What they ignored shows only when the run is at rest."""
     if expected is None or expected.hosts is None:
-        return None
+        return Obedience()
     table = Table.of(events)
     requests = _requests(expected.hosts, table if expected.processes_ask else None)
     hosts = {name: _Host(wishes, expected.asked_again_ns) for name, wishes in requests.items()}
@@ -123,7 +130,7 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
         if problem is None and is_known:
             problem = _broadcasts(host, event, detail or "", now_ns)
         if problem is not None:
-            return f"at {now_ns / 1e9:.6f} s (event {row}): {node} {problem}"
+            return Obedience(f"at {now_ns / 1e9:.6f} s (event {row}): {node} {problem}")
         if event in CHANGES:
             host.change(event, now_ns)
         if event == "handoff_end" and host.is_forgotten or event == "gap" and row in forgotten:
@@ -132,9 +139,9 @@ def asked_problem(events: Columns, expected: Expectations | None, at_rest: bool 
         elif event in ("join", "recover"):
             host.tell_again(now_ns)
     if not at_rest:
-        return None
+        return Obedience()
     wishes = (_unfulfilled_wish(node, host, expected.end_ns, is_known) for node, host in hosts.items())
-    return next(filter(None, wishes), None)
+    return Obedience(ignored=next(filter(None, wishes), None))
 
 
 def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Request]]:

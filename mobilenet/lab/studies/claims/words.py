@@ -139,5 +139,6 @@ def markdown(outcome: Outcome) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table; `head` and each row have one text for each column."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

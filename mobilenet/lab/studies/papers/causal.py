@@ -58,7 +58,7 @@ Values = Any  # float64 (runs,), or (1,) for a ratio of means
 
 
 def printed_numbers() -> dict[str, dict[str, str]]:
-    """TABLE/SIZE/QUANTITY -> the row."""
+    """Read the printed numbers: TABLE/SIZE/QUANTITY -> the row."""
     with PRINTED.open(newline="", encoding="utf-8") as file:
         return {f"{row['table']}/{row['size']}/{row['quantity']}": row for row in csv.DictReader(file)}
 
@@ -140,12 +140,12 @@ def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
     yield "1", "packets", packets
     yield "1", "reduction_percent", 100 * (1 - packets / packets_plain)
     yield "1", "aggregated_percent", 100 * _of(aggregated, "packets_aggregated_share")
-    alone = _share(aggregated, "packets_by_messages", 1, 1)
+    single_percent = _share(aggregated, "packets_by_messages", 1, 1)
     for name, low, high in BY_MESSAGES:
         share = _share(aggregated, "packets_by_messages", low, high)
         yield "2", f"packets_of_{name}_percent", share
-        if max(alone) < 100:
-            yield "2", f"aggregated_of_{name}_percent", 100 * share / (100 - alone)
+        if max(single_percent) < 100:
+            yield "2", f"aggregated_of_{name}_percent", 100 * share / (100 - single_percent)
     for prefix, results in (("plain_", plain), ("", aggregated)):
         for name, low, high in BY_BYTES:
             yield "3", f"{prefix}{name}_bytes_percent", _share(results, "packets_by_bytes_from", low, high)

@@ -24,7 +24,6 @@ class DistanceTableKeys(DistanceKeys):
         " Receptions are independent of each other: a place or a moment that is bad for all frames is not"
         " modelled."
     )
-    circles: ClassVar = "cells, at whose edge half of the frames are received unless others overlap them"
     farthest: ClassVar = "the last distance of reception"
     instead: ClassVar = {"range_m": f"{farthest} is the range"}
 

@@ -58,10 +58,10 @@ class DistanceTable(UnitDisk):
         y = sender.y_m + sender.vy * (now - sender.since_ns)
         outcomes = frame.outcomes
         for i, node in enumerate(frame.receivers):
-            elapsed = now - node.since_ns
-            dx = node.x_m + node.vx * elapsed - x
-            dy = node.y_m + node.vy * elapsed - y
             if outcomes[i] == RECEIVED:
+                elapsed = now - node.since_ns
+                dx = node.x_m + node.vx * elapsed - x
+                dy = node.y_m + node.vy * elapsed - y
                 chance = int(self.chance(sqrt(dx * dx + dy * dy)) * ONE)
                 if self._draws.draw(frame.serial, node.index) >= chance:
                     outcomes[i] = BIT_ERRORS

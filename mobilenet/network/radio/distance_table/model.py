@@ -35,7 +35,7 @@ class Model(ByDistance):
 
     @property
     def cell_m(self) -> float:
-        """The longest distance at which at least half of the frames are received, or the first one of the table."""
+        """The longest distance at which at least half of the frames are received; the first of the table if none is."""
         cell_m = self.table[0][0]
         for (near_m, near), (far_m, far) in zip(self.table, self.table[1:], strict=False):
             if far >= HALF:
@@ -45,8 +45,8 @@ class Model(ByDistance):
         return cell_m
 
     def words(self, place: Place) -> Iterator[str]:
-        yield f"half of the frames are received at {self.cell_m:.4g} m"
         yield from super().words(place)
+        yield f"cells of {self.cell_m:.4g} m"
 
     @property
     def name(self) -> str:
@@ -59,11 +59,7 @@ class Model(ByDistance):
         from mobilenet.network.radio.distance_table.medium import DistanceTable  # only runs need it
 
         wireless = self.wireless
-        full_duplex = wireless.mac == "acking" and wireless.full_duplex
         return DistanceTable(
             kernel, neighbours, self.table, self.interference_m, self.detection_m, seed, wireless.loss,
-            wireless.capture_db, observer, listens, full_duplex,
+            wireless.capture_db, observer, listens, self.full_duplex,
         )  # fmt: skip
-
-
-MODEL = Model

@@ -170,6 +170,3 @@ def _obstacles(obstacles: ObstaclesParameters, decide_sight: bool, place: Place)
     if decide_sight:  # with umi walls cost nothing else
         return f"{what} (which determine the line of sight)"
     return f"{what} ({obstacles.per_wall_db:g} dB for each wall, {obstacles.per_metre_db:g} dB/m)"
-
-
-MODEL = Model

@@ -50,6 +50,11 @@ class ByDistance(RadioModel):
         return max(self.interference_m, self.detection_m or 0.0)
 
     @property
+    def full_duplex(self) -> bool:
+        """Whether a node receives while it sends."""
+        return self.wireless.mac == "acking" and self.wireless.full_duplex
+
+    @property
     def surely_heard(self) -> bool:
         """Not where a frame disturbs receivers that are too far away to receive or sense it."""
         reaches_m = max(self.range_m, self.detection_m or 0.0)
@@ -100,8 +105,5 @@ class Model(ByDistance):
             wireless.capture_db,
             observer,
             listens,
-            full_duplex=wireless.mac == "acking" and wireless.full_duplex,
+            self.full_duplex,
         )
-
-
-MODEL = Model
