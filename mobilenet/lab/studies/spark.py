@@ -109,6 +109,7 @@ def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
     logging.getLogger("py4j").propagate = False
+    logging.getLogger().addFilter(_is_not_of_py4j)  # which also writes some of them to the root
     local = re.fullmatch(r"local\[(\*|\d+)\]", master)
     is_local = master.startswith("local")
     settings = _settings(master, is_local, memory) | {
@@ -171,6 +172,10 @@ def _end(context: SparkContext) -> None:
         stopping.start()
         stopping.join(ENDS_WITHIN_S)
         end_java()
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
 
 
 @contextmanager
