@@ -20,7 +20,7 @@ from mobilenet.engine.clock import Progress
 from mobilenet.engine.no_collections import no_collections
 from mobilenet.judgement import answer_in_words, judge, judge_anew, own_checks, own_metrics, read_warnings, verdicts_of
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES
+from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 from mobilenet.quoting import as_file_name, format_number, pluralize, quote, spell_out
 from mobilenet.record.kinds import run_kind
 from mobilenet.record.manifest import manifest
@@ -188,7 +188,7 @@ class Run:
         from html import escape
 
         own = self.manifest.get("own_metrics", {})
-        first = [name for name in self.metrics if name in (*FIRST, *FIRST_OF_PROCESSES, *own)]
+        first = [name for name in self.metrics if name in (*OF_HOSTS.first, *OF_PROCESSES.first, *own)]
         rows = "".join(
             f"<tr><td>{escape(spell_out(name))}</td><td"
             f" style='text-align:right'>{escape(format_number(self.metrics[name]))}"

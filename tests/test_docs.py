@@ -16,7 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from mobilenet.metrics.registry import meaning
+from mobilenet.metrics.registry import OF_HOSTS
 from tests.cli.command import mobilenet
 from tests.lab.live.conftest import Server
 from tests.write_verdict_tables import PAGE, with_tables
@@ -206,7 +206,7 @@ def headings(page: Path) -> set[str]:
 def test_pairs_are_told_for_both_radios(name: str) -> None:
     """Where power decides a pair is no node in range."""
     assert not re.search(r"frame(,| and)\s+(node|receiver) in\s+(its\s+)?range", text_of(name))
-    assert "in silence" in meaning("nodes_within_reach_per_frame")
+    assert "in silence" in OF_HOSTS.meaning("nodes_within_reach_per_frame")
 
 
 def test_the_tables_of_metrics_are_those_of_the_registry() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from mobilenet.metrics.declaration import Declared
-from mobilenet.metrics.registry import MOBILE, PROCESSES
+from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
 from mobilenet.verify import hosts, processes
 from mobilenet.verify.among_processes.properties import ProcessJudge
@@ -72,8 +72,8 @@ TABLES = {
     "checks: protocols": table(
         f"protocol | {HEAD}", ((f"`{name}`", *row) for name, own in OF_PROTOCOLS.items() for row in checks(own))
     ),
-    "metrics: mobile": metrics(MOBILE),
-    "metrics: processes": metrics(PROCESSES),
+    "metrics: mobile": metrics(OF_HOSTS.declared),
+    "metrics: processes": metrics(OF_PROCESSES.declared),
 }
 
 

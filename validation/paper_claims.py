@@ -23,7 +23,7 @@ from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.papers.causal import PRINTED as CAUSAL
 from mobilenet.lab.studies.papers.jobs import SIZES
 from mobilenet.lab.studies.papers.reliable_statements import PRINTED as RELIABLE
-from mobilenet.metrics.registry import axis_name
+from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.scenario.yaml_writer import inline
 from validation.paper_differences import BUNDLING_DIFFERS, CAUSAL_AGREES, RELIABLE_FAILS, RELIABLE_FAILS_ABOVE_128
 
@@ -150,7 +150,7 @@ def _mobile_claims(documented: list[Any]) -> Iterator[tuple[str, Claim]]:
         printed = list(csv.DictReader(file))
     for row, (experiment, number, *_), ours in zip(printed, documented_rows(), documented, strict=False):
         assert (WORDS[row["experiment"]], row["printed"]) == (experiment, number), row
-        words = f"{WORDS[row['experiment']]}: {axis_name(row['metric'])} is {row['printed']} ({row['place']})."
+        words = f"{WORDS[row['experiment']]}: {OF_HOSTS.axis_name(row['metric'])} is {row['printed']} ({row['place']})."
         low, high = float(row["low"]), float(row["high"])
         keys = {"relation": "within", "metric": row["metric"], "value": {"experiment": row["experiment"]}}
         ends = {"at_least": low, "at_most": high} if low else {"at_most": high}

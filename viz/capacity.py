@@ -26,7 +26,6 @@ from mobilenet.record.provenance import stamping_of
 
 from .files import together
 from .style import COLOURS, QUIET, caption, large_numbers, log_axis, page, plain, save, unstable_mark
-from .words import axis_name
 
 LOOKS = {  # of a state: marker, colour, filled
     State.HOLDS: ("o", COLOURS[0], True),
@@ -94,7 +93,7 @@ def _panel(axes: Any, result: SearchResult, one: Requirement) -> None:
             marks.append((value, judged.of(own)[0], bounds))
             ends += [end for end in bounds if math.isfinite(end)]
     axes.set_xlim(first - 0.03 * (last - first), last + 0.03 * (last - first))
-    axes.set_ylabel(plain(axis_name(one.metric, result.question.of_processes)))
+    axes.set_ylabel(plain(result.question.words.axis_name(one.metric)))
     least, most = min(ends), max(ends)
     is_infinite = any(_has_no_end(bounds) for _, _, bounds in marks)
     beyond = BEYOND * (most - least)  # where bars without an end leave the panel

@@ -51,7 +51,6 @@ from .style import (
     save,
     unstable_mark,
 )
-from .words import axis_name
 
 MOST_PLACES = 8  # of a picture
 
@@ -172,7 +171,7 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], lo
             continue
         metric = metrics[number]
         _means(above, [row for row in tables.summary if row["metric"] == metric], layout)
-        above.set_ylabel(plain(axis_name(metric, tables.of_processes)))
+        above.set_ylabel(plain(tables.words.axis_name(metric)))
         above.tick_params(bottom=False, labelbottom=False)
         own = [finding for finding in comparison["findings"] if finding["metric"] == metric]
         _ratios(below, [finding for finding in own if str(finding["level"]) in layout.levels], layout)

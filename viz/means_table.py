@@ -20,7 +20,6 @@ from mobilenet.record.stamp import in_text, normal_command
 from .figures.means import metrics_of_interest
 from .study_tables import StudyTables, infinite, study_tables
 from .style import percent
-from .words import axis_name
 
 MISSING = "–"
 
@@ -48,7 +47,7 @@ def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str
     """
     if tables.lost_deliveries and DELIVERED not in metrics:
         metrics = [DELIVERED, *metrics]
-    head = [*tables.factors, *(axis_name(metric, tables.of_processes) for metric in metrics)]
+    head = [*tables.factors, *(tables.words.axis_name(metric) for metric in metrics)]
     return head, _rows(tables, metrics)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.robust.verdicts import Claim, effect_in_figures, pair_of, ratios_of, shares_of_levels
 from mobilenet.lab.studies.sentences import pairing
+from mobilenet.metrics.registry import OF_HOSTS
 
 from .style import COLOURS, QUIET, caption, cut, log_axis, page, plain, save
-from .words import meaning
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
 SPREAD = 0.72  # of a row, which its marks share
@@ -104,7 +104,7 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, str, Claim]], as_ratio: 
     axes.set_ylim(len(own) - 0.5, -0.5)
     axes.tick_params(left=False)
     axes.spines["left"].set_visible(False)
-    axes.set_title(plain(textwrap.fill(meaning(metric, False), WIDEST)), fontsize=10)
+    axes.set_title(plain(textwrap.fill(OF_HOSTS.meaning(metric), WIDEST)), fontsize=10)
     axes.set_xlabel("ratio to the baseline" if as_ratio else "difference from the baseline", fontsize=8)
     axes.tick_params(labelsize=8)
     if as_ratio and ends:

@@ -21,6 +21,7 @@ from mobilenet.lab.studies.compare import COMMON, OF_COMMON
 from mobilenet.lab.studies.csv_tables import AGAIN, Rows, missing_runs, number, table_rows
 from mobilenet.lab.studies.delivered import ACCEPTED, DELIVERED, Delivered, as_shares
 from mobilenet.lab.studies.level_names import LevelNames, short_level
+from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES, Vocabulary
 from mobilenet.quoting import pluralize
 from mobilenet.record.reader import no_directory
 
@@ -106,9 +107,9 @@ class StudyTables:
     def replications(self) -> int:
         return max((int(row["n"]) for row in self.summary), default=0)
 
-    @property
-    def of_processes(self) -> bool:
-        return any(row["metric"] == "latency" for row in self.summary)
+    @cached_property
+    def words(self) -> Vocabulary:
+        return OF_PROCESSES if any(row["metric"] == "latency" for row in self.summary) else OF_HOSTS
 
     @cached_property
     def claim_bounds(self) -> dict[tuple[int, str], Ends]:

@@ -10,21 +10,8 @@ from __future__ import annotations
 
 import math
 
-from mobilenet.metrics.registry import FIRST, FIRST_OF_PROCESSES, SIGNED, axis_name, meaning
+from mobilenet.metrics.registry import SIGNED
 from mobilenet.quoting import format_number
-
-__all__ = [
-    "FIRST",
-    "FIRST_OF_PROCESSES",
-    "INFINITE",
-    "NO_MEAN",
-    "PROPERTIES",
-    "SIGNED",
-    "axis_name",
-    "meaning",
-    "probability",
-    "with_interval",
-]
 
 PROPERTIES = {
     "record": "the files are complete and unchanged, and times are in order",

@@ -306,9 +306,9 @@ def _entries_of_keys() -> Iterator[tuple[str, str, str]]:
 
 def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
     from mobilenet.lab.studies.tables import OF_STUDIES
-    from mobilenet.metrics.registry import MOBILE, PROCESSES
+    from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 
-    for metric in (*MOBILE.values(), *PROCESSES.values(), *OF_STUDIES):
+    for metric in (*OF_HOSTS.declared.values(), *OF_PROCESSES.declared.values(), *OF_STUDIES):
         yield metric.name, f"metric{f', {metric.unit}' if metric.unit else ''}", metric.words
 
 
@@ -328,14 +328,18 @@ def _models() -> dict[str, type[BaseModel]]:
 def _metrics() -> Iterator[str]:
     """What studies compare and are stopped by."""
     from mobilenet.lab.studies.tables import OF_STUDIES
-    from mobilenet.metrics.registry import MOBILE, PROCESSES
+    from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 
     yield (
         "\n## Metrics\n\nFor `compare.metrics` and `replications.until.metric` of studies. They count what happens"
         " between `warmup_s` and `duration_s`, and\ndelays are those of messages broadcast in that time;"
         " docs/verdicts-and-metrics.md defines each. A metric of a plug-in has the name of its function.\n"
     )
-    groups = (("hosts and stations", MOBILE.values()), ("processes", PROCESSES.values()), ("studies only", OF_STUDIES))
+    groups = (
+        ("hosts and stations", OF_HOSTS.declared.values()),
+        ("processes", OF_PROCESSES.declared.values()),
+        ("studies only", OF_STUDIES),
+    )
     for title, metrics in groups:
         yield f"\n### Metrics of {title}\n\n| metric | what it is | unit |\n|---|---|---|\n"
         yield from (f"| `{metric.name}` | {_cell(metric.words)} | {metric.unit} |\n" for metric in metrics)

@@ -252,8 +252,8 @@ def show(
         if metrics:
             fail(f"--metric applies only to studies; {quote(run)} is a run", Exit.BAD_INPUT)
         from mobilenet.api import Run
-        from mobilenet.metrics.registry import meaning
-        from mobilenet.record.kinds import PROCESSES, run_kind
+        from mobilenet.metrics.registry import VOCABULARIES
+        from mobilenet.record.kinds import run_kind
         from mobilenet.record.reader import glance_at_tables
         from mobilenet.scenario.radio_words import radio_of_run
 
@@ -263,11 +263,9 @@ def show(
         if as_json:
             _print_json(opened)
             return
-        own, of_processes = opened.manifest.get("own_metrics"), run_kind(opened.manifest) is PROCESSES
-        words = own if isinstance(own, dict) else None
-        rows = [
-            (name, format_number(value), meaning(name, of_processes, words)) for name, value in opened.metrics.items()
-        ]
+        own, kind = opened.manifest.get("own_metrics"), run_kind(opened.manifest)
+        words, own = VOCABULARIES[kind.name], own if isinstance(own, dict) else None
+        rows = [(name, format_number(value), words.meaning(name, own)) for name, value in opened.metrics.items()]
         print_table(("metric", "value", "what it is"), rows, right=[1])
         if (radio := radio_of_run(run)) is not None:
             say(f"radio: {radio}")
@@ -278,8 +276,7 @@ def show(
         _print_failed_metrics(opened)
         if stopped := stopped_in_words(opened.manifest.get("real_time", {})):
             say(stopped)
-        look = "figures" if of_processes else "map"
-        say(f"{run}: {opened.answer}. Next: mobilenet {look} {quote(run)}")
+        say(f"{run}: {opened.answer}. Next: mobilenet {kind.look} {quote(run)}")
 
 
 def stopped_in_words(facts: dict[str, Any]) -> str | None:

@@ -80,8 +80,6 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
     from mobilenet.lab.studies.level_names import LevelNames
     from mobilenet.lab.studies.sensitivity import sensitivity as screening
     from mobilenet.lab.studies.sentences import changed_before, changes_in_numbers, conclusions
-    from mobilenet.metrics.registry import axis_name
-    from mobilenet.scenario import ProcessScenario
 
     for line in result.doubts:
         say(line)
@@ -93,12 +91,12 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
         kinds = {"metric": str, "key": str, "range": str, "trajectories": int}
         document = [{name: kinds.get(name, float)(text) for name, text in row.items()} for row in rows]
         say(json.dumps(document, indent=1), always=True)
-    of_processes = isinstance(study.base(), ProcessScenario)
+    words = study.words
     effects = study_effects(place, [screening.POINT], metrics, study.confidence)
-    in_words = conclusions(effects, LevelNames({}), study.confidence, of_processes)
+    in_words = conclusions(effects, LevelNames({}), study.confidence, words)
     interval = f"{study.confidence * 100:g} % interval"
     for metric in metrics:
-        say(f"Average change of {axis_name(metric, of_processes)} over the range of each key, largest first:")
+        say(f"Average change of {words.axis_name(metric)} over the range of each key, largest first:")
         own = {effect.levels[0][0]: effect for effect in effects if effect.metric == metric}
         changed = changed_before(list(own.values()))
         head = ["key", "size", interval, "signed", "spread", "p (Holm)"]

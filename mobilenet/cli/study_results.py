@@ -134,11 +134,10 @@ def _print_effects(effects: Sequence[Effect], tables: StudyTables, file: Path) -
     """Print the effects on each metric; what they come to."""
     from mobilenet.lab.studies.effects import BEFORE_DELAYS, by_metric
     from mobilenet.lab.studies.sentences import changed_before, conclusions
-    from mobilenet.metrics.registry import axis_name
 
-    in_words = conclusions(effects, tables.levels, tables.confidence, tables.of_processes)
+    in_words = conclusions(effects, tables.levels, tables.confidence, tables.words)
     for metric, own in by_metric(effects).items():
-        words = axis_name(metric, tables.of_processes)
+        words = tables.words.axis_name(metric)
         if own[0].is_size:
             say(f"Average change of {words} over the range of each key, largest first:")
         else:
@@ -168,7 +167,6 @@ def _effect_row(effect: Effect, tables: StudyTables, changed: Sequence[str]) -> 
 
 def _print_comparison(tables: StudyTables) -> None:
     from mobilenet.lab.studies.sentences import sentence
-    from mobilenet.metrics.registry import meaning
 
     comparison = tables.comparison or {}
     others = [factor for factor in tables.factors if factor != comparison["factor"]]
@@ -178,10 +176,10 @@ def _print_comparison(tables: StudyTables) -> None:
             say(f"{where}:")
         here = [finding for finding in findings if tables.in_words(finding, others) == where]
         for metric in dict.fromkeys(finding["metric"] for finding in here):
-            say(f"  {meaning(metric, tables.of_processes)} [{metric}]")
+            say(f"  {tables.words.meaning(metric)} [{metric}]")
             for finding in here:
                 if finding["metric"] == metric:
-                    say(f"    {sentence(finding, comparison, tables.levels, tables.of_processes)}")
+                    say(f"    {sentence(finding, comparison, tables.levels, tables.words)}")
         say("")
 
 
@@ -195,7 +193,7 @@ def _in_brief(tables: StudyTables) -> list[str]:
     for finding in comparison["findings"]:
         where = "".join(f"{place}: " for place in [tables.in_words(finding, others)] if place)
         full, short = (
-            f"{finding['metric']}: {where}{sentence(finding, comparison, tables.levels, tables.of_processes, opens)}"
+            f"{finding['metric']}: {where}{sentence(finding, comparison, tables.levels, tables.words, opens)}"
             for opens in (True, False)
         )
         lost = finding.get("delivery_ratio") not in (None, 1)

@@ -29,7 +29,7 @@ import numpy as np
 from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.deliveries import Deliveries
-from mobilenet.metrics.registry import MOBILE, PROCESSES
+from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 from mobilenet.record.schema import Event
 from mobilenet.record.table import Columns, Table
 
@@ -122,7 +122,7 @@ def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMe
     words, unit = getattr(function, "words", None), getattr(function, "unit", "")
     if not callable(function) or not isinstance(words, str) or not isinstance(unit, str):
         raise ValueError(f"{reference} is not a metric; expected a function decorated with @metric(words, unit)")
-    if name in MOBILE or name in PROCESSES or name in COLUMNS_OF_STUDIES:
+    if name in OF_HOSTS.declared or name in OF_PROCESSES.declared or name in COLUMNS_OF_STUDIES:
         raise ValueError(f"{reference}: there is already a metric {name}; expected another name")
     return OwnMetric(name, words, unit, function, folder / reference.rpartition(":")[0])
 

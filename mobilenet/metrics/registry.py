@@ -21,7 +21,7 @@ from mobilenet.metrics.declaration import Declared, Metric, OfDelays
 from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.mobile import HANDOFFS, MESSAGES, QUEUES
 from mobilenet.metrics.network import NETWORK
-from mobilenet.metrics.processes import OF_PROCESSES
+from mobilenet.metrics.processes import OF_PROCESSES as WITHOUT_HOSTS
 from mobilenet.quoting import cut
 
 OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' records (lab/studies/measure.py)
@@ -56,60 +56,84 @@ OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' 
 )
 NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
 SURVIVAL = tuple(metric.name for metric in OF_STUDIES if metric.name.startswith(NEVER))
-FIRST = (  # in reports
-    "broadcasts", "deliveries", "delivery_ratio", "broadcasts_undelivered", "delivery_delay_mean_s",
-    "delivery_delay_p95_s", "messages_sent_per_delivery", "collision_loss_ratio", "station_sbuffer_mean",
-    "host_rbuffer_mean", "handoffs", "handoff_duration_mean_s", "handoff_interruption_mean_s", "crashes", "gaps",
-)  # fmt: skip
-FIRST_OF_PROCESSES = (
-    "broadcasts", "deliveries", "delivery_ratio", "latency", "delivery_latency_mean", "messages",
-    "messages_per_process_mean", "packets_aggregated_share", "reception_latency_mean", "pending_max",
-    "detector_messages", "crashes", "suspicions", "suspicions_taken_back",
-)  # fmt: skip
-
-
-def _by_name(first: tuple[str, ...], *groups: tuple[Declared, ...]) -> dict[str, Declared]:
-    declared = {metric.name: metric for group in groups for metric in group}
-    return {name: declared[name] for name in (*first, *declared)}
-
-
-MOBILE = _by_name(
-    FIRST, MESSAGES, NETWORK, QUEUES, BUFFER_SIZES, HANDOFFS, DATAGRAMS, CONNECTIONS, OF_STUDIES, LENGTHS_OF_LISTS
-)  # fmt: skip
-PROCESSES = _by_name(FIRST_OF_PROCESSES, OF_PROCESSES)
-SIGNED = tuple(name for name, metric in MOBILE.items() if metric.signed)
-
 PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")  # a unit of counts follows from the name
 LONGEST_SYMBOL = 30  # of what has no symbol
 LONGEST_WORDS, LONGEST_UNIT = 200, 40  # of a user's metric, which may have any
 
 
-def meaning(metric: str, of_processes: bool = False, own: Mapping[str, Any] | None = None) -> str:
-    """Describe a metric in words, with its unit; `own`: name -> (words, unit) of a user's metrics, as the manifest has
-    them.
-    """
-    words, unit = _words_and_unit(metric, of_processes, own or {})
-    return f"{words} ({unit})" if unit else words
+class Vocabulary:
+    """The metrics of one kind of run, in words. `first`: in reports."""
+
+    def __init__(self, time_unit: str, first: tuple[str, ...], *groups: tuple[Declared, ...]) -> None:
+        declared = {metric.name: metric for group in groups for metric in group}
+        self.time_unit, self.first = time_unit, first
+        self.declared = {name: declared[name] for name in (*first, *declared)}
+
+    def meaning(self, metric: str, own: Mapping[str, Any] | None = None) -> str:
+        """Describe a metric in words, with its unit; `own`: name -> (words, unit) of a user's metrics, as the manifest
+        has them.
+        """
+        if own and metric in own:
+            words, unit = (" ".join(str(text).split()) for text in own[metric])
+            words, unit = cut(words, LONGEST_WORDS), cut(unit, LONGEST_UNIT)
+        else:
+            words, unit = self._entry(metric).words, self._entry(metric).unit
+        return f"{words} ({unit})" if unit else words
+
+    def axis_name(self, metric: str) -> str:
+        """A short name for axes and tables, with the unit if it is a physical one."""
+        entry, unit = self._entry(metric), self.unit_of(metric)
+        name = entry.symbol or cut(entry.words, LONGEST_SYMBOL)
+        return f"{name} ({unit})" if unit else name
+
+    def unit_of(self, metric: str) -> str:
+        """Its unit, if it is a physical one."""
+        unit = self._entry(metric).unit
+        return unit if unit in PHYSICAL else ""
+
+    def better(self, metric: str) -> str:
+        """Which direction is better: "lower", "higher", or "" where that depends on what is asked."""
+        return self._entry(metric).better
+
+    def of_delays(self, metric: str) -> OfDelays | None:
+        """How it follows from the delays of deliveries; None for any other metric."""
+        return self._entry(metric).of_delays
+
+    def find(self, metric: str) -> Declared | None:
+        """Return how it is declared; None where nothing is."""
+        known = self.declared.get(metric) or DELAY_SHARES.get(metric)
+        if known is None and self is OF_HOSTS and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
+            who, quantity, kind = buffer.groups()
+            known = sizes(f"{who}_{quantity}", f"messages in the buffer {quantity} of a {who}")[kind == "max"]
+        return known
+
+    def _entry(self, metric: str) -> Declared:
+        """Return how it is declared, or as its name has it."""
+        stem, _, last = metric.rpartition("_")
+        words = (stem if last == "s" else metric).replace("_", " ")
+        return self.find(metric) or Metric(metric, words, unit={"s": self.time_unit, "bytes": last}.get(last, ""))
 
 
-def axis_name(metric: str, of_processes: bool = False) -> str:
-    """A short name for axes and tables, with the unit if it is a physical one."""
-    words, unit = _words_and_unit(metric, of_processes, {})
-    known = _find(metric, of_processes)
-    name = known.symbol if known is not None and known.symbol else cut(words, LONGEST_SYMBOL)
-    return f"{name} ({unit})" if unit in PHYSICAL else name
-
-
-def unit_of(metric: str, of_processes: bool = False) -> str:
-    """Its unit, if it is a physical one."""
-    unit = _words_and_unit(metric, of_processes, {})[1]
-    return unit if unit in PHYSICAL else ""
-
-
-def better(metric: str, of_processes: bool = False) -> str:
-    """Which direction is better: "lower", "higher", or "" where that depends on what is asked."""
-    known = _find(metric, of_processes)
-    return known.better if known is not None else ""
+OF_HOSTS = Vocabulary(
+    "s",
+    (
+        "broadcasts", "deliveries", "delivery_ratio", "broadcasts_undelivered", "delivery_delay_mean_s",
+        "delivery_delay_p95_s", "messages_sent_per_delivery", "collision_loss_ratio", "station_sbuffer_mean",
+        "host_rbuffer_mean", "handoffs", "handoff_duration_mean_s", "handoff_interruption_mean_s", "crashes", "gaps",
+    ),
+    MESSAGES, NETWORK, QUEUES, BUFFER_SIZES, HANDOFFS, DATAGRAMS, CONNECTIONS, OF_STUDIES, LENGTHS_OF_LISTS,
+)  # fmt: skip
+OF_PROCESSES = Vocabulary(
+    "t.u.",
+    (
+        "broadcasts", "deliveries", "delivery_ratio", "latency", "delivery_latency_mean", "messages",
+        "messages_per_process_mean", "packets_aggregated_share", "reception_latency_mean", "pending_max",
+        "detector_messages", "crashes", "suspicions", "suspicions_taken_back",
+    ),
+    WITHOUT_HOSTS,
+)  # fmt: skip
+VOCABULARIES = {"hosts": OF_HOSTS, "processes": OF_PROCESSES}  # by kind of scenario, or of run
+SIGNED = tuple(name for name, metric in OF_HOSTS.declared.items() if metric.signed)
 
 
 def is_infinite(metric: str, run: Mapping[str, float]) -> bool:
@@ -119,35 +143,9 @@ def is_infinite(metric: str, run: Mapping[str, float]) -> bool:
     return metric in SURVIVAL and metric not in run and run.get("broadcasts_undelivered", 0) > 0
 
 
-def of_delays(metric: str, of_processes: bool = False) -> OfDelays | None:
-    """How it follows from the delays of deliveries; None for any other metric."""
-    known = _find(metric, of_processes)
-    return None if known is None else known.of_delays
-
-
 def limits(metric: str) -> tuple[float, float]:
     """Between which numbers each of its values is certain to be; infinite where nothing is declared."""
-    known = _find(metric, False) or _find(metric, True)
+    known = OF_HOSTS.find(metric) or OF_PROCESSES.find(metric)
     if known is None or known.signed:
         return -math.inf, math.inf
     return 0.0, 1.0 if known.words.startswith("share of ") else math.inf
-
-
-def _find(metric: str, of_processes: bool) -> Declared | None:
-    known = (PROCESSES if of_processes else MOBILE).get(metric) or DELAY_SHARES.get(metric)
-    if known is None and not of_processes and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
-        who, quantity, kind = buffer.groups()
-        known = sizes(f"{who}_{quantity}", f"messages in the buffer {quantity} of a {who}")[kind == "max"]
-    return known
-
-
-def _words_and_unit(metric: str, of_processes: bool, own: Mapping[str, Any]) -> tuple[str, str]:
-    if metric in own:
-        words, unit = own[metric]
-        return cut(" ".join(str(words).split()), LONGEST_WORDS), cut(" ".join(str(unit).split()), LONGEST_UNIT)
-    known = _find(metric, of_processes)
-    if known is not None:
-        return known.words, known.unit
-    stem, _, last = metric.rpartition("_")
-    unit = {"s": "t.u." if of_processes else "s", "bytes": "bytes"}.get(last, "")
-    return (stem if last == "s" else metric).replace("_", " "), unit

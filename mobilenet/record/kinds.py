@@ -19,7 +19,8 @@ from mobilenet.record.reader import RunError
 class RunKind:
     """A run of hosts and stations."""
 
-    name = "mobile"
+    name = "hosts"  # as of its scenario
+    look = "map"  # the command that draws it
     unit = "s"
     same_times = "to the nanosecond"  # as the events of a repeated run
     numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")  # for pictures
@@ -49,6 +50,7 @@ class RunKind:
 
 class _Processes(RunKind):
     name = "processes"
+    look = "figures"
     unit = "t.u."
     same_times = "at the same times"
     numbers = ("simulated_s", "processes")

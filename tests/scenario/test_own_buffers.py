@@ -17,7 +17,7 @@ from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.measure import measure
 from mobilenet.lab.studies.study import require_metric
-from mobilenet.metrics.registry import meaning
+from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.record.reader import read_columns, read_json, read_manifest
 from mobilenet.verify import Evidence, verify
 
@@ -71,6 +71,7 @@ def test_its_buffers_have_metrics_of_their_name(run: mobilenet.Run) -> None:
     samples = run.samples
     of_hosts = samples[(samples.quantity == "waiting") & samples.node.str.startswith("h")]
     assert run.metrics["host_waiting_max"] <= of_hosts.value.max()
+    meaning = OF_HOSTS.meaning
     assert meaning("host_waiting_mean") == "mean number of messages in the buffer waiting of a host (messages)"
     assert meaning("station_waiting_max") == "maximum number of messages in the buffer waiting of a station (messages)"
 

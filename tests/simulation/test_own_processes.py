@@ -28,7 +28,7 @@ from mobilenet.lab.studies.sentences import pairing, sentence
 from mobilenet.lab.studies.spark import local_master
 from mobilenet.lab.studies.store import create
 from mobilenet.lab.studies.study import run_study
-from mobilenet.metrics.registry import of_delays
+from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.hosts import derive
@@ -548,7 +548,7 @@ def test_claims_compare_no_deliveries_of_runs_that_processes_depend_on(tmp_path:
     study = Study.of({"scenario": overload.name, "factors": {"wireless.loss": [0, 0.1]}}, overload.parent)
     store = create(study, tmp_path / "out", allow_code=True)
     assert store.observing() == {0, 1}
-    both, delays = (Cell("e", 0), Cell("e", 1)), of_delays("delivery_delay_mean_s", False)
+    both, delays = (Cell("e", 0), Cell("e", 1)), OF_HOSTS.of_delays("delivery_delay_mean_s")
     assert delays is not None
     with pytest.raises(NotPaired, match=USES_RUN):
         CommonDelays({"e": store})(*both, 1, delays)

@@ -17,10 +17,10 @@ import pytest
 from mobilenet.viz.figures import study_figures
 from mobilenet.viz.report import draw
 from mobilenet.viz.style import Look
-from mobilenet.viz.words import meaning, with_interval
+from mobilenet.viz.words import with_interval
 
 from mobilenet.lab.studies.study import Result, compare_study
-from mobilenet.metrics.registry import MOBILE
+from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.quoting import format_number
 from mobilenet.viz import comparison, style
 from tests.tools import copy_run, editing, invoke, refusal
@@ -277,7 +277,7 @@ def test_a_report_in_words(compared: Path, tmp_path: Path) -> None:
     draw(compared, tmp_path / "report.html")
     text = words(tmp_path / "report.html")
     for finding in json.loads((compared / "comparison.json").read_text())["findings"]:
-        assert meaning(finding["metric"]) in text.partition("The numbers")[0]
+        assert OF_HOSTS.meaning(finding["metric"]) in text.partition("The numbers")[0]
     assert "-6.1" not in text.partition("The comparison")[0]
 
 
@@ -298,8 +298,8 @@ def test_words_and_numbers() -> None:
     assert with_interval("backlog_slope", 0.1266, -0.283, 0.5363) == ("0.13", "-0.28", "0.54")
     assert with_interval("deliveries", 17500, 16000, 19000) == ("17,500", "16,000", "19,000")
     assert with_interval("crashes", 2, 2, 2)[0] == "2"
-    assert meaning("something_new_s") == "something new (s)"
+    assert OF_HOSTS.meaning("something_new_s") == "something new (s)"
 
 
 def test_every_metric_of_a_run_has_words(run: Path) -> None:
-    assert set(json.loads((run / "metrics.json").read_text())) <= set(MOBILE)
+    assert set(json.loads((run / "metrics.json").read_text())) <= set(OF_HOSTS.declared)

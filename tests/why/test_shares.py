@@ -16,7 +16,7 @@ from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.measure import measure
 from mobilenet.lab.studies.study import require_metric
 from mobilenet.metrics.delay_shares import DELAY_SHARES, PARTS, name_of, part_of
-from mobilenet.metrics.registry import axis_name, meaning
+from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.why.shares import counted_deliveries, shares
 from mobilenet.why.stories import recorded_stories
 from tests.cli.command import FIRST
@@ -52,7 +52,8 @@ def test_a_run_without_causes_has_no_shares(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", PARTS, ids=name_of)
 def test_names_and_words(part: tuple[str, str]) -> None:
     name = name_of(part)
-    assert part_of(name) == part and "share of the delay" in meaning(name) and axis_name(name).startswith("delay:")
+    assert part_of(name) == part and "share of the delay" in OF_HOSTS.meaning(name)
+    assert OF_HOSTS.axis_name(name).startswith("delay:")
 
 
 def test_a_study_without_causes_cannot_compare_shares(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from mobilenet.quoting import pluralize
 
 from ..study_tables import StudyTables
 from ..style import COLOURS, WIDE_IN, Look, large_numbers, page, percent, plain
-from ..words import axis_name
 
 MOST_ROWS = 12  # of a panel
 ROW_IN = 0.22
@@ -61,7 +60,7 @@ def _draw(axes: Any, effects: Sequence[Effect], tables: StudyTables, letters: in
     axes.set_yticks(range(len(effects)), names)
     axes.set_ylim(len(effects) - 0.4, -0.6)
     what = "average change" if effects[0].is_size else "change"
-    axes.set_xlabel(f"{what} of {axis_name(effects[0].metric, tables.of_processes)}")
+    axes.set_xlabel(f"{what} of {tables.words.axis_name(effects[0].metric)}")
     large_numbers(axes.xaxis)
 
 

@@ -25,7 +25,6 @@ from mobilenet.quoting import pluralize, unknown
 
 from ..study_tables import StudyTables
 from ..style import COLOURS, LINES, MARKS, infinite_mark, large_numbers, numeric_ticks, percent, plain, unstable_mark
-from ..words import axis_name
 
 MOST_LINES = 8
 MOST_PANELS = 4
@@ -92,7 +91,7 @@ def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:
         labels = [plain(textwrap.fill(tables.levels.name(factor, name), width)) for name in names]
         axes.set_xticks(range(len(names)), labels)
         axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.set(xlabel=factor, ylabel=axis_name(metric, tables.of_processes))
+    axes.set(xlabel=factor, ylabel=tables.words.axis_name(metric))
     axes.set_ylim(bottom=0 if not (frame["mean"].min() < 0) else None)
     large_numbers(axes.yaxis)
     return len(groups)

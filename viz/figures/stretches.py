@@ -86,7 +86,7 @@ def level_bars(tables: StudyTables) -> list[Bar]:
     for row in tables.summary:
         number = row["configuration"]
         if row["metric"] in MEAN_DELAYS and row["mean"]:
-            means[number] = f"{float(row['mean']):.3g} {'t.u.' if tables.of_processes else 's'}"
+            means[number] = f"{float(row['mean']):.3g} {tables.words.time_unit}"
         part = part_of(row["metric"])
         if part is not None and row["mean"] and int(number) not in tables.unstable:
             names[number] = tables.in_words(row, tables.factors) or "unchanged"

@@ -296,7 +296,7 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
         log_axis(axes.xaxis, least, table.delay_s.max())
         axes.set_xlim(left=least / 1.2)
     axes.set_xlim(right=table.delay_s.max() * 1.2)
-    axes.set(xlabel=f"delay ({'t.u.' if tables.of_processes else 's'})", ylabel=f"share of {what}")
+    axes.set(xlabel=f"delay ({tables.words.time_unit})", ylabel=f"share of {what}")
     axes.set_ylim(-0.02, 1.02)
     return (
         f"Share of {what} that took at most the given time; all deliveries of"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mobilenet.metrics.registry import OF_PROCESSES, Vocabulary
 from mobilenet.scenario.radio_words import Radio
 
 MOBILE = (  # after those of the radio
@@ -36,8 +37,8 @@ ONE_RUN = (
 )
 
 
-def limits_of(of_processes: bool, radios: list[type[Radio]]) -> tuple[str, ...]:
+def limits_of(words: Vocabulary, radios: list[type[Radio]]) -> tuple[str, ...]:
     """`radios`: the radio models of the runs."""
-    if of_processes:
+    if words is OF_PROCESSES:
         return PROCESSES
     return (*sorted({radio.limits for radio in radios}), *MOBILE)

@@ -11,6 +11,7 @@ from typing import Any
 
 from mobilenet.api import Run
 from mobilenet.engine.scratch import scratch_folder
+from mobilenet.metrics.registry import VOCABULARIES
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.record.kinds import PROCESSES, run_kind
 from mobilenet.scenario.radio_words import radio_of_run
@@ -22,7 +23,7 @@ from ..map.data import document
 from ..map.page import page as map_page
 from ..map.record import name_of_run, scenario_of
 from ..style import Look
-from ..words import FIRST, FIRST_OF_PROCESSES, PROPERTIES, meaning
+from ..words import PROPERTIES
 from .limits import ONE_RUN, limits_of
 from .page import bullets, code, details, embedded_page, paragraph, pictures, radio, table, text, whole
 
@@ -52,7 +53,7 @@ def run_page(directory: Path) -> str:
         drawn = run_figures(directory, folder, Look((".svg",), captions=False))
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
-    limits = limits_of(kind is PROCESSES, [radio_of(directory)])
+    limits = limits_of(VOCABULARIES[kind.name], [radio_of(directory)])
     sections = [
         ("The numbers", _numbers(run)),
         ("The map", "" if kind is PROCESSES else _map(directory, still)),
@@ -79,15 +80,16 @@ def run_page(directory: Path) -> str:
 
 
 def _numbers(run: Run) -> str:
-    of_processes, metrics, own = run_kind(run.manifest) is PROCESSES, run.metrics, run.manifest.get("own_metrics", {})
+    kind, metrics, own = run_kind(run.manifest), run.metrics, run.manifest.get("own_metrics", {})
+    words = VOCABULARIES[kind.name]
     first = [
-        (meaning(key, of_processes, own), format_number(metrics[key]))
-        for key in (*own, *(FIRST_OF_PROCESSES if of_processes else FIRST))
+        (words.meaning(key, own), format_number(metrics[key]))
+        for key in (*own, *words.first)
         if metrics.get(key) is not None
     ]
-    rest = [(key, meaning(key, of_processes, own), format_number(value)) for key, value in metrics.items()]
+    rest = [(key, words.meaning(key, own), format_number(value)) for key, value in metrics.items()]
     return (
-        ("" if of_processes else paragraph(text(_window(run.manifest))))
+        ("" if kind is PROCESSES else paragraph(text(_window(run.manifest))))
         + table(("quantity", "this run"), first)
         + details("all metrics", table(("name", "quantity", "value"), rest, numbers=2))
     )

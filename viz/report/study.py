@@ -25,6 +25,7 @@ from mobilenet.lab.studies.sentences import (
     pairing,
     sentence,
 )
+from mobilenet.metrics.registry import SIGNED
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import format_number, pluralize, quote
 from mobilenet.record.reader import RunError
@@ -36,7 +37,7 @@ from ..figures.frames import radio_of
 from ..figures.means import metrics_of_interest
 from ..study_tables import StudyTables, infinite, study_tables, words_of
 from ..style import Look, percent
-from ..words import SIGNED, axis_name, meaning, probability, with_interval
+from ..words import probability, with_interval
 from .limits import limits_of
 from .page import bullets, code, details, paragraph, pictures, radio, table, text, whole
 from .searches import capacity_answer, command_again
@@ -65,7 +66,6 @@ SCREENED = (
 def study_page(directory: Path) -> str:
     tables = study_tables(directory)
     rows, runs, listed = tables.summary, tables.rows("tables/runs.csv"), tables.rows("runs.csv")
-    of_processes = tables.of_processes
     verdicts = Counter(run["verdict"] for run in runs)
     failed = sum(run["state"] == "failed" for run in listed)
     overall = (
@@ -107,7 +107,7 @@ def study_page(directory: Path) -> str:
         ),
         (
             "What the models leave out",
-            bullets(limits_of(of_processes, _radios(directory))),
+            bullets(limits_of(tables.words, _radios(directory))),
         ),
     ]
     configurations = {run["configuration"] for run in runs}
@@ -187,7 +187,7 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
         (
             *(tables.levels.name(factor, row[factor]) for factor in factors),
             *((row["metric"],) if names else ()),
-            meaning(row["metric"], tables.of_processes),
+            tables.words.meaning(row["metric"]),
             row["n"],
             *with_interval(row["metric"], _float(row["mean"]), _float(row["low"]), _float(row["high"])),
             " ".join(filter(None, (infinite(row), row["label"]))),
@@ -243,15 +243,15 @@ def _sentences(findings: list[dict[str, Any]], tables: StudyTables) -> str:
     parts = []
     for metric in dict.fromkeys(finding["metric"] for finding in findings):
         own = [finding for finding in findings if finding["metric"] == metric]
-        lines = [sentence(finding, comparison, tables.levels, tables.of_processes) for finding in own]
+        lines = [sentence(finding, comparison, tables.levels, tables.words) for finding in own]
         where = [tables.in_words(finding, others) for finding in own]
         placed = [f"{place}: {line}" if place else line for place, line in zip(where, lines, strict=True)]
-        parts.append(paragraph(text(f"{meaning(metric, tables.of_processes)}:")) + bullets(placed))
+        parts.append(paragraph(text(f"{tables.words.meaning(metric)}:")) + bullets(placed))
     return "".join(parts)
 
 
 def _conclusions(effects: list[Effect], tables: StudyTables) -> list[str]:
-    return list(conclusions(effects, tables.levels, tables.confidence, tables.of_processes).values())
+    return list(conclusions(effects, tables.levels, tables.confidence, tables.words).values())
 
 
 def _effects(effects: list[Effect], tables: StudyTables) -> str:
@@ -264,7 +264,7 @@ def _effects(effects: list[Effect], tables: StudyTables) -> str:
     lines = [
         (
             effect_name(effect, tables.levels),
-            axis_name(effect.metric, tables.of_processes),
+            tables.words.axis_name(effect.metric),
             *effect_in_numbers(effect),
             probability(effect.p_adjusted),
             *changes_in_numbers(effect, changed),
@@ -293,7 +293,7 @@ def _findings(tables: StudyTables) -> str:
         lines.append(
             (
                 level,
-                meaning(f["metric"], tables.of_processes),
+                tables.words.meaning(f["metric"]),
                 f["verdict"],
                 *(format_number(f.get(name)) for name in ("delivery_ratio", "baseline_delivery_ratio")),
                 format_number(f.get("mean")),

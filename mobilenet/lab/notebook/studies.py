@@ -17,7 +17,6 @@ from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import frames
 from mobilenet.lab.studies.effects import study_effects
 from mobilenet.lab.studies.sentences import conclusions, sentence
-from mobilenet.metrics.registry import axis_name
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize, spell_out
 
@@ -56,11 +55,11 @@ class StudyFrames(frames.StudyFrames):
         lines = []
         for finding in comparison["findings"]:
             where = tables.in_words(finding, others)
-            what = axis_name(finding["metric"], tables.of_processes)
-            words = sentence(finding, comparison, tables.levels, tables.of_processes)
+            what = tables.words.axis_name(finding["metric"])
+            words = sentence(finding, comparison, tables.levels, tables.words)
             lines.append(f"{where}: {what}: {words}" if where else f"{what}: {words}")
         effects = study_effects(self.path, tables.factors, metrics_of_interest(tables), tables.confidence)
-        in_words = conclusions(effects, tables.levels, tables.confidence, tables.of_processes)
+        in_words = conclusions(effects, tables.levels, tables.confidence, tables.words)
         return [*lines, *in_words.values(), *tables.doubts()]
 
     def to_latex(self, *metrics: str) -> str:

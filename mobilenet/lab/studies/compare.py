@@ -33,7 +33,7 @@ from mobilenet.lab.studies.declaration import Compare
 from mobilenet.lab.studies.delivered import NOTHING, Delivered, Share, judgement, share_columns, shares_for
 from mobilenet.lab.studies.level_names import format_level, table_level
 from mobilenet.lab.studies.statistics import Comparison, compare_apart, compare_pairs, holm, replications_needed
-from mobilenet.metrics.registry import SIGNED, SURVIVAL, better, of_delays
+from mobilenet.metrics.registry import OF_HOSTS, SIGNED, SURVIVAL, Vocabulary
 
 Replicated = dict[int, float]  # replication -> the value of a metric
 INFINITE = "infinite"
@@ -135,12 +135,12 @@ def findings(
     unstable: set[int],
     confidence: float,
     delivered: Delivered = NOTHING,
-    of_processes: bool = False,
+    words: Vocabulary = OF_HOSTS,
 ) -> list[Finding]:
     """`values` holds each metric of each configuration; `unstable` names configurations without a mean."""
     all_findings: list[Finding] = []
-    delays = {name: one for name in comparison.metrics if (one := of_delays(name, of_processes)) is not None}
-    is_judged = any(better(name, of_processes) for name in comparison.metrics)
+    delays = {name: one for name in comparison.metrics if (one := words.of_delays(name)) is not None}
+    is_judged = any(words.better(name) for name in comparison.metrics)
     for base in configurations:
         if base.levels[comparison.factor] != comparison.baseline:
             continue
@@ -159,7 +159,7 @@ def findings(
                 both = sorted(a.keys() & b.keys())
                 finding = Finding(others, other.levels[comparison.factor], comparison.baseline, metric, "no data")
                 finding.shares, finding.unpaired = tuple(shares_for(metric, shares)), unpaired
-                finding.direction = better(metric, of_processes) if metric not in SIGNED else ""
+                finding.direction = words.better(metric) if metric not in SIGNED else ""
                 all_findings.append(finding)
                 if {other.number, base.number} & unstable:
                     finding.verdict = "unstable"

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, PrivateAttr, Tag, ValidationError, model_validator
 
+from mobilenet.metrics.registry import VOCABULARIES, Vocabulary
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.quoting import quote
 from mobilenet.scenario import AnyScenario, load_scenario
@@ -289,6 +290,10 @@ class Study(Parameters):
     def base(self) -> AnyScenario:
         """Return the scenario that the factors vary, with `set`; of a kept study, that of its first configuration."""
         return self.scenario_with(() if self.is_kept else [f"{key}={inline(value)}" for key, value in self.set.items()])
+
+    @property
+    def words(self) -> Vocabulary:
+        return VOCABULARIES[self.base().kind]
 
     def scenario_of(self, number: int, overrides: Sequence[str]) -> AnyScenario:
         """Return the scenario of a configuration; `overrides`: what its levels change. Raises ScenarioError."""

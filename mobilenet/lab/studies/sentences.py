@@ -20,7 +20,7 @@ from mobilenet.lab.studies.delivered import DELIVERED, LOSS_MARGIN, NOT_READABLE
 from mobilenet.lab.studies.effects import BEFORE_DELAYS, Effect, by_metric
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.statistics import Interval
-from mobilenet.metrics.registry import SIGNED, axis_name, better, unit_of
+from mobilenet.metrics.registry import OF_HOSTS, SIGNED, Vocabulary
 from mobilenet.quoting import format_number, pluralize
 
 Row = Mapping[str, Any]  # of comparison.json: Finding.row()
@@ -33,7 +33,7 @@ WHY_NOT = {
 
 
 def sentence(
-    row: Row, comparison: Row, names: LevelNames, of_processes: bool = False, with_opening: bool = True
+    row: Row, comparison: Row, names: LevelNames, words: Vocabulary = OF_HOSTS, with_opening: bool = True
 ) -> str:
     """`tcp_flooding: 0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 52 to 58 % lower: better`.
     `with_opening`: with what was delivered.
@@ -45,11 +45,11 @@ def sentence(
     if verdict == "unstable":
         return f"{begin}cannot be compared with {base}, because an unstable level has no mean"
     if verdict == INFINITE:
-        own, other = _infinite(row, unit_of(metric, of_processes))
+        own, other = _infinite(row, words.unit_of(metric))
         return f"{begin}{own}, and {other} for {base}; not judged, because not every value is finite"
     if row.get("mean") is None:
         return f"{begin}cannot be compared with {base}, because fewer than two pairs of runs have a value"
-    common, unit = row.get("common_deliveries"), unit_of(metric, of_processes)
+    common, unit = row.get("common_deliveries"), words.unit_of(metric)
     if common is not None and row.get("common_mean") is None:
         own, other = _with_unit(row, unit)
         return (
@@ -73,7 +73,7 @@ def sentence(
         )
     runs = f"{pluralize(row['pairs'], 'run')} of each, not paired (Welch's test)"
     change += f", {runs if row.get('unpaired') == USES_RUN else pluralize(row['pairs'], 'pair')}"
-    return f"{begin}{own}, {change}: {_verdict(row, comparison, better(metric, of_processes), shares, (level, base))}"
+    return f"{begin}{own}, {change}: {_verdict(row, comparison, words.better(metric), shares, (level, base))}"
 
 
 def pairing(unpaired: Iterable[str]) -> str:
@@ -194,15 +194,15 @@ def changed_before(effects: Sequence[Effect]) -> list[str]:
 
 
 def conclusions(
-    all_effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool
+    all_effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary
 ) -> dict[str, str]:
     """Return for each metric what the effects on it come to. If a direction of the metric is better, and factors change
     what is delivered or broadcast, the sentence opens with that.
     """
     sentences = {}
     for metric, own in by_metric(all_effects).items():
-        begin = _delivery_first(own, names, confidence) if better(metric, of_processes) else ""
-        sentences[metric] = begin + effects_conclusion(own, names, confidence, of_processes)
+        begin = _delivery_first(own, names, confidence) if words.better(metric) else ""
+        sentences[metric] = begin + effects_conclusion(own, names, confidence, words)
     return sentences
 
 
@@ -248,7 +248,7 @@ def _is_certain(change: Interval) -> bool:
     return change.low > 0 or change.high < 0
 
 
-def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, of_processes: bool) -> str:
+def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary) -> str:
     """What the effects on one metric come to; the largest comes first: `The largest effect on delay (s): ...`."""
     first, alpha = effects[0], 1 - confidence
     sure = [effect for effect in effects if effect.p_adjusted < alpha]
@@ -256,7 +256,7 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
     counts = f"{len(sure)} of the {pluralize(len(effects), 'effect')} {differ} from 0 (adjusted p < {alpha:.2g})"
     if not sure:
         counts = f"none of the {pluralize(len(effects), 'effect')} differs from 0 (adjusted p < {alpha:.2g})"
-    metric, (mean, low, high) = axis_name(first.metric, of_processes), effect_in_numbers(first)
+    metric, (mean, low, high) = words.axis_name(first.metric), effect_in_numbers(first)
     change = f"{mean}; {confidence * 100:g} % interval {low} to {high}"
     if first.is_size and first.signed is not None:
         change = (

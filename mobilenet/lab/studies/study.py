@@ -36,7 +36,7 @@ from mobilenet.lab.studies.spark import require_master, spark_context
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.delay_shares import DELAY_SHARES
-from mobilenet.metrics.registry import MOBILE
+from mobilenet.metrics.registry import OF_HOSTS, Vocabulary
 from mobilenet.quoting import as_file_name, unknown
 from mobilenet.record.provenance import stamping_of
 from mobilenet.record.stamp import in_document, normal_command
@@ -132,18 +132,17 @@ def require_metric(study: Study, metric: str) -> None:
         return
     if isinstance(scenario, ProcessScenario):
         return
-    known = [*known_metrics(), *(reference.rpartition(":")[2] for reference in scenario.metrics)]
+    known = [*known_metrics(OF_HOSTS), *(reference.rpartition(":")[2] for reference in scenario.metrics)]
     # how a plug-in calls its buffers is known when it has run
     may_be = isinstance(scenario.protocol, OwnProtocol) and re.fullmatch(r"(host|station)_.+_(mean|max)", metric)
     if metric not in known and not may_be:
         raise StudyError(unknown("metric", metric, known))
 
 
-def known_metrics() -> list[str]:
-    """Return the metrics that a run of a mobile scenario may have in a study."""
-    return sorted(
-        name for name, metric in MOBILE.items() if metric.of not in ("datagrams", "connections", "bit errors")
-    )
+def known_metrics(words: Vocabulary) -> list[str]:
+    """Return the metrics that a run may have in a study; those of processes are not known before."""
+    known = OF_HOSTS.declared.items() if words is OF_HOSTS else ()
+    return sorted(name for name, metric in known if metric.of not in ("datagrams", "connections", "bit errors"))
 
 
 def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | None:
@@ -160,13 +159,12 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     comparison = comparison.model_copy(update={"metrics": (*comparison.metrics, *further)})
     for metric in comparison.metrics:
         require_metric(store.study, metric)
-    of_processes = isinstance(store.study.base(), ProcessScenario)
     summary = table_rows(path, "tables/summary.csv")
     numbers = {int(row["configuration"]) for row in summary}
     with_runs = [one for one in store.configurations if one.number in numbers]
     all_findings = findings(
         comparison, with_runs, values_of_runs(path, comparison.metrics), _unstable(summary),
-        store.study.confidence, Delivered.of_study(path, store.observing()), of_processes,
+        store.study.confidence, Delivered.of_study(path, store.observing()), store.study.words,
     )  # fmt: skip
     if not all_findings and len(with_runs) < len(store.configurations):
         (path / "comparison.json").unlink(missing_ok=True)  # of runs that are no longer there

@@ -26,7 +26,7 @@ from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.sentences import sentence
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study
-from mobilenet.metrics.registry import of_delays
+from mobilenet.metrics.registry import OF_HOSTS
 from tests.conftest import FIRST, SCENARIOS
 from tests.lab.studies.test_handed_on import make
 
@@ -92,7 +92,7 @@ def test_a_metric_over_all_deliveries_is_that_of_the_run(lossy: Store) -> None:
     run = lossy.runs / "c000-r0001"
     same, metrics = common_deliveries(run, run), json.loads((run / "metrics.json").read_text())
     for name in (DELAY, "delivery_delay_others_mean_s", "delivery_delay_p50_s", "delivery_delay_max_s"):
-        metric = of_delays(name)
+        metric = OF_HOSTS.of_delays(name)
         assert metric is not None and same.compare(metric) == pytest.approx([metrics[name]] * 2, rel=1e-9), name
 
 

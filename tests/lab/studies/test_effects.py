@@ -16,6 +16,7 @@ from mobilenet.lab.studies.effects import effects, study_effects, write_effects
 from mobilenet.lab.studies.frames import StudyFrames
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.sentences import effect_name, effects_conclusion
+from mobilenet.metrics.registry import OF_PROCESSES
 from tests.conftest import SCENARIOS
 from tests.lab.studies.test_handed_on import make
 
@@ -78,12 +79,12 @@ def test_the_conclusion_names_the_largest_effect_and_counts_the_sure_ones() -> N
     names, values = LevelNames({}), {(c, "latency"): own for (c, _), own in synthetic_values(0.2).items()}
     all_effects = effects(plan(), values, "latency", 0.95)
     sure = sum(effect.p_adjusted < 0.05 for effect in all_effects)
-    line = effects_conclusion(all_effects, names, 0.95, True)
+    line = effects_conclusion(all_effects, names, 0.95, OF_PROCESSES)
     assert (
         effect_name(all_effects[0], names) in line and f"{sure} of the {len(all_effects)} effects differ from 0" in line
     )
     none = [replace(effect, p_adjusted=0.5) for effect in all_effects]
-    assert "none of the 9 effects differs from 0" in effects_conclusion(none, names, 0.95, True)
+    assert "none of the 9 effects differs from 0" in effects_conclusion(none, names, 0.95, OF_PROCESSES)
 
 
 def test_the_report_of_a_factorial_study_says_which_setting_matters(tmp_path: Path) -> None:

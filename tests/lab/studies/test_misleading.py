@@ -29,6 +29,7 @@ from mobilenet.lab.studies.statistics import compare_pairs
 from mobilenet.lab.studies.stopping import _relative_half_width
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study
+from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import percentage
 from tests.lab.studies.test_delivered import DELAY, GOSSIP, LOSES, PAIRS, known_shares, study_without_spark, verdicts_on
@@ -120,7 +121,7 @@ def test_every_effect_has_the_change_of_the_delivery_ratio(factorial: Store) -> 
     effects = study_effects(factorial.path, list(factorial.study.factors), [DELAY], 0.95)
     row = next(one for one in (effect.row() for effect in effects) if one["level_1"] == "0.4" and not one["factor_2"])
     assert row["delivery_ratio_change"] < -0.1 and row["delivery_ratio_change_high"] < 0
-    words = conclusions(effects, NAMES, 0.95, False)[DELAY]
+    words = conclusions(effects, NAMES, 0.95, OF_HOSTS)[DELAY]
     assert words.startswith(
         f"loss 0.4 changes the delivery ratio by {row['delivery_ratio_change']:.4g} (95 % interval -"
     )
@@ -145,7 +146,7 @@ def test_a_screening_gives_the_change_of_the_delivery_ratio_with_its_sign(tmp_pa
             (DELAY, "wireless.loss", "loss 0 to 0.5", 0.15, 0.126, 0.17, 0.15, 0.03, 0.47, 4),
             ("delivery_ratio", "wireless.loss", "loss 0 to 0.5", 0.2083, 0.0949, 0.3218, -0.2083, 0.1, 0.01, 4),
         ])  # fmt: skip
-    words = conclusions(study_effects(tmp_path, ["point"], [DELAY], 0.95), NAMES, 0.95, False)[DELAY]
+    words = conclusions(study_effects(tmp_path, ["point"], [DELAY], 0.95), NAMES, 0.95, OF_HOSTS)[DELAY]
     assert words.startswith("loss 0 to 0.5 changes the delivery ratio by -0.2083 (95 % interval -0.3674 to -0.04918)")
     assert "size 0.15" in words and "not the interval of a size" in words
 

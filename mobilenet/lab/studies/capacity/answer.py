@@ -15,6 +15,7 @@ from mobilenet.lab.studies.capacity.feasibility import State, ValueJudgement
 from mobilenet.lab.studies.capacity.requirements import Requirement
 from mobilenet.lab.studies.capacity.search import Verdict
 from mobilenet.lab.studies.rare import RARE
+from mobilenet.metrics.registry import Vocabulary
 
 Number = float | int
 
@@ -33,7 +34,7 @@ class SearchQuestion(NamedTuple):
     error: float
     budget: int
     seed: int
-    of_processes: bool
+    words: Vocabulary
     rare: float = RARE
 
 

@@ -115,7 +115,7 @@ class Rounds:
         """Runs of plug-ins and of processes show only now which metrics they have. The others were known before, and
         may be missing in the first runs by chance.
         """
-        declared = [] if self._plan.search_question.of_processes else known_metrics()
+        declared = known_metrics(self._plan.search_question.words)
         known = sorted({name for own in rows.values() for row in own for name in row})
         for one in self._plan.requirements:
             if known and one.metric not in known and one.metric not in declared:

@@ -25,7 +25,6 @@ from mobilenet.lab.studies.declaration import KEPT, Replications, Study
 from mobilenet.lab.studies.kept_commands import options_in, provenance_in, require_made_by
 from mobilenet.lab.studies.rare import RARE
 from mobilenet.lab.studies.statistics import look
-from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.yaml_writer import inline
 
 ANSWER = "capacity.json"
@@ -60,5 +59,4 @@ def read_back(folder: Path) -> Plan:
     changes = [[f"{question.vary}={inline(value)}"] for value in values]
     require_made_by(file, study, expected, changes)
     all_requirements = requirements(question.require, question.tolerance, question.word("require"))
-    is_of_processes = isinstance(study.base(), ProcessScenario)
-    return Plan(question, study, tuple(values), tuple(all_requirements), is_of_processes)
+    return Plan(question, study, tuple(values), tuple(all_requirements), study.words)

@@ -24,9 +24,9 @@ from mobilenet.lab.studies.declaration import KEPT, MOST_LEVELS, Study, given_va
 from mobilenet.lab.studies.rare import LEAST_RARE, MOST_RARE, RARE
 from mobilenet.lab.studies.statistics import look
 from mobilenet.lab.studies.study import STUDIES, require_metric
+from mobilenet.metrics.registry import Vocabulary
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name, quote
-from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.base import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
@@ -72,15 +72,13 @@ class Plan:
     study: Study
     values: tuple[float | int, ...]  # ascending
     requirements: tuple[Requirement, ...]
-    of_processes: bool = False  # whether the scenario is one of processes
+    words: Vocabulary
 
     @property
     def search_question(self) -> SearchQuestion:
         """What readers of the answer need."""
         q = self.question
-        return SearchQuestion(
-            q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.of_processes, q.rare
-        )
+        return SearchQuestion(q.vary, self.values, self.requirements, q.error, q.budget, q.seed, self.words, q.rare)
 
     @property
     def last(self) -> int:
@@ -113,7 +111,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
             f"{question.word('budget')} {question.budget}: too few runs, expected at least {least}: the first"
             f" {look(0)} at each of {least // look(0)} values"
         )
-    return Plan(question, study, values, tuple(all_requirements), isinstance(scenario, ProcessScenario))
+    return Plan(question, study, values, tuple(all_requirements), study.words)
 
 
 def default_directory(question: Question) -> Path:

@@ -17,7 +17,6 @@ from mobilenet.lab.studies.capacity.requirements import Requirement
 from mobilenet.lab.studies.capacity.search import Verdict, first_values
 from mobilenet.lab.studies.delivered import DELIVERED, shares_in_words
 from mobilenet.lab.studies.rare import assumption
-from mobilenet.metrics.registry import unit_of
 from mobilenet.quoting import format_number, pluralize
 
 HEAD = ("requirement", "runs", "mean", "interval", "decision")
@@ -303,5 +302,5 @@ def _estimate_text(question: SearchQuestion, one: Estimate) -> str:
 
 
 def _with_unit(question: SearchQuestion, one: Requirement, value: float) -> str:
-    unit = unit_of(one.metric, question.of_processes)
+    unit = question.words.unit_of(one.metric)
     return f"{format_number(value)} {unit}" if unit else format_number(value)

@@ -29,7 +29,6 @@ from mobilenet.lab.studies.claims.judge import Delivery, Judgement
 from mobilenet.lab.studies.claims.questions import Cell, Question
 from mobilenet.lab.studies.papers.jobs import NO_ENDS, Ends
 from mobilenet.lab.studies.statistics import Bounds
-from mobilenet.metrics.registry import unit_of
 from mobilenet.quoting import quote
 from mobilenet.record.stamp import PLACE
 
@@ -162,7 +161,7 @@ def answer_to(question: Question, judged: Judgement, command: str, is_left: bool
     """Combine a question with what its runs have shown. Of several tests, the one nearest to failing is reported."""
     place = _nearest(question, judged)
     bounds = judged.bounds[place] if judged.bounds else None
-    unit = "" if question.tests[place].is_ratio else unit_of(question.metric, question.of_processes)
+    unit = "" if question.tests[place].is_ratio else question.words.unit_of(question.metric)
     return AnsweredClaim(
         question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
         judged.why, judged.is_clear, is_left, judged.assumes, judged.had[place] if judged.had else None,

@@ -249,7 +249,7 @@ class _Work:
         """
         known = sorted({key for cell, rows in self._rows.items() if cell.experiment == name for r in rows for key in r})
         for question in self._looks.questions.values():
-            is_declared = not question.of_processes and question.metric in known_metrics()
+            is_declared = question.metric in known_metrics(question.words)
             is_here = question.cells[0].experiment == name
             if known and is_here and question.metric not in known and not is_declared:
                 what = unknown("metric", question.metric, known)

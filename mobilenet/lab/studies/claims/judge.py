@@ -29,7 +29,7 @@ from mobilenet.lab.studies.delivered import DELIVERED, OWED, mean_shares
 from mobilenet.lab.studies.rare import OF_RARE, RARE, Error, Unseen, clip, is_rare, lower, unseen, upper
 from mobilenet.lab.studies.statistics import Bounds, Values, grows, share_of_look
 from mobilenet.metrics.declaration import OfDelays
-from mobilenet.metrics.registry import NEVER, limits, of_delays
+from mobilenet.metrics.registry import NEVER, limits
 from mobilenet.quoting import format_number
 
 BACKLOG = "backlog_slope"
@@ -92,7 +92,7 @@ def _comparable(question: Question, rows: Runs, test: Inequality, common: Common
     all that they owed, and owed the same or are not paired. Raises NotPaired, also for percentiles that count what is
     still waiting.
     """
-    metric, never = of_delays(question.metric, question.of_processes), question.metric.startswith(NEVER)
+    metric, never = question.words.of_delays(question.metric), question.metric.startswith(NEVER)
     if common is None or test.other is None or (metric is None and not never):
         return rows
     own, other = rows[test.value], rows[test.other]

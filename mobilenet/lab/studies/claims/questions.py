@@ -37,8 +37,8 @@ from mobilenet.lab.studies.claims.published import published_ids
 from mobilenet.lab.studies.configurations import combinations, configurations
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.study import require_metric
+from mobilenet.metrics.registry import OF_HOSTS, Vocabulary
 from mobilenet.parameters import ScenarioError
-from mobilenet.scenario import ProcessScenario
 from mobilenet.scenario.yaml_writer import inline
 
 EXACTLY = 1e-9  # share of a bound: rounding of numbers that are the same
@@ -72,7 +72,7 @@ class Question:
     metric: str = ""
     tests: tuple[Inequality, ...] = ()
     is_exact: bool = False  # its runs are deterministic
-    of_processes: bool = False
+    words: Vocabulary = OF_HOSTS
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -131,8 +131,7 @@ def questions(claims: Claims, studies: dict[str, Study]) -> list[Question]:
         exact = all(
             claims.experiments[cell.experiment].deterministic for cell in Question(name, claim, "", tests).cells
         )
-        of_processes = isinstance(study.base(), ProcessScenario)
-        all_questions.append(Question(name, claim, claim.metric, tests, exact, of_processes))
+        all_questions.append(Question(name, claim, claim.metric, tests, exact, study.words))
     return all_questions
 
 

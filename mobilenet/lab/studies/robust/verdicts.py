@@ -25,7 +25,7 @@ from mobilenet.lab.studies.compare import Finding, compared_row
 from mobilenet.lab.studies.delivered import ACCEPTED, DELIVERED, OFFERED, Objection, Share, judgement, share_columns
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.statistics import Comparison, holm
-from mobilenet.metrics.registry import SIGNED, better
+from mobilenet.metrics.registry import OF_HOSTS, SIGNED
 from mobilenet.quoting import percentage
 
 
@@ -68,7 +68,7 @@ class Claim:
         """Return why the setting that an effect favours is not called better, by radio. `names`: of the level and the
         baseline.
         """
-        way = better(self.metric) if self.metric not in SIGNED else ""
+        way = OF_HOSTS.better(self.metric) if self.metric not in SIGNED else ""
         reasons = {
             e.radio: Objection(UNPAIRED[e.unpaired], False)
             if e.unpaired

@@ -14,7 +14,7 @@ from mobilenet.lab.studies.robust.radios import Radio
 from mobilenet.lab.studies.robust.robust import Plan
 from mobilenet.lab.studies.robust.verdicts import Claim, Effect, EffectInterval, effect_in_figures, pair_of, ratios_of
 from mobilenet.lab.studies.study import Result
-from mobilenet.metrics.registry import meaning
+from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.network.radio_models import model_of
 from mobilenet.quoting import pluralize
 
@@ -100,7 +100,7 @@ def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:
     head = ("quantity", "comparison", *(radio.name for radio in plan.radios), "verdict")
     lines = [
         (
-            meaning(c.metric, False),
+            OF_HOSTS.meaning(c.metric),
             name_of(c, plan),
             *cells(c, c.metric in as_ratios, True),
             c.verdict_in_full(pair_of(c, plan.factor, plan.names)),

@@ -15,6 +15,7 @@ from mobilenet.lab.studies.capacity.capacity import Rounds
 from mobilenet.lab.studies.capacity.feasibility import Judge, State, ValueJudgement
 from mobilenet.lab.studies.capacity.requirements import Requirement
 from mobilenet.lab.studies.capacity.search import Step, Verdict, claims, first_values, next_step
+from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 
 Truth = Callable[[int], bool]
 
@@ -150,10 +151,10 @@ def test_requirements_that_hold_again_at_a_quarter_point_are_noticed() -> None:
 
 def test_a_known_metric_may_be_missing_in_all_of_the_first_runs() -> None:
     """One of a plug-in or of processes may not: it shows only then that there is no such metric."""
-    for metric, of_processes, is_known in (("handoff_duration_mean_s", False, True), ("own", False, False),
-                                           ("handoff_duration_mean_s", True, False)):  # fmt: skip
+    for metric, words, is_known in (("handoff_duration_mean_s", OF_HOSTS, True), ("own", OF_HOSTS, False),
+                                           ("handoff_duration_mean_s", OF_PROCESSES, False)):  # fmt: skip
         rounds = Rounds.__new__(Rounds)
-        asked = SimpleNamespace(of_processes=of_processes)
+        asked = SimpleNamespace(words=words)
         rounds.__dict__["_plan"] = SimpleNamespace(
             search_question=asked, requirements=(Requirement(metric, True, 1.0, 0.05),)
         )

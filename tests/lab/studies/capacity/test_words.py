@@ -24,6 +24,7 @@ from mobilenet.lab.studies.capacity.words import (
     support,
 )
 from mobilenet.lab.studies.statistics import Bounds
+from mobilenet.metrics.registry import OF_HOSTS
 
 DELAY = Requirement("delivery_delay_mean_s", True, 1.0, 0.05)
 RATIO = Requirement("delivery_ratio", False, 0.5, 0.05)
@@ -44,7 +45,7 @@ def rows(delay: float, ratio: float, slope: float = 0.0, runs: int = 40) -> list
 def search_result(
     points: dict[float, ValueJudgement], holds_at: float, fails_at: float, *wanted: Requirement
 ) -> SearchResult:
-    asked = SearchQuestion("wireless.loss", tuple(sorted(points)), wanted, 0.05, 2000, 1, False)
+    asked = SearchQuestion("wireless.loss", tuple(sorted(points)), wanted, 0.05, 2000, 1, OF_HOSTS)
     return SearchResult(asked, Verdict.LARGEST, holds_at, fails_at, points, 80)
 
 
