@@ -5,8 +5,8 @@ Model     protocols name the fields of their messages freely; only by their name
           request `rq`) and `id` are distinguished; everything else is detail. An envelope (a segment, a bundle, a
           stamped message) with one message in it is about the subject of that message. A class with `has_no_body`
           names other messages and carries none. A field of one of these names that is of another kind is detail, too.
-          Detail shows lists in lists, and envelopes in envelopes, up to 10 deep; deeper ones, and a list within
-          itself, only by their class
+          Detail shows lists in lists, and envelopes in envelopes, up to 10 deep; deeper ones, a list within itself,
+          and lists for which no room is left, only by their class
 Shapes    host 'h12' or None, session int or None, message 'h12:5' or None, detail JSON or None
 Source    ours: docs/run-directory.md
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from mobilenet.protocols.port import MessageId
 from mobilenet.record.schema import MOST_LISTED, names_in
 
 DEEPEST = 10  # lists in lists, and envelopes in envelopes
+MOST_WRITTEN = 20**3  # values, in the detail of one message
 Subject = tuple[str | None, int | None, str | None]
 NOTHING: Subject = (None, None, None)
 
@@ -180,36 +182,39 @@ def _fields(message: Any) -> dict[str, Any]:
 
 
 def _spread(values: Iterable[Any]) -> Iterator[Any]:
-    """Each value, and each of those in lists of values or of pairs."""
-    left = [*values][::-1]
+    """Each value, and each of those in lists of values or of pairs; a list that is there twice counts once."""
+    left, seen = [*values][::-1], set()
     while left:
         value = left.pop()
-        if isinstance(value, tuple) and not hasattr(value, "size_bytes"):
-            left += reversed(value)
-        else:
+        if not isinstance(value, tuple) or hasattr(value, "size_bytes"):
             yield value
+        elif id(value) not in seen:
+            seen.add(id(value))
+            left += reversed(value)
 
 
 def _name(message: MessageId) -> str:
     return f"{'h' if isinstance(message, MessageId) else 'p'}{message[0]}:{message[1]}"
 
 
-def _plain(value: Any, outer: tuple[int, ...] = ()) -> Any:
-    """What JSON can hold of a value; `outer`: the lists around it."""
+def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) -> Any:
+    """What JSON can hold of a value; `outer`: the lists around it, `room`: how many values of it may be written."""
     if _is_id(value):
         return _name(value)
     if _is_id(getattr(value, "id", None)):
         return _name(value.id)
     is_list = isinstance(value, (tuple, list, set, frozenset)) and not hasattr(value, "size_bytes")
     if is_list or isinstance(value, Mapping):
-        if id(value) in outer or len(outer) == DEEPEST:
+        room //= min(len(value), MOST_LISTED) or 1  # for each of them, so that the order of a set has no influence
+        if id(value) in outer or len(outer) == DEEPEST or not room:
             return type(value).__name__
         outer = (*outer, id(value))
     if isinstance(value, Mapping):
-        return {str(key): _plain(item, outer) for key, item in list(value.items())[:MOST_LISTED]}
+        return {str(key): _plain(item, outer, room) for key, item in list(value.items())[:MOST_LISTED]}
+    if isinstance(value, (set, frozenset)) and is_list:
+        return _in_order(value, outer, room)[:MOST_LISTED]
     if is_list:
-        listed = _in_order(value, outer) if isinstance(value, (set, frozenset)) else value
-        return [_plain(item, outer) for item in listed[:MOST_LISTED]]
+        return [_plain(item, outer, room) for item in value[:MOST_LISTED]]
     if isinstance(value, int) and not _fits(value):
         return hex(value)
     if isinstance(value, (bool, int, float, str)):
@@ -218,13 +223,11 @@ def _plain(value: Any, outer: tuple[int, ...] = ()) -> Any:
     return " ".join(part for part in (type(value).__name__, message or host) if part)
 
 
-def _in_order(values: Iterable[Any], outer: tuple[int, ...]) -> list[Any]:
-    """Sort what a set holds: numbers, texts and identifiers as such, all else by what is written of them, since some
-    values cannot be compared, and of sets `<` only asks whether one is part of the other.
+def _in_order(values: Iterable[Any], outer: tuple[int, ...], room: int) -> list[Any]:
+    """Write what a set holds, sorted: numbers, texts and identifiers as such, all else by what is written of them,
+    since some values cannot be compared, and of sets `<` only asks whether one is part of the other.
     """
     if all(isinstance(value, (int, float, str)) or _is_id(value) for value in values):
-        try:
-            return sorted(values)
-        except TypeError:
-            pass
-    return sorted(values, key=lambda value: json.dumps(_plain(value, outer)))
+        with suppress(TypeError):
+            return [_plain(value) for value in sorted(values)]
+    return sorted((_plain(value, outer, room) for value in values), key=json.dumps)

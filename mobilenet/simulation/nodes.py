@@ -28,11 +28,13 @@ from mobilenet.record.recorder import Recording
 
 
 def whole(what: str, value: Any) -> int:
-    """A whole number that a protocol handed over; nothing that only looks like one, so that it is recorded as what
-    it is.
+    """Return a whole number that a protocol handed over, as the record can hold it; nothing that only looks like one,
+    so that it is recorded as what it is.
     """
     if type(value) is not int:
         raise TypeError(f"{what} is {value!r}, expected a whole number (int)")
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"{what} has more than 64 bits")
     return value
 
 

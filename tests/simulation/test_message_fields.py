@@ -13,7 +13,8 @@ import mobilenet
 from mobilenet.protocols.base import BaseMessage
 from mobilenet.protocols.port import MessageId
 from mobilenet.protocols.vcube.port import MessageId as ProcessMessage
-from mobilenet.simulation.message_fields import DEEPEST, carried_messages, contents
+from mobilenet.simulation.message_fields import DEEPEST, MOST_WRITTEN, carried_messages, contents
+from mobilenet.simulation.plugin_code import PluginError
 from tests.conftest import SCENARIOS
 
 CHAIN = 5000  # longer than Python may recurse
@@ -119,6 +120,24 @@ def test_what_a_message_carries_is_found_however_deep_it_is() -> None:
         assert carried_messages(message(ref=lists_in_lists(kind, CHAIN))) == []
     both = [message(id=MessageId(host, 7)) for host in range(2)]
     assert carried_messages(message(ref=chain(CHAIN, both))) == ["h0:7", "h1:7"]
+
+
+@pytest.mark.parametrize("kind", [lambda part: (part,) * 20, lambda part: frozenset({part, (part, 1)}), Block])
+def test_what_shares_its_parts_is_written_in_bounded_space(kind: Any) -> None:
+    shared: Any = (1,)
+    for _ in range(CHAIN):
+        shared = kind(shared)
+    text = contents(message(ref=shared)).detail
+    assert text is not None and len(text) < 20 * MOST_WRITTEN
+
+
+@pytest.mark.parametrize("size", ["'7'", "{}", "7.0", "2**63"])
+def test_a_size_that_no_column_can_hold_names_the_code(size: str, tmp_path: Path) -> None:
+    code = (SCENARIOS / "own_protocol/ring.py").read_text()
+    (tmp_path / "ring.py").write_text(code.replace("    id: M", f"    size_bytes = {size}\n    id: M", 1))
+    (tmp_path / "ring.yaml").write_text((SCENARIOS / "own_protocol/ring.yaml").read_text())
+    with pytest.raises(PluginError, match=r"^.*ring.py:\d+: .*size_bytes"):
+        mobilenet.run(tmp_path / "ring.yaml", out=tmp_path / "run", overrides=["record.causes=true"], allow_code=True)
 
 
 @pytest.mark.parametrize(
