@@ -44,7 +44,7 @@ from mobilenet.record.writer import (
     write_recording,
 )
 from mobilenet.scenario import AnyScenario
-from mobilenet.scenario.given import given_scenario
+from mobilenet.scenario.opening import given_scenario
 from mobilenet.scenario.run_source import command_of
 from mobilenet.simulation.kept_scenario import loaded_files, write_scenario
 from mobilenet.verify import Verdict
@@ -309,7 +309,7 @@ def keep(
     checks = own_checks(scenario.protocol, scenario.folder, True)  # its code has just been run
     if checks:
         facts["own_checks"] = {check.property: check.asks for check in checks}
-    if failed := judge(partial, outcome.recording, facts, own, checks):
+    if failed := judge(partial, scenario, outcome.recording, facts, own, checks):
         facts["own_metrics_failed"] = failed
     write_manifest(partial, facts)
 

@@ -29,10 +29,11 @@ from mobilenet.record.recorder import Recording
 from mobilenet.record.table import Columns
 from mobilenet.record.writer import as_text, write_json
 from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.plans.by_kind import AnyRecorded, expectations_of
 from mobilenet.simulation.plugin_code import load_named, place_of, repr_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
-from mobilenet.verify.declared import expected_by, scenario_of, warnings_by
+from mobilenet.verify.declared import scenario_of, warnings_by
 from mobilenet.verify.judge import NEEDS_CODE, judging, known_properties, overall, read_run
 
 
@@ -116,6 +117,7 @@ def with_own_metrics(
 
 def judge(
     directory: Path,
+    scenario: AnyRecorded,
     recording: Recording,
     facts: dict[str, Any],
     own: Sequence[OwnMetric] = (),
@@ -124,9 +126,8 @@ def judge(
     """verdict.json and metrics.json from what was recorded; which of a user's metrics failed, and why."""
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
-    scenario = scenario_of(directory)
     captures = read_captures(directory)
-    verdicts = verify(Evidence(tables, counters, facts, expected_by(scenario), captures), checks)
+    verdicts = verify(Evidence(tables, counters, facts, expectations_of(scenario), captures), checks)
     row, failed = with_own_metrics(events, samples, counters, facts, own, captures)
     write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)

@@ -48,7 +48,7 @@ def live(
         from mobilenet.lab.live.opened import live as opened
         from mobilenet.lab.live.page import page_of
         from mobilenet.lab.live.server import LiveError, Server
-        from mobilenet.scenario.given import as_options
+        from mobilenet.scenario.opening import as_options
 
         if out is not None and os.path.lexists(out):
             fail(f"{out}: already exists; remove it, or name another directory", Exit.BAD_INPUT)

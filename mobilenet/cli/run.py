@@ -61,7 +61,7 @@ def run(
     with reporting(quiet):
         with no_collections():
             from mobilenet import api
-            from mobilenet.scenario.given import as_options
+            from mobilenet.scenario.opening import as_options
 
         set_modules_aside()
         changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)

@@ -61,7 +61,7 @@ def serve(
         scenario = Path(words[0])
         from mobilenet import api
         from mobilenet.scenario import load_scenario
-        from mobilenet.scenario.given import as_options
+        from mobilenet.scenario.opening import as_options
         from mobilenet.simulation.parties import RealTime
 
         stop_reasons: list[str] = []

@@ -14,7 +14,7 @@ from typing import Any
 
 from mobilenet.record.reader import RunError, read_events, read_json, read_manifest
 from mobilenet.scenario import ScenarioError
-from mobilenet.scenario.base import read
+from mobilenet.scenario.yaml_reader import read
 from mobilenet.scenario.yaml_writer import inline
 
 Rows = list[tuple[str, Any, Any]]  # key or metric, in the one, in the other; None: not there

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.base import effective
-from mobilenet.scenario.opening import (
-    AnyScenario,
-    effort_beyond_this_machine,
-    effort_of_drain,
-    expected_effort,
-    load_scenario,
-)
+from mobilenet.scenario.effort import effort_beyond_this_machine, effort_of_drain, expected_effort
+from mobilenet.scenario.opening import AnyScenario, load_scenario
 
 if TYPE_CHECKING:
     from mobilenet.scenario.mobile import OwnProtocol, Scenario

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from pydantic import PrivateAttr, ValidationError
 
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.scenario.error_messages import line, problems
-from mobilenet.scenario.yaml_reader import MOST_BYTES, Node, parse, parse_value
+from mobilenet.scenario.yaml_reader import Node, in_python, override, parse, read
 from mobilenet.scenario.yaml_writer import to_yaml
 
 ITS_OWN = "scenario.yaml"  # in the directory of a run
@@ -31,21 +31,18 @@ class ScenarioFile(Parameters):
     def load(cls, path: str | Path, overrides: Sequence[str] = ()) -> Self:
         """From a file; each override is `a.b=value`."""
         path = Path(path)
-        return cls.from_nodes(read(path), in_python(overrides), path.parent)
+        return cls.from_nodes(read(path, in_python(overrides)), path.parent)
 
     @classmethod
     def from_text(
         cls, text: str, overrides: Sequence[str] = (), folder: str | Path = ".", name: str = "scenario"
     ) -> Self:
         """From text; `folder` is where the files that it names are, `name` is how messages call it."""
-        return cls.from_nodes(parse(text.encode("utf-8", "surrogatepass"), name), in_python(overrides), Path(folder))
+        root = parse(text.encode("utf-8", "surrogatepass"), name)
+        return cls.from_nodes(override(root, in_python(overrides)), Path(folder))
 
     @classmethod
-    def from_nodes(cls, root: Node, overrides: Sequence[str], folder: Path) -> Self:
-        if not isinstance(root.value, dict):
-            raise ScenarioError(f"{root.where}: expected keys with values, such as `seed: 1`")
-        for each in overrides:
-            override(root, each)
+    def from_nodes(cls, root: Node, folder: Path) -> Self:
         try:
             scenario = cls.model_validate(root.plain())
         except ValidationError as error:
@@ -58,14 +55,14 @@ class ScenarioFile(Parameters):
     def with_changes(self, overrides: Sequence[str]) -> Self:
         """Return the scenario with other values."""
         root = Node.of(self.model_dump(), getattr(self, "name", None) or "scenario")
-        return self.from_nodes(root, in_python(overrides), self._folder)
+        return self.from_nodes(override(root, in_python(overrides)), self._folder)
 
     def with_nodes(self, nodes: Mapping[str, Node]) -> Self:
         """The same with these values of keys, which need not be text first."""
         rest = {key: value for key, value in self.model_dump().items() if key not in nodes}
         root = Node.of(rest, getattr(self, "name", None) or "scenario")
         root.value |= nodes
-        return self.from_nodes(root, (), self._folder)
+        return self.from_nodes(root, self._folder)
 
     def complete(self, root: Node) -> Self:
         """Return the scenario with what follows from the files that it names."""
@@ -172,64 +169,6 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def read(path: Path) -> Node:
-    """The nodes of a file."""
-    if "\0" in str(path):
-        raise ScenarioError(f"{str(path)[:80]!r}: cannot be read: its name contains a NUL character")
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
-    return parse(data, str(path))
-
-
 def effective(scenario: ScenarioFile) -> str:
     """All values, defaults included, as YAML that loads to an equal scenario."""
     return to_yaml(scenario.model_dump())
-
-
-class Change(str):
-    """`a.b=value`, with the words by which messages call it. Plain text is called as an option, `--set a.b=value`."""
-
-    where: str
-
-    def __new__(cls, text: str, where: str) -> Change:
-        change = super().__new__(cls, text)
-        change.where = where
-        return change
-
-    def __reduce__(self) -> tuple[type[Change], tuple[str, str]]:
-        return Change, (str(self), self.where)  # it may go to another process
-
-
-def in_python(overrides: Sequence[str]) -> list[Change]:
-    """What a caller in Python gives as `overrides`; what has words of its own keeps them."""
-    return [one if isinstance(one, Change) else Change(one, f"overrides: {one}") for one in overrides]
-
-
-def override(root: Node, change: str) -> None:
-    """Set one value among the nodes: `a.b=value`."""
-    option = change.where if isinstance(change, Change) else f"--set {change}"
-    label = option if len(option) <= 80 else option[:77] + "..."
-    path, equals, text = change.partition("=")
-    keys = path.strip().split(".")
-    if not equals or not all(keys):
-        raise ScenarioError(f"{label}: expected key=value, such as wireless.range_m=100")
-    node = root
-    for place, key in enumerate(keys):
-        inside: Any = node.value
-        if inside is None and place:
-            inside = node.value = {}
-        last = place == len(keys) - 1
-        if isinstance(inside, list) and key.isdecimal() and int(key) < len(inside):
-            index: Any = int(key)
-        elif isinstance(inside, dict):
-            index = key
-            inside.setdefault(key, Node(None, label))
-        else:
-            kind = f"a list of {len(inside)}" if isinstance(inside, list) else "a single value"
-            raise ScenarioError(f"{label}: {'.'.join(keys[:place])} is {kind}, which does not contain {key!r}")
-        if last:
-            inside[index] = parse_value(text, label) if text.strip() else Node(None, label)
-        node = inside[index]

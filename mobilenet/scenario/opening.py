@@ -1,21 +1,23 @@
-"""Any kind of scenario, by what is in the file.
+"""A scenario of any kind, from a file, a dictionary, or one already loaded, with what is to be changed.
 
+Model     text → nodes that remember their line, changed where asked (yaml_reader.py) → values, and checks that see all
+          of them together (base.py). Messages call changes as the caller wrote them: arguments of Python, or options of
+          the command line (`as_options`)
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/guide/scenarios.md
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
-from mobilenet.scenario.base import read
+from mobilenet.scenario.base import ScenarioFile
+from mobilenet.scenario.yaml_reader import Change, Node, in_python, override, parse, read
+from mobilenet.scenario.yaml_writer import inline, to_yaml
 
 if TYPE_CHECKING:
     from mobilenet.scenario.mobile import Scenario
@@ -30,7 +32,12 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> AnyScenari
     root = read(path)
     if isinstance(root.value, dict) and "scenario" in root.value and not {"stations", "processes"} & root.value.keys():
         raise ScenarioError(f"{path}: a study, not a scenario; `mobilenet study {quote(path)}` runs it")
-    return class_for(root.value).from_nodes(root, overrides, path.parent)
+    return from_nodes(root, overrides, path.parent)
+
+
+def from_nodes(root: Node, overrides: Sequence[str], folder: Path) -> AnyScenario:
+    """Of either kind, by its keys; `folder` is where the files that it names are."""
+    return class_for(root.value).from_nodes(override(root, overrides), folder)
 
 
 def class_for(keys: Any) -> type[Scenario] | type[ProcessScenario]:
@@ -44,58 +51,65 @@ def class_for(keys: Any) -> type[Scenario] | type[ProcessScenario]:
     return Scenario
 
 
-EVENTS_PER_S = 50_000  # of estimated ones; shipped scenarios make a third to three times as many
-BYTES_PER_EVENT = 250  # while they are simulated, at most
-DISK_BYTES_PER_EVENT = 11  # of the record; shipped scenarios have 5 to 11
-LONG_DRAIN_S = 300  # of computing, from which on a drain is worth a warning
+def given_scenario(
+    scenario: str | Path | AnyScenario | Mapping[str, Any],
+    seed: int | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+) -> AnyScenario:
+    """What `run` is given, as a scenario."""
+    changes: list[str] = [*_changes(overrides)]
+    if seed is not None:
+        changes.append(Change(f"seed={seed}", f"seed={seed}"))
+    if isinstance(scenario, ScenarioFile):
+        return scenario.with_changes(changes) if changes else scenario
+    if isinstance(scenario, Mapping):
+        root = parse(to_yaml(plain_values(scenario, "scenario")).encode("utf-8", "surrogatepass"), "scenario")
+        return from_nodes(root.at_place("scenario"), changes, Path())
+    if not isinstance(scenario, (str, Path)):
+        raise ScenarioError(
+            f"scenario: got {_describe(scenario)}, expected the name of a file, a dictionary or a Scenario"
+        )
+    return load_scenario(Path(scenario), changes)
 
 
-def expected_effort(scenario: AnyScenario) -> str:
-    """Describe in words how big the run is likely to be: events, seconds and memory."""
-    events = scenario.estimated_events()
-    if scenario.protocol.name in REAL_TIME:
-        return f"in real time, about {events:,} events"
-    mb = events * BYTES_PER_EVENT / 1e6
-    memory = f", up to {_size(mb)} of memory" if mb >= 100 else ""
-    if any(scenario.code()):
-        return f"about {events:,} events{memory}; the running time of the custom code is unknown"
-    if events < EVENTS_PER_S:
-        return f"about {events:,} events, which take a second or two to compute"
-    return f"about {events:,} events, which take about {_time(events)} to compute (within a factor of three){memory}"
+def as_options(overrides: Sequence[str] | None, seed: int | None = None) -> list[str]:
+    """Changes from the command line, by the words of its options."""
+    options: list[str] = [Change(one, f"--set {one}") for one in overrides or ()]
+    return options if seed is None else [*options, Change(f"seed={seed}", f"--seed {seed}")]
 
 
-def _size(mb: float) -> str:
-    return f"{mb / 1e3:.1f} GB" if mb >= 1000 else f"{mb:.0f} MB"
+def _changes(overrides: Any) -> list[Change]:
+    if isinstance(overrides, Mapping):
+        named = {str(key): f"overrides[{str(key)!r}]" for key in overrides}
+        return [
+            Change(f"{key}={inline(plain_values(value, named[str(key)]))}", named[str(key)])
+            for key, value in overrides.items()
+        ]
+    expected = "a dictionary, such as {'hosts.count': 20}, or a list, such as ['hosts.count=20']"
+    if isinstance(overrides, str) or not isinstance(overrides, Sequence):
+        raise ScenarioError(f"overrides: got {_describe(overrides)}, expected {expected}")
+    for place, one in enumerate(overrides):
+        if not isinstance(one, str):
+            raise ScenarioError(f"overrides[{place}]: got {_describe(one)}, expected text, such as 'hosts.count=20'")
+    return in_python(overrides)
 
 
-def effort_beyond_this_machine(scenario: AnyScenario, folder: Path) -> str | None:
-    """What a run may need more of than there is: memory, or room for its record in `folder`."""
-    events = scenario.estimated_events()
-    needed_mb = events * BYTES_PER_EVENT / 1e6
-    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
-    if needed_mb > memory_mb:
-        return f"the run may need {_size(needed_mb)} of memory; this machine has {_size(memory_mb)}"
-    record_mb, free_mb = events * DISK_BYTES_PER_EVENT / 1e6, shutil.disk_usage(folder).free / 1e6
-    if record_mb > free_mb:
-        return f"the record may need {_size(record_mb)} of disk space; {folder.absolute()} has {_size(free_mb)} left"
-    return None
+def _describe(value: Any) -> str:
+    return f"{repr(value)[:60]} ({type(value).__name__})"
 
 
-def _time(events: int) -> str:
-    seconds = events / EVENTS_PER_S
-    if seconds > 7200:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 60:.0f} min" if seconds > 120 else f"{seconds:.0f} s"
-
-
-def effort_of_drain(scenario: AnyScenario) -> str | None:
-    """Return in words the work that its drain adds, if it may take minutes and longer than the run itself."""
-    if scenario.protocol.name in REAL_TIME:
-        return None
-    events = scenario.events_of_drain()
-    if events < max(LONG_DRAIN_S * EVENTS_PER_S, scenario.estimated_events()):
-        return None
-    return (
-        f"if the run does not come to rest sooner, its drain of up to {scenario.longest_drain_s:g} s may add about"
-        f" {events:,} events, which take about {_time(events)}"
-    )
+def plain_values(value: Any, where: str) -> Any:
+    """The values as a file could hold them: numbers that are not numpy's, names of files as text. `where`: how messages
+    call the value.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(inside, f"{where}[{str(key)!r}]") for key, inside in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_values(inside, f"{where}[{place}]") for place, inside in enumerate(value)]
+    if isinstance(value, Path):
+        return str(value)
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return plain_values(value.tolist(), where)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise ScenarioError(f"{where}: got {_describe(value)}, expected numbers, text, lists or dictionaries")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
-from mobilenet.scenario.base import ScenarioFile, files_matching, read
-from mobilenet.scenario.opening import AnyScenario, class_for
+from mobilenet.scenario.base import ScenarioFile, files_matching
+from mobilenet.scenario.opening import AnyScenario, from_nodes
 from mobilenet.scenario.programs import files_of, names_file
+from mobilenet.scenario.yaml_reader import read
 
 if TYPE_CHECKING:
     from mobilenet.scenario.adversary import AdversarySchedule
@@ -28,7 +29,7 @@ def read_source(path: Path) -> AnyScenario | AdversarySchedule:
         from mobilenet.scenario.adversary import AdversarySchedule
 
         return AdversarySchedule.from_nodes(root)
-    return class_for(root.value).from_nodes(root, (), path.parent)
+    return from_nodes(root, (), path.parent)
 
 
 def copies_in(directory: Path, source: Any) -> set[str]:

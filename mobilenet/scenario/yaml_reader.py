@@ -1,4 +1,5 @@
-"""YAML, strictly: a small and unsurprising part of version 1.2.
+"""From a file's text to nodes that remember their line, and from these to the nodes with other values: YAML, strictly,
+a small and unsurprising part of version 1.2.
 
 Model     mappings, lists and scalars of the 1.2 core schema; every value remembers its line.
           Refused: duplicate keys, anchors, aliases, merge keys, tags, several documents, depth above 20, files
@@ -11,8 +12,9 @@ Source    YAML 1.2.2, chapter 10.3 (core schema); ruamel.yaml cuts the text into
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -78,6 +80,19 @@ class Node:
         if isinstance(self.value, list):
             return tuple(node.plain() for node in self.value)
         return self.value
+
+
+def read(path: Path, changes: Sequence[str] | None = None) -> Node:
+    """Return the nodes of a file; with `changes`, those of a scenario with these values."""
+    if "\0" in str(path):
+        raise ScenarioError(f"{str(path)[:80]!r}: cannot be read: its name contains a NUL character")
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    root = parse(data, str(path))
+    return root if changes is None else override(root, changes)
 
 
 def parse(data: bytes, name: str) -> Node:
@@ -216,3 +231,57 @@ class _Reader:
             if surprise.fullmatch(text):
                 raise self._refuse(event, f"{text[:40]}: {advice}")
         return text
+
+
+class Change(str):
+    """`a.b=value`, with the words by which messages call it. Plain text is called as an option, `--set a.b=value`."""
+
+    where: str
+
+    def __new__(cls, text: str, where: str) -> Change:
+        change = super().__new__(cls, text)
+        change.where = where
+        return change
+
+    def __reduce__(self) -> tuple[type[Change], tuple[str, str]]:
+        return Change, (str(self), self.where)  # it may go to another process
+
+
+def in_python(overrides: Sequence[str]) -> list[Change]:
+    """What a caller in Python gives as `overrides`; what has words of its own keeps them."""
+    return [one if isinstance(one, Change) else Change(one, f"overrides: {one}") for one in overrides]
+
+
+def override(root: Node, changes: Sequence[str]) -> Node:
+    """Set values among the nodes of a scenario, each by `a.b=value`; return the root."""
+    if not isinstance(root.value, dict):
+        raise ScenarioError(f"{root.where}: expected keys with values, such as `seed: 1`")
+    for change in changes:
+        _set(root, change)
+    return root
+
+
+def _set(root: Node, change: str) -> None:
+    option = change.where if isinstance(change, Change) else f"--set {change}"
+    label = option if len(option) <= 80 else option[:77] + "..."
+    path, equals, text = change.partition("=")
+    keys = path.strip().split(".")
+    if not equals or not all(keys):
+        raise ScenarioError(f"{label}: expected key=value, such as wireless.range_m=100")
+    node = root
+    for place, key in enumerate(keys):
+        inside: Any = node.value
+        if inside is None and place:
+            inside = node.value = {}
+        last = place == len(keys) - 1
+        if isinstance(inside, list) and key.isdecimal() and int(key) < len(inside):
+            index: Any = int(key)
+        elif isinstance(inside, dict):
+            index = key
+            inside.setdefault(key, Node(None, label))
+        else:
+            kind = f"a list of {len(inside)}" if isinstance(inside, list) else "a single value"
+            raise ScenarioError(f"{label}: {'.'.join(keys[:place])} is {kind}, which does not contain {key!r}")
+        if last:
+            inside[index] = parse_value(text, label) if text.strip() else Node(None, label)
+        node = inside[index]

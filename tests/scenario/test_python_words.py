@@ -12,8 +12,8 @@ import pytest
 import mobilenet
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.writer import RecordError
-from mobilenet.scenario.base import Change
-from mobilenet.scenario.given import as_options, given_scenario
+from mobilenet.scenario.opening import as_options, given_scenario
+from mobilenet.scenario.yaml_reader import Change
 from tests.conftest import SCENARIOS
 from tests.tools import invoke
 

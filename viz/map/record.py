@@ -24,7 +24,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.record.kinds import run_kind
 from mobilenet.record.reader import RunError, read_manifest, read_table
 from mobilenet.record.schema import MAC_ACK
-from mobilenet.scenario.base import read
+from mobilenet.scenario.yaml_reader import read
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

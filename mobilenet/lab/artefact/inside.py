@@ -20,8 +20,7 @@ from mobilenet.lab.artefact.searches import verb_of
 from mobilenet.lab.studies.claims.answering import KEPT
 from mobilenet.lab.studies.declaration import KEPT as CONFIGURATION
 from mobilenet.lab.studies.declaration import KEPT_FACTORS, Study
-from mobilenet.scenario.base import read
-from mobilenet.scenario.yaml_reader import Node
+from mobilenet.scenario.yaml_reader import Node, read
 
 NAMING = ("file", "files", "class", "metrics")  # keys of a scenario whose values are files
 

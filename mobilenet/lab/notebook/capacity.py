@@ -27,7 +27,7 @@ from mobilenet.lab.studies.capacity.words import answer, sentences
 from mobilenet.lab.studies.rare import RARE
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import spell_out
-from mobilenet.scenario.given import plain_values
+from mobilenet.scenario.opening import plain_values
 
 if TYPE_CHECKING:
     import pandas as pd

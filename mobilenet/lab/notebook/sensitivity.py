@@ -24,7 +24,7 @@ from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.effects import SCREENING
 from mobilenet.lab.studies.sensitivity.sensitivity import METRIC, Question, default_directory, plan, run
 from mobilenet.quoting import pluralize, spell_out
-from mobilenet.scenario.given import plain_values
+from mobilenet.scenario.opening import plain_values
 from mobilenet.scenario.yaml_writer import inline
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
 from mobilenet.scenario import ProcessScenario, Scenario
-from mobilenet.scenario.base import Change
+from mobilenet.scenario.yaml_reader import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 

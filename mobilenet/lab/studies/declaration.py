@@ -20,10 +20,9 @@ from mobilenet.metrics.registry import VOCABULARIES, Vocabulary
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.quoting import quote
 from mobilenet.scenario import AnyScenario, load_scenario
-from mobilenet.scenario.base import Change, read
 from mobilenet.scenario.error_messages import problems
-from mobilenet.scenario.opening import class_for
-from mobilenet.scenario.yaml_reader import Node, parse, parse_value
+from mobilenet.scenario.opening import from_nodes
+from mobilenet.scenario.yaml_reader import Change, Node, parse, parse_value, read
 from mobilenet.scenario.yaml_writer import inline, to_yaml
 
 MOST_LEVELS = 1_000
@@ -278,7 +277,7 @@ class Study(Parameters):
         if self._scenario_text is None:
             return load_scenario(self.scenario_path, changes)
         root = parse(self._scenario_text.encode(), "scenario").at_place("scenario")
-        return class_for(root.value).from_nodes(root, changes, self._folder)
+        return from_nodes(root, changes, self._folder)
 
     @property
     def is_kept(self) -> bool:

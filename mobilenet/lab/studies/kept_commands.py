@@ -20,7 +20,7 @@ from mobilenet.lab.studies.declaration import KEPT, Study
 from mobilenet.record.provenance import inputs_of, read_provenance
 from mobilenet.record.stamp import STUDY, Provenance
 from mobilenet.scenario import load_scenario
-from mobilenet.scenario.base import Change
+from mobilenet.scenario.yaml_reader import Change
 
 
 class Options:

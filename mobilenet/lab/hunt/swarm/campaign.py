@@ -39,6 +39,7 @@ from mobilenet.record.recorder import Recording
 from mobilenet.record.writer import RecordError, run_directory, write_manifest, write_recording
 from mobilenet.scenario import ProcessScenario, Scenario
 from mobilenet.scenario.adversary import AdversarySchedule
+from mobilenet.scenario.plans.by_kind import AnyRecorded
 from mobilenet.scenario.protocol_groups import DECLARATIONS
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.simulation.plugin_code import attributing_errors, class_of, text_of
@@ -188,22 +189,20 @@ def record_scenario(scenario: Scenario | ProcessScenario, directory: Path, comma
     facts = manifest_of(outcome.scenario, outcome, time.perf_counter() - started, command)
     write_recording(directory, outcome.recording)
     write_scenario(directory, outcome.scenario)
-    return _write_rest(directory, outcome.recording, facts, whole, _checks_of(outcome.scenario))
-
-
-def _checks_of(scenario: Scenario | ProcessScenario) -> list[Check]:
-    return own_checks(scenario.protocol, scenario.folder, True)
+    checks = own_checks(outcome.scenario.protocol, outcome.scenario.folder, True)
+    return _write_rest(directory, outcome.scenario, outcome.recording, facts, whole, checks)
 
 
 def _write_rest(
-    directory: Path, recording: Recording, facts: dict[str, Any], whole: bool, checks: Sequence[Check] = ()
-) -> str:
+    directory: Path, scenario: AnyRecorded, recording: Recording, facts: dict[str, Any], whole: bool,
+    checks: Sequence[Check] = (),
+) -> str:  # fmt: skip
     """The rest of a run directory; the fingerprint."""
     if checks:
         facts["own_checks"] = {check.property: check.asks for check in checks}
     write_manifest(directory, facts)
     if whole:
-        judge(directory, recording, facts, checks=checks)
+        judge(directory, scenario, recording, facts, checks=checks)
     return str(facts["fingerprint"])
 
 
@@ -244,7 +243,8 @@ def record_adversary(
         (directory / "scenario.yaml").write_text(to_yaml(described.model_dump()), encoding="utf-8")
     else:
         write_scenario(directory, own.scene, described.model_dump())
-    return _write_rest(directory, outcome.recording, facts, whole, _checks_of(own.scene) if own is not None else ())
+    checks = [] if own is None else own_checks(own.scene.protocol, own.scene.folder, True)
+    return _write_rest(directory, described, outcome.recording, facts, whole, checks)
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.PlugIn | None = None) -> AdversarySchedule:

@@ -27,7 +27,7 @@ from mobilenet.lab.studies.study import STUDIES, require_metric
 from mobilenet.metrics.registry import Vocabulary
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name, quote
-from mobilenet.scenario.base import Change
+from mobilenet.scenario.yaml_reader import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 

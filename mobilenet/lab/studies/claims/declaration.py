@@ -23,9 +23,8 @@ from mobilenet.lab.studies.statistics import FIRST_LOOK
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.protocols.names import DEFAULT
 from mobilenet.quoting import quote
-from mobilenet.scenario.base import read
 from mobilenet.scenario.error_messages import problems
-from mobilenet.scenario.yaml_reader import Node
+from mobilenet.scenario.yaml_reader import Node, read
 from mobilenet.scenario.yaml_writer import to_yaml
 
 MARGIN = 0.05  # share of a bound, unless a claim has its own margin

@@ -32,7 +32,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
 from mobilenet.record.provenance import stamping_of
 from mobilenet.record.stamp import normal_command
-from mobilenet.scenario.base import Change
+from mobilenet.scenario.yaml_reader import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 
