@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mobilenet.metrics import OwnMetric
-    from mobilenet.simulation.invariants.checks import Checks
     from mobilenet.simulation.outcome import Outcome
     from mobilenet.simulation.parties import RealTime
     from mobilenet.simulation.plugin_code import PluginError
@@ -326,7 +325,7 @@ def simulate(
     what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
     `real_time`: for programs that use UDP, and only for them. `check_simulator`: as in `run`.
     """
-    from mobilenet.by_kind import new_run
+    from mobilenet.by_kind import builder, new_checks
     from mobilenet.simulation.plugin_code import PluginError, attributing_errors
 
     def moment_of(error: BaseException, files: list[Path]) -> str:
@@ -334,9 +333,9 @@ def simulate(
 
         return moment(error, parts.kernel.now, parts.nodes, files)
 
-    checks = _new_checks(scenario) if check_simulator else None
+    checks = new_checks(scenario) if check_simulator else None
     with attributing_errors(scenario):
-        parts = new_run(scenario, allow_code, errors_into, real_time, checks)
+        parts = builder(scenario, allow_code, errors_into, real_time, checks)()
     try:
         with attributing_errors(scenario, moment_of):
             return parts.run(progress) if checks is None else checks.run(parts, progress)
@@ -346,13 +345,6 @@ def simulate(
     finally:
         if checks is not None:
             checks.require_no_fault()  # comes before what may follow from it
-
-
-def _new_checks(scenario: AnyScenario) -> Checks:
-    """Imported here: other runs need not wait for it."""
-    from mobilenet.simulation.invariants.checks import Checks
-
-    return Checks(scenario)
 
 
 def _require_replaceable(directory: Path) -> None:

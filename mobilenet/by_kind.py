@@ -6,6 +6,8 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,15 +43,22 @@ def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[st
     return settings
 
 
-def new_run(
+def builder(
     scenario: Any, allow_code: bool, errors_into: Path | None, real_time: RealTime | None, checks: Checks | None
-) -> Simulation | Experiment:
-    """The parts of a run, ready to be played. The arguments are those of api.simulate."""
+) -> Callable[[], Simulation | Experiment]:
+    """Return what builds the parts of a run, ready to be played. The arguments are those of api.simulate."""
     if scenario.kind == "processes":
         from mobilenet.simulation.processes.experiment import Experiment
 
         hooks = (None, None) if checks is None else checks.hooks
-        return Experiment(scenario, *hooks, allow_code=allow_code, errors_into=errors_into)
+        return partial(Experiment, scenario, *hooks, allow_code=allow_code, errors_into=errors_into)
     from mobilenet.simulation.mobile import Simulation
 
-    return Simulation(scenario, allow_code, errors_into, real_time)
+    return partial(Simulation, scenario, allow_code, errors_into, real_time)
+
+
+def new_checks(scenario: Any) -> Checks:
+    """Return what looks on whether mobilenet itself is right. Other runs do not import it."""
+    from mobilenet.simulation.invariants.checks import ChecksOfHosts, ChecksOfProcesses
+
+    return ChecksOfProcesses(scenario) if scenario.kind == "processes" else ChecksOfHosts()

@@ -29,7 +29,7 @@ from mobilenet.record.recorder import Recording
 from mobilenet.record.table import Columns
 from mobilenet.record.writer import as_text, write_json
 from mobilenet.scenario import AnyScenario
-from mobilenet.scenario.plans.by_kind import AnyRecorded, expectations_of
+from mobilenet.scenario.plans.by_kind import AnyRecorded, plans_of
 from mobilenet.simulation.plugin_code import load_named, place_of, repr_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
@@ -127,7 +127,7 @@ def judge(
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
     captures = read_captures(directory)
-    verdicts = verify(Evidence(tables, counters, facts, expectations_of(scenario), captures), checks)
+    verdicts = verify(Evidence(tables, counters, facts, plans_of(scenario).expectations(scenario), captures), checks)
     row, failed = with_own_metrics(events, samples, counters, facts, own, captures)
     write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)

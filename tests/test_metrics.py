@@ -14,7 +14,7 @@ from mobilenet.metrics import metrics
 from mobilenet.metrics.buffers import time_weighted_mean
 from mobilenet.record.recorder import EventLog, Samples
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.plans.by_kind import measures
+from mobilenet.scenario.plans import hosts
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
 from tests.conftest import SCENARIOS
 
@@ -245,7 +245,9 @@ def test_what_a_protocol_does_not_have_is_absent() -> None:
 
 def test_our_protocols_declare_what_metrics_depend_on() -> None:
     declared = {
-        declaration.name: measures(Scenario.load(SCENARIOS / "first.yaml", [f"protocol={{name: {declaration.name}}}"]))
+        declaration.name: hosts.measures(
+            Scenario.load(SCENARIOS / "first.yaml", [f"protocol={{name: {declaration.name}}}"])
+        )
         for declaration in CATALOGUE
     }
     assert declared == {

@@ -139,7 +139,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None, quiet: Quiet = Fa
     with reporting(quiet):
         from mobilenet.protocols.names import REAL_TIME
         from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
-        from mobilenet.scenario.plans.by_kind import doubts
+        from mobilenet.scenario.plans.by_kind import plans_of
 
         loaded = load_scenario(scenario, overrides or [])
         say(f"{scenario}: no problems found; {loaded.lasts} of simulated time, {expected_effort(loaded)}")
@@ -149,7 +149,7 @@ def check(scenario: ScenarioFile, overrides: Overrides = None, quiet: Quiet = Fa
         for effort in (effort_of_drain(loaded), effort_beyond_this_machine(loaded, Path())):
             if effort is not None:
                 say(f"warning: {effort}", always=True)
-        for reason in doubts(loaded):
+        for reason in plans_of(loaded).doubts(loaded):
             say(f"the verdict may be unknown: {reason}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
         verb = "serve" if loaded.protocol.name in REAL_TIME else "run"

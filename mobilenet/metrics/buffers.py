@@ -18,6 +18,7 @@ import numpy as np
 
 from mobilenet.metrics.declaration import Declared, Metric, Row, mean, only, ratio
 from mobilenet.metrics.fold import EventFold
+from mobilenet.record.kinds import run_kind
 from mobilenet.record.schema import buffers_of
 from mobilenet.record.table import Columns, Table, by_code
 
@@ -68,7 +69,7 @@ LENGTHS_OF_LISTS: tuple[Declared, ...] = only(
 
 def declared_buffers(manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """What a run measured, by metric, as BUFFERS."""
-    names = buffers_of(manifest)
+    names = buffers_of(manifest, run_kind(manifest).buffers)
     metrics = {f"{who}_{name}": (who[0], name) for who in ("station", "host") for name in names[who[0]]}
     return {metric: BUFFERS[metric] for metric in BUFFERS if metric in metrics} | metrics
 

@@ -62,11 +62,11 @@ LONGEST_WORDS, LONGEST_UNIT = 200, 40  # of a user's metric, which may have any
 
 
 class Vocabulary:
-    """The metrics of one kind of run, in words. `first`: in reports."""
+    """The metrics of one kind of run, in words. `first`: in reports; `are_known`: whatever the protocol is."""
 
-    def __init__(self, time_unit: str, first: tuple[str, ...], *groups: tuple[Declared, ...]) -> None:
+    def __init__(self, time_unit: str, are_known: bool, first: tuple[str, ...], *groups: tuple[Declared, ...]) -> None:
         declared = {metric.name: metric for group in groups for metric in group}
-        self.time_unit, self.first = time_unit, first
+        self.time_unit, self.are_known, self.first = time_unit, are_known, first
         self.declared = {name: declared[name] for name in (*first, *declared)}
 
     def meaning(self, metric: str, own: Mapping[str, Any] | None = None) -> str:
@@ -102,7 +102,7 @@ class Vocabulary:
     def find(self, metric: str) -> Declared | None:
         """Return how it is declared; None where nothing is."""
         known = self.declared.get(metric) or DELAY_SHARES.get(metric)
-        if known is None and self is OF_HOSTS and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
+        if known is None and (buffer := re.fullmatch(r"(host|station)_(.+)_(mean|max)", metric)):
             who, quantity, kind = buffer.groups()
             known = sizes(f"{who}_{quantity}", f"messages in the buffer {quantity} of a {who}")[kind == "max"]
         return known
@@ -115,7 +115,7 @@ class Vocabulary:
 
 
 OF_HOSTS = Vocabulary(
-    "s",
+    "s", True,
     (
         "broadcasts", "deliveries", "delivery_ratio", "broadcasts_undelivered", "delivery_delay_mean_s",
         "delivery_delay_p95_s", "messages_sent_per_delivery", "collision_loss_ratio", "station_sbuffer_mean",
@@ -124,7 +124,7 @@ OF_HOSTS = Vocabulary(
     MESSAGES, NETWORK, QUEUES, BUFFER_SIZES, HANDOFFS, DATAGRAMS, CONNECTIONS, OF_STUDIES, LENGTHS_OF_LISTS,
 )  # fmt: skip
 OF_PROCESSES = Vocabulary(
-    "t.u.",
+    "t.u.", False,
     (
         "broadcasts", "deliveries", "delivery_ratio", "latency", "delivery_latency_mean", "messages",
         "messages_per_process_mean", "packets_aggregated_share", "reception_latency_mean", "pending_max",

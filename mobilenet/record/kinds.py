@@ -14,6 +14,7 @@ from typing import Any, Final
 from mobilenet.engine.clock import SECOND
 from mobilenet.quoting import pluralize
 from mobilenet.record.reader import RunError
+from mobilenet.record.schema import BUFFERS
 
 
 class RunKind:
@@ -24,6 +25,27 @@ class RunKind:
     unit = "s"
     same_times = "to the nanosecond"  # as the events of a repeated run
     numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")  # for pictures
+    buffers: tuple[str, ...] = BUFFERS  # where the manifest names none
+    places: tuple[str, ...] = ("station_positions_m",)  # for pictures
+    carried_in = "radio", "frames"  # the counters of what brings a message to a node, and its name
+    is_heard_twice = True  # a message that reaches another node is received there and, before, at a station
+    delivers_at_once = False  # its own messages; then their delays say nothing
+
+    questions: Mapping[str | None, str] = {  # of a run, by what its protocol promises of broadcasts
+        "causal": "Did every member get every message it was owed, exactly once and in causal order?",
+        "fifo": "Was nothing invented or delivered twice, and was everything delivered in the order of each sender?",
+        "best_effort": "Was nothing invented, delivered twice, or delivered to a host that is not a member?",
+        None: "Is every frame accounted for?",
+    }
+
+    def period(self, manifest: Mapping[str, Any]) -> str:
+        """Say what the numbers of a run cover; empty: all of it."""
+        begin_s, end_s = self.window(manifest)
+        return (
+            f"The measurement period is from {begin_s:g} to {end_s:g} s: counts cover what happened in that time, and"
+            " delays are those of messages broadcast in it, whenever they arrived. The verdict, the map and the figure"
+            f" of handoffs cover the whole run, from its beginning to {manifest['simulated_s']:g} s."
+        )
 
     def window(self, manifest: Mapping[str, Any]) -> tuple[float, float]:
         """The measurement period, from when to when."""
@@ -54,6 +76,19 @@ class _Processes(RunKind):
     unit = "t.u."
     same_times = "at the same times"
     numbers = ("simulated_s", "processes")
+    buffers = ()
+    places = ()
+    carried_in = "messages", "messages"
+    is_heard_twice = False
+    delivers_at_once = True
+    questions: Mapping[str | None, str] = {
+        "none": "Did every correct process deliver what correct processes broadcast, once each, and nothing else?",
+        "fifo": "Did correct processes deliver the same messages, once each and in the order of each source?",
+        "causal": "Did correct processes deliver the same messages, once each and in causal order?",
+    }
+
+    def period(self, manifest: Mapping[str, Any]) -> str:
+        return ""
 
     def window(self, manifest: Mapping[str, Any]) -> tuple[float, float]:
         return 0.0, float(manifest["simulated_s"])

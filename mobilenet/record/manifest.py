@@ -14,7 +14,7 @@ from mobilenet.engine import native
 from mobilenet.record.recorder import Recording
 from mobilenet.record.schema import FORMAT_VERSION
 from mobilenet.scenario import AnyScenario
-from mobilenet.scenario.plans.by_kind import declared_manifest, measures
+from mobilenet.scenario.plans.by_kind import plans_of
 
 if TYPE_CHECKING:
     from mobilenet.scenario.adversary import AdversarySchedule
@@ -36,7 +36,7 @@ def manifest(
         "wall_s": round(wall_s, 3),
         "command": command,
         "quiescent": quiescent,
-        **declared_manifest(scenario),
-        "measures": measures(scenario),
+        **plans_of(scenario).declared_manifest(scenario),
+        "measures": plans_of(scenario).measures(scenario),
         **more,
     }

@@ -12,11 +12,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mobilenet.record.kinds import MOBILE, run_kind
 from mobilenet.record.reader import AGAIN, RunError, read_derived, read_json, read_manifest, require_files
 from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.scenario import ScenarioError
-from mobilenet.scenario.plans.by_kind import declared_manifest
+from mobilenet.scenario.plans.by_kind import plans_of
 from mobilenet.scenario.run_source import read_source
 
 NUMBER = (int, float)
@@ -44,7 +43,7 @@ def fault(directory: Path) -> str | None:
         return str(error)
     except ScenarioError as error:
         return f"{str(error).splitlines()[0]}; the run is damaged"
-    wrong = _in_manifest(manifest, declared_manifest(scenario))
+    wrong = _in_manifest(manifest, plans_of(scenario).declared_manifest(scenario))
     if wrong is not None:
         return f"{directory / 'manifest.json'}: {wrong}; the run is damaged"
     if derived is not None:
@@ -70,7 +69,7 @@ def derived_fault(directory: Path) -> str | None:
 
 
 def _in_manifest(manifest: dict[str, Any], promised: dict[str, Any]) -> str | None:
-    expected = FACTS | (OF_MOBILE if run_kind(manifest) is MOBILE and "station_positions_m" in manifest else {})
+    expected = FACTS | (OF_MOBILE if "station_positions_m" in manifest else {})
     for key, kind in expected.items():
         if key in FACTS and key not in manifest:
             return f"{key} is missing"

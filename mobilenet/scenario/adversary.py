@@ -35,6 +35,7 @@ class AdversaryAir(Parameters):
 
 class AdversarySchedule(Parameters):
     kind: ClassVar[str] = "adversary"
+    wireless: ClassVar[None] = None  # its air has no places
     network: Literal["adversary"]
     seed: int = Field(ge=0)
     flavour: str

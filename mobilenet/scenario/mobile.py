@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from mobilenet.engine.clock import SECOND
+from mobilenet.engine.clock import MILLISECOND, SECOND
 from mobilenet.network.radio.framing import Framing
+from mobilenet.network.wired.parameters import BackboneParameters
 from mobilenet.scenario import preflight
 from mobilenet.scenario.base import code_of_metrics, effective, files_of_metrics, require_files
 from mobilenet.scenario.mobile_keys import MobileKeys
@@ -37,6 +38,15 @@ class Scenario(MobileKeys):
     @property
     def station_count(self) -> int:
         return len(station_positions(self.stations.layout, self._folder, self.origin))
+
+    @property
+    def wires(self) -> BackboneParameters:
+        return self.stations.backbone
+
+    @property
+    def tick_ns(self) -> int:
+        """How often a host looks for a better station."""
+        return self.hosts.attachment.tick_ms * MILLISECOND
 
     @property
     def longest_wait_s(self) -> float | None:

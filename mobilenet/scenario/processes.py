@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field
 
 from mobilenet.engine.clock import ns
 from mobilenet.network.wired.network import adjacency
+from mobilenet.network.wireless import WirelessParameters
 from mobilenet.parameters import ClassInFile, KeyNotes, OwnMetrics, Parameters, ScenarioError, class_says_it, number
 from mobilenet.protocols.vcube.parameters import (
     BestEffortParameters,
@@ -43,6 +44,8 @@ from mobilenet.scenario.process_parameters import (
 )
 from mobilenet.scenario.programs import CommandLine, Program, command_in_words, files_of, warnings_of
 from mobilenet.scenario.yaml_reader import Node
+from mobilenet.world.interventions import Intervention
+from mobilenet.world.tracks.projection import Origin
 
 
 class OwnBroadcast(ClassInFile):
@@ -178,6 +181,27 @@ class ProcessScenario(ScenarioFile):
     def crashes(self) -> int:
         """How many processes fail."""
         return len({fault.process for fault in self.faults}) + (self.random_faults.count if self.random_faults else 0)
+
+    @property
+    def wires(self) -> Network:
+        """What connects the nodes, as of hosts and stations; there are no interventions, no radio and no cells."""
+        return self.network
+
+    @property
+    def tick_ns(self) -> int:
+        return 0
+
+    @property
+    def interventions(self) -> tuple[Intervention, ...]:
+        return ()
+
+    @property
+    def origin(self) -> Origin | None:
+        return None
+
+    @property
+    def wireless(self) -> WirelessParameters | None:
+        return None
 
     @property
     def loses(self) -> bool:

@@ -37,7 +37,7 @@ def radio_of_run(folder: Path) -> str | None:
         scenario = read_source(folder / "scenario.yaml")
     except ScenarioError:
         return None
-    if not isinstance(scenario, Scenario):
+    if scenario.wireless is None:
         return None
     return radio_words(scenario.wireless, scenario.folder, scenario.origin)
 
@@ -51,7 +51,7 @@ def radio_of_study(directory: Path) -> str | None:
             scenario = read_source(file)
         except ScenarioError:
             continue
-        if isinstance(scenario, Scenario):
+        if scenario.wireless is not None:
             words = words or radio_words(scenario.wireless, scenario.folder, scenario.origin)
             radios.append(scenario.wireless.model_dump())
     varying = list(_differing_keys("wireless", radios))

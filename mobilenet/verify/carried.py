@@ -83,7 +83,7 @@ def carriage(run: Evidence) -> Verdict | None:
     if is_real_time:
         problem = _by_datagrams(run.events)
     elif "lines" in run.tables and protocol == PROGRAM:
-        problem = _by_lines(run.tables["lines"])
+        problem = _by_lines(run)
     elif "causes" in run.tables and run.plan is not None:
         problem = _by_causes(run.events, run.tables["causes"])
     elif (hops := _hops(run.tables)) is not None:
@@ -271,9 +271,9 @@ def _by_datagrams(events: Table) -> str | None:
     return None
 
 
-def _by_lines(lines: Table) -> str | None:
+def _by_lines(run: Evidence) -> str | None:
     knowledge = Knowledge()
-    columns = (lines[name] for name in ("time_ns", "node", "said", "line"))
+    columns = (run.tables["lines"][name] for name in ("time_ns", "node", "said", "line"))
     for row, (at_ns, node, is_output, line) in enumerate(zip(*columns, strict=True)):
         what = json.loads(line)
         kind = what["do" if is_output else "ev"]
@@ -287,8 +287,7 @@ def _by_lines(lines: Table) -> str | None:
             medium = "wire" if kind == "wire" else "receive"
             knowledge.send(node, (node, medium, encode(what.get("message"))))
         elif is_output and kind == "deliver" and not knowledge.has_heard_of(node, message):
-            of_processes = node[0] == "p"
-            return _sentence(at_ns, f"row {row} of lines", node, message, "message" if of_processes else "frame")
+            return _sentence(at_ns, f"row {row} of lines", node, message, run.kind.carried_in[1].removesuffix("s"))
     return None
 
 
@@ -297,12 +296,11 @@ def _by_counters(run: Evidence) -> str | None:
     foreign = list(_foreign(run.events))
     if not foreign:
         return None
-    of_processes = "processes" in run.manifest
-    counted = run.counters["messages" if of_processes else "radio"]["received"]
-    least = len({node for _, node, _ in foreign}) + (not of_processes)
+    counters, what = run.kind.carried_in
+    counted = run.counters[counters]["received"]
+    least = len({node for _, node, _ in foreign}) + run.kind.is_heard_twice
     if counted >= least:
         return None
-    what = "messages" if of_processes else "frames"
     at_ns, node, message = foreign[-1]
     return (
         f"{node} delivers {message} at {at_ns / SECOND:.6f} s, but {counted} {what} were received in the whole run, and"

@@ -14,7 +14,7 @@ from typing import Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import RunError
-from mobilenet.scenario.plans.by_kind import declared_manifest, expectations_of, lossy_cuts
+from mobilenet.scenario.plans.by_kind import plans_of
 from mobilenet.scenario.plans.expectations import Expectations, LossyCut, ProcessPlan
 from mobilenet.scenario.run_source import copies_in, read_source
 
@@ -23,7 +23,7 @@ def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expectations 
     """What is expected of the record. The manifest is given what follows from the scenario."""
     scenario = scenario_of(directory)
     require_copies(directory, manifest, scenario)
-    manifest |= declared_manifest(scenario)
+    manifest |= plans_of(scenario).declared_manifest(scenario)
     return expected_by(scenario)
 
 
@@ -45,13 +45,13 @@ def scenario_of(directory: Path) -> Any:
 
 def warnings_by(scenario: Any) -> list[str]:
     """What the verdict on it warns of."""
-    return warnings_on(lossy_cuts(scenario))
+    return warnings_on(plans_of(scenario).lossy_cuts(scenario))
 
 
 def expected_by(scenario: Any) -> Expectations | ProcessPlan:
     """What is expected of its record."""
     try:
-        return expectations_of(scenario)
+        return plans_of(scenario).expectations(scenario)
     except ScenarioError as error:
         raise RunError(f"{str(error).splitlines()[0]}; the run is damaged") from None
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mobilenet.record.kinds import PROCESSES, run_kind
+from mobilenet.record.kinds import RunKind, run_kind
 from mobilenet.record.pcap import CapturedPacket, read_captures
 from mobilenet.record.reader import read_coded, read_json, read_manifest, require_files, require_tables
 from mobilenet.record.schema import BUFFERS, buffers_of
@@ -71,8 +71,8 @@ class Evidence:
         return self.tables["samples"]
 
     @property
-    def is_of_processes(self) -> bool:
-        return run_kind(self.manifest) is PROCESSES
+    def kind(self) -> RunKind:
+        return run_kind(self.manifest)
 
     @property
     def of_hosts(self) -> Expectations | None:
@@ -135,15 +135,14 @@ class Evidence:
         """How much each buffer held at the end, by node and buffer, in their order."""
         table = self.samples
         node, quantity = table.column("node"), table.column("quantity")
-        buffers = {kind: {*BUFFERS, *names} for kind, names in buffers_of(self.manifest).items()}
-        names = quantity.words if self.is_of_processes else {*BUFFERS, *(n for own in buffers.values() for n in own)}
-        rows = quantity.rows(*names)
+        buffers = {who: {*BUFFERS, *names} for who, names in buffers_of(self.manifest).items()}
+        buffers["p"] = {*quantity.words}
         last = np.full((len(node.words), len(quantity.words)), -1)
-        last[node.codes[rows], quantity.codes[rows]] = rows  # of several rows the last one stays
+        last[node.codes, quantity.codes] = np.arange(table.rows)  # of several rows the last one stays
         columns = (table.pick(name, last[last >= 0]) for name in ("node", "quantity", "value"))
         sizes = {
             (node, name): value
             for node, name, value in zip(*columns, strict=True)
-            if self.is_of_processes or name in buffers.get(node[:1], BUFFERS)
+            if name in buffers.get(node[:1], BUFFERS)
         }
         return dict(sorted(sizes.items()))

@@ -81,4 +81,4 @@ def checks_of(run: Evidence) -> tuple[Check, ...]:
 
 def _kind(run: Evidence) -> Any:
     """The module of what is asked of this kind of runs; a run needs only one of them."""
-    return import_module(f"mobilenet.verify.{'processes' if run.is_of_processes else 'hosts'}")
+    return import_module(f"mobilenet.verify.{run.kind.name}")

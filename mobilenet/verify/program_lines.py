@@ -11,7 +11,7 @@ from mobilenet.verify.lines.judge import lines_problem
 
 
 def _agreement(run: Evidence) -> str | None:
-    return lines_problem(run.tables, run.counters, run.manifest, run.expected)
+    return lines_problem(run.tables, run.counters, run.manifest, run.of_hosts, run.plan)
 
 
 def _has_lines(run: Evidence) -> bool:

@@ -12,20 +12,18 @@ from bisect import bisect_left
 from collections import defaultdict
 
 from mobilenet.engine.clock import ns
-from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario import AnyScenario
 from mobilenet.why.record import QUEUED, Record
 from mobilenet.world.interventions import Impair, in_order
-
-NO_DELAYS: dict[str, list[tuple[int, int]]] = {}
 
 
 class DelayLines:
     """The delay lines of one run."""
 
-    def __init__(self, record: Record, scenario: Scenario | ProcessScenario) -> None:
+    def __init__(self, record: Record, scenario: AnyScenario) -> None:
         self._record = record
         self._left_ns: dict[int, int] = {}  # queued row -> when the frame entered the queue of the radio
-        delays = NO_DELAYS if isinstance(scenario, ProcessScenario) else _delays(scenario)
+        delays = _delays(scenario)
         if not delays:
             return
         crashes: dict[str, list[int]] = defaultdict(list)  # host -> events
@@ -56,7 +54,7 @@ class DelayLines:
         return self._record.time_ns[queued] if left_ns is None else left_ns
 
 
-def _delays(scenario: Scenario) -> dict[str, list[tuple[int, int]]]:
+def _delays(scenario: AnyScenario) -> dict[str, list[tuple[int, int]]]:
     """Return the changes of each host that is impaired with a delay: (time, delay from then on), in order."""
     changes: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for one in in_order(scenario.interventions):

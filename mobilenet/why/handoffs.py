@@ -14,8 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from mobilenet.engine.clock import MILLISECOND
-from mobilenet.scenario import ProcessScenario, Scenario
+from mobilenet.scenario import AnyScenario
 from mobilenet.why.kinds import (
     DETECTION,
     HANDOFF,
@@ -55,9 +54,9 @@ class Interruption(NamedTuple):
 class Interruptions:
     """The stretches of the interruptions of one run."""
 
-    def __init__(self, stories: Stories, scenario: Scenario | ProcessScenario) -> None:
+    def __init__(self, stories: Stories, scenario: AnyScenario) -> None:
         self._stories, self._record = stories, stories.record
-        self._tick_ns = 0 if isinstance(scenario, ProcessScenario) else scenario.hosts.attachment.tick_ms * MILLISECOND
+        self._tick_ns = scenario.tick_ns
         events = self._record.events
         self._confirmed: dict[tuple[str, int], int] = {}  # (host, time) -> event
         self._first: dict[tuple[str, int], str] = {}  # (host, time) -> the first message delivered then

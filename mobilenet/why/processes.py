@@ -14,8 +14,8 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from mobilenet.engine.clock import ns
-from mobilenet.scenario import ProcessScenario, Scenario
-from mobilenet.scenario.process_parameters import AbstractNetwork
+from mobilenet.network.wired.parameters import BackboneParameters
+from mobilenet.scenario.process_parameters import AbstractNetwork, Network
 from mobilenet.why.record import ARRIVED, NONE, WIRE, Record
 
 RANDOM, SEPARATED = "random", "partition"  # why a message was lost
@@ -27,21 +27,18 @@ class Crash(NamedTuple):
 
 
 class Processes:
-    """The losses and crashes of one run; none, if it is one of hosts and stations."""
+    """The losses and crashes of one run of processes over a network; none between stations."""
 
-    def __init__(self, record: Record, scenario: Scenario | ProcessScenario) -> None:
+    def __init__(self, record: Record, network: Network | BackboneParameters) -> None:
         self._record = record
         self._partitions: list[tuple[int, int, frozenset[str]]] = []
         self._lost: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (from, to, message) -> rows
         self._detected: dict[int, Crash] = {}  # handler -> the crash that it learned of
-        if not isinstance(scenario, ProcessScenario):
-            return
-        if isinstance(scenario.network, AbstractNetwork) and scenario.network.loses:
-            self._partitions = [
-                (ns(one.since), ns(one.until), frozenset(one.apart)) for one in scenario.network.partitions
-            ]
+        if isinstance(network, AbstractNetwork) and network.loses:
+            self._partitions = [(ns(one.since), ns(one.until), frozenset(one.apart)) for one in network.partitions]
             self._read_losses()
-        self._read_crashes()
+        if not isinstance(network, BackboneParameters):
+            self._read_crashes()
 
     def _read_losses(self) -> None:
         record = self._record

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.reader import read_coded, require_unchanged
 from mobilenet.record.table import Table
-from mobilenet.scenario import ProcessScenario, Scenario, load_scenario
+from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.why.activity import Activity
 from mobilenet.why.connections import Connections
 from mobilenet.why.cuts import Cuts
@@ -370,13 +370,13 @@ class Stories:
         return parts if self._has_own_code else self._activity.explain(parts)
 
 
-def stories(causes: Table, events: Table, scenario: Scenario | ProcessScenario) -> Stories:
+def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
     """The stories of all deliveries of a recording."""
     name = scenario.protocol.name
     record = Record(causes, events, name in REAL_TIME)
     cuts = Cuts(events)
-    hops = Hops(record, departures(record, cuts, scenario), DelayLines(record, scenario))
-    connections, processes = Connections(record, cuts, hops), Processes(record, scenario)
+    hops = Hops(record, departures(record, cuts, scenario.wires), DelayLines(record, scenario))
+    connections, processes = Connections(record, cuts, hops), Processes(record, scenario.wires)
     return Stories(record, States(events), hops, connections, processes, name in OWN_CODE)
 
 

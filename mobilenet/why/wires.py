@@ -15,8 +15,8 @@ from collections import defaultdict
 from typing import NamedTuple, Protocol
 
 from mobilenet.engine.clock import SECOND, ns
-from mobilenet.scenario import ProcessScenario, Scenario
-from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork
+from mobilenet.network.wired.parameters import BackboneParameters
+from mobilenet.scenario.process_parameters import AbstractNetwork, Network, PacketNetwork
 from mobilenet.why.cuts import NEVER, Cut, Cuts
 from mobilenet.why.record import WIRE, Record
 
@@ -103,11 +103,10 @@ class OnServers:
         return Departure(self._record.time_ns[put], left_ns - self._each_ns, left_ns, arrived_ns)
 
 
-def departures(record: Record, cuts: Cuts, scenario: Scenario | ProcessScenario) -> Departures:
-    if not isinstance(scenario, ProcessScenario):
-        backbone = scenario.stations.backbone
-        return OnLinks(record, cuts, backbone.bandwidth_mbps, backbone.delay_ms)
-    network = scenario.network
+def departures(record: Record, cuts: Cuts, network: Network | BackboneParameters) -> Departures:
+    """`network`: of processes, or between stations."""
+    if isinstance(network, BackboneParameters):
+        return OnLinks(record, cuts, network.bandwidth_mbps, network.delay_ms)
     if isinstance(network, AbstractNetwork):
         return OnServers(record, ns(network.send))
     if isinstance(network, PacketNetwork):

@@ -15,7 +15,7 @@ from mobilenet.api import Run, run, simulate
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.plans.by_kind import expectations_of
+from mobilenet.scenario.plans.hosts import expectations
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.broadcasts.asked import obedience
@@ -174,7 +174,7 @@ def test_pictures_and_pages_have_them(done: Run) -> None:
 
 
 def problem(outcome: Outcome, scenario: Scenario) -> str | None:
-    return obedience(outcome.recording.tables()["events"], expectations_of(scenario)).unasked
+    return obedience(outcome.recording.tables()["events"], expectations(scenario)).unasked
 
 
 def test_names_are_known_from_the_beginning_of_the_host_on() -> None:

@@ -16,7 +16,7 @@ from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.interventions_check import without_effect
-from mobilenet.scenario.plans.by_kind import expectations_of
+from mobilenet.scenario.plans.hosts import expectations
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.broadcasts.asked import obedience
@@ -94,7 +94,7 @@ def test_an_empty_list_changes_nothing() -> None:
 
 
 def problem(done: Outcome, scenario: Scenario) -> str | None:
-    return obedience(done.recording.tables()["events"], expectations_of(scenario)).unasked
+    return obedience(done.recording.tables()["events"], expectations(scenario)).unasked
 
 
 def whom(one: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ from mobilenet.lab.studies.study import run_study
 from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.plans.hosts import derive
+from mobilenet.scenario.plans.hosts import expectations
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.verify.broadcasts.asked import obedience
 from tests.conftest import ROOT, SCENARIOS
@@ -218,7 +218,7 @@ def test_a_request_in_the_record_counts_only_where_processes_are(tmp_path: Path)
     path = write(tmp_path, "def p(env, host):\n    yield env.timeout(8)\n    host.leave()\n", "hosts: [h1]")
     scenario = Scenario.load(path)
     events = Simulation(scenario, allow_code=True).run().recording.tables()["events"]
-    _, expected = derive(scenario)
+    expected = expectations(scenario)
     assert obedience(events, expected, at_rest=True) == (None, None)
     problem = obedience(events, expected._replace(processes_ask=False), at_rest=True).unasked
     assert problem is not None and "h1 leaves without being asked" in problem

@@ -20,8 +20,8 @@ from mobilenet.lab.hunt.swarm.schedule import draw
 from mobilenet.record.reader import RunError
 from mobilenet.record.writer import file_digests
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.plans.by_kind import expectations_of
 from mobilenet.scenario.plans.expectations import Expectations
+from mobilenet.scenario.plans.hosts import expectations
 from mobilenet.verify import verify_run
 from mobilenet.verify.datagrams import datagram_problem
 from mobilenet.verify.judge import overall
@@ -280,7 +280,7 @@ def test_what_is_no_run_directory_is_refused_in_one_line(name: str, whole: Path,
     ],
 )
 def test_a_datagram_takes_a_frame(received_ns: int, size: int, words: str | None) -> None:
-    expected_of_it = expectations_of(Scenario.from_text(SCENARIO))
+    expected_of_it = expectations(Scenario.from_text(SCENARIO))
     assert isinstance(expected_of_it, Expectations)
     events: dict[str, list[Any]] = {
         "time_ns": [1_000_000, received_ns],

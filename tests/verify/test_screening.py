@@ -144,9 +144,9 @@ def test_of_records_of_processes(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_of_records_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = Scenario.from_text(SCENARIO)
     record = record_of(scenario)
-    from mobilenet.scenario.plans.by_kind import expectations_of
+    from mobilenet.scenario.plans.hosts import expectations
 
-    expects = expectations_of(scenario)
+    expects = expectations(scenario)
     assert set(judged_both_ways(record, expects, monkeypatch).values()) == {"valid"}
     counts = Counter[tuple[str, str]]()
     for seed in range(250):

@@ -22,9 +22,8 @@ from mobilenet.network.propagation.obstacles import read_buildings
 from mobilenet.network.propagation.walls import Building
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import percentage
-from mobilenet.record.kinds import MOBILE, PROCESSES, run_kind
+from mobilenet.record.kinds import RunKind, run_kind
 from mobilenet.record.reader import RunError, read_manifest
-from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.radio_words import Radio, radio_keys
 from mobilenet.scenario.run_source import read_source
 from mobilenet.why.stories import Stories
@@ -43,12 +42,12 @@ def manifest_of(directory: Path) -> dict[str, Any]:
     for name in kind.numbers:
         if not _is_number(manifest.get(name)):
             raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is not a number")
-    places = manifest.get("station_positions_m")
-    if kind is MOBILE and not (
-        isinstance(places, list)
-        and all(isinstance(place, list) and len(place) == 2 and all(map(_is_number, place)) for place in places)
-    ):
-        raise RunError(f"{directory / 'manifest.json'}: damaged: station_positions_m is not a list of places")
+    for name in kind.places:
+        places = manifest.get(name)
+        if not isinstance(places, list) or not all(
+            isinstance(place, list) and len(place) == 2 and all(map(_is_number, place)) for place in places
+        ):
+            raise RunError(f"{directory / 'manifest.json'}: damaged: {name} is not a list of places")
     return manifest
 
 
@@ -73,20 +72,20 @@ class Record:
     delivery_ratio: float = 1.0  # of what was owed
 
     @property
-    def of_processes(self) -> bool:
-        return run_kind(self.manifest) is PROCESSES
+    def kind(self) -> RunKind:
+        return run_kind(self.manifest)
 
     @property
     def unit(self) -> str:
-        return run_kind(self.manifest).unit
+        return self.kind.unit
 
     @property
     def end_s(self) -> float:
-        return run_kind(self.manifest).window(self.manifest)[1]
+        return self.kind.window(self.manifest)[1]
 
     @property
     def warmup_s(self) -> float:
-        return run_kind(self.manifest).window(self.manifest)[0]
+        return self.kind.window(self.manifest)[0]
 
     @property
     def window(self) -> str:
@@ -103,10 +102,8 @@ class Record:
     @property
     def delays_s(self) -> NDArray[np.float64]:
         """Return the delays of messages broadcast within the window."""
-        if self.of_processes:  # of others: a process delivers its own message at once
-            return delays_in(without_own_deliveries(self.events))[1]
-        sent, delays = delays_in(self.events)
-        inside = (sent >= self.manifest["warmup_s"] * SECOND) & (sent < self.manifest["duration_s"] * SECOND)
+        sent, delays = delays_in(without_own_deliveries(self.events) if self.kind.delivers_at_once else self.events)
+        inside = (sent >= self.warmup_s * SECOND) & (sent < self.end_s * SECOND)
         return np.asarray(delays[inside])
 
 
@@ -120,7 +117,7 @@ def buildings_of(directory: Path) -> list[Building]:
     """Return the buildings of a run's scenario, in centimetres; none if it has none or they can no longer be read."""
     try:
         scenario = read_source(directory / "scenario.yaml")
-        if not isinstance(scenario, Scenario) or scenario.wireless.obstacles is None:
+        if scenario.wireless is None or scenario.wireless.obstacles is None:
             return []
         return read_buildings(scenario.folder / scenario.wireless.obstacles.file, scenario.origin)
     except (ScenarioError, OSError):

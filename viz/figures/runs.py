@@ -100,10 +100,9 @@ def _record(directory: Path) -> Record:
     record = Record(directory.resolve().name, manifest_of(directory), events, samples, positions)
     ratio = read_derived(directory, "metrics.json").get("delivery_ratio")
     record.delivery_ratio = 1.0 if ratio is None else ratio
-    if not record.of_processes:
-        record.frames, record.radio = read_frames(directory), radio_of(directory)
-        record.buildings = buildings_of(directory)
-        record.connections = connections_in(directory)
+    record.frames, record.radio = read_frames(directory), radio_of(directory)
+    record.buildings = buildings_of(directory)
+    record.connections = connections_in(directory)
     if (directory / "causes.parquet").is_file():
         record.stories = recorded_stories(directory)
     return record
@@ -176,7 +175,7 @@ def host_buffers(axes: Any, record: Record) -> str:
 
 def _buffers(record: Record, kind: str) -> list[str]:
     """The quantities that are buffers of hosts (h) or stations (s), as far as there are samples of them."""
-    own_buffers = () if record.of_processes else buffers_of(record.manifest)[kind]
+    own_buffers = buffers_of(record.manifest, record.kind.buffers)[kind]
     sampled = set(record.samples[record.samples.node.str.startswith(kind)].quantity)
     return [name for name in dict.fromkeys((*BUFFERS, *own_buffers)) if name in sampled]
 
@@ -225,7 +224,7 @@ def delay_distribution(axes: Any, record: Record) -> str:
     legend_below(axes, 3)
     whose = (
         "deliveries at processes other than the source, in the whole run"
-        if record.of_processes
+        if record.kind.delivers_at_once
         else f"deliveries of messages broadcast {record.window}, whenever they arrived"
     )
     return (
@@ -378,7 +377,7 @@ def _has_frames(record: Record) -> bool:
 
 
 def _has_outcomes(record: Record) -> bool:
-    return not record.of_processes and has_outcomes(record.frames, record.samples)
+    return has_outcomes(record.frames, record.samples)
 
 
 def _samples(quantity: str, kind: str) -> Callable[[Record], bool]:
@@ -391,7 +390,7 @@ FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record],
     (
         "delays_over_time",
         "Delay over time",
-        lambda record: _has("deliver")(record) and not record.of_processes,
+        lambda record: _has("deliver")(record) and not record.kind.delivers_at_once,
         delay_over_time,
     ),
     ("station_buffers", "Messages stored at stations", lambda record: bool(_buffers(record, "s")), station_buffers),

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from mobilenet.metrics.registry import OF_PROCESSES, Vocabulary
-from mobilenet.scenario.radio_words import Radio
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from mobilenet.record.reader import RunError
+
+from ..figures.frames import radio_of
+from ..map.record import scenario_of
 
 MOBILE = (  # after those of the radio
     (
@@ -37,8 +43,12 @@ ONE_RUN = (
 )
 
 
-def limits_of(words: Vocabulary, radios: list[type[Radio]]) -> tuple[str, ...]:
-    """`radios`: the radio models of the runs."""
-    if words is OF_PROCESSES:
-        return PROCESSES
-    return (*sorted({radio.limits for radio in radios}), *MOBILE)
+def limits_of(runs: Iterable[Path]) -> list[str]:
+    """What the models of these runs leave out, as far as their scenarios can be read; of radios first."""
+    radios, others = set[str](), dict[str, None]()
+    for run in runs:
+        with suppress(RunError):
+            wireless = scenario_of(run).get("wireless")
+            radios |= set() if wireless is None else {radio_of(run).limits}
+            others |= dict.fromkeys(PROCESSES if wireless is None else MOBILE)
+    return [*sorted(radios), *others]

@@ -7,17 +7,15 @@ Source    ours: docs/guide/pictures.md
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from mobilenet.api import Run
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.metrics.registry import VOCABULARIES
 from mobilenet.quoting import format_number, pluralize
-from mobilenet.record.kinds import PROCESSES, run_kind
+from mobilenet.record.kinds import run_kind
 from mobilenet.scenario.radio_words import radio_of_run
 
 from ..figures import run_figures
-from ..figures.frames import radio_of
 from ..figures.record import manifest_of
 from ..map.data import document
 from ..map.page import page as map_page
@@ -26,18 +24,6 @@ from ..style import Look
 from ..words import PROPERTIES
 from .limits import ONE_RUN, limits_of
 from .page import bullets, code, details, embedded_page, paragraph, pictures, radio, table, text, whole
-
-ASKED = {
-    "causal": "Did every member get every message it was owed, exactly once and in causal order?",
-    "fifo": "Was nothing invented or delivered twice, and was everything delivered in the order of each sender?",
-    "best_effort": "Was nothing invented, delivered twice, or delivered to a host that is not a member?",
-    None: "Is every frame accounted for?",
-}
-ASKED_OF_PROCESSES = {
-    "none": "Did every correct process deliver what correct processes broadcast, once each, and nothing else?",
-    "fifo": "Did correct processes deliver the same messages, once each and in the order of each source?",
-    "causal": "Did correct processes deliver the same messages, once each and in causal order?",
-}
 
 
 def run_page(directory: Path) -> str:
@@ -53,10 +39,9 @@ def run_page(directory: Path) -> str:
         drawn = run_figures(directory, folder, Look((".svg",), captions=False))
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
-    limits = limits_of(VOCABULARIES[kind.name], [radio_of(directory)])
     sections = [
         ("The numbers", _numbers(run)),
-        ("The map", "" if kind is PROCESSES else _map(directory, still)),
+        ("The map", _map(directory, still) if kind.look == "map" else ""),
         ("Figures", figures),
         ("The verdict, property by property", table(("property", "answer", "question", ""), checks, numbers=4)),
         ("The scenario with all default values", radio(radio_of_run(directory)) + code(scenario)),
@@ -67,7 +52,7 @@ def run_page(directory: Path) -> str:
             + paragraph(f"The same events {kind.same_times}. Fingerprint:")
             + code(manifest["fingerprint"]),
         ),
-        ("What the models leave out", bullets(limits)),
+        ("What the models leave out", bullets(limits_of([directory]))),
     ]
     subtitle = text(
         f"{manifest['protocol']}, {kind.participants(manifest)}, seed {manifest['seed']}, {manifest['simulated_s']:g}"
@@ -89,7 +74,7 @@ def _numbers(run: Run) -> str:
     ]
     rest = [(key, words.meaning(key, own), format_number(value)) for key, value in metrics.items()]
     return (
-        ("" if kind is PROCESSES else paragraph(text(_window(run.manifest))))
+        (paragraph(text(period)) if (period := kind.period(run.manifest)) else "")
         + table(("quantity", "this run"), first)
         + details("all metrics", table(("name", "quantity", "value"), rest, numbers=2))
     )
@@ -106,19 +91,10 @@ def _warning(line: str) -> str:
     return f"Warning: {line}."
 
 
-def _window(manifest: dict[str, Any]) -> str:
-    return (
-        f"The measurement period is from {manifest['warmup_s']:g} to {manifest['duration_s']:g} s: counts cover what"
-        " happened in that time, and delays are those of messages broadcast in it, whenever they arrived. The verdict,"
-        f" the map and the figure of handoffs cover the whole run, from its beginning to {manifest['simulated_s']:g} s."
-    )
-
-
 def _answer(run: Run) -> str:
     """The question of a run, and its answer, in words."""
     promise = run.manifest["promises"]["broadcast"]
-    questions = ASKED_OF_PROCESSES if run_kind(run.manifest) is PROCESSES else ASKED
-    question = questions.get(promise, f"Did the broadcast keep its promise ({promise})?")
+    question = run_kind(run.manifest).questions.get(promise, f"Did the broadcast keep its promise ({promise})?")
     broken, unknown = (
         [f"{name}: {verdict.explanation}" for name, verdict in run.verdicts.items() if verdict.answer == answer]
         for answer in ("violated", "unknown")

@@ -7,7 +7,6 @@ Source    ours: docs/guide/pictures.md
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +27,10 @@ from mobilenet.lab.studies.sentences import (
 from mobilenet.metrics.registry import SIGNED
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import format_number, pluralize, quote
-from mobilenet.record.reader import RunError
 from mobilenet.scenario import load_scenario
-from mobilenet.scenario.radio_words import Radio, radio_of_study
+from mobilenet.scenario.radio_words import radio_of_study
 
 from ..figures import study_figures
-from ..figures.frames import radio_of
 from ..figures.means import metrics_of_interest
 from ..study_tables import StudyTables, infinite, study_tables, words_of
 from ..style import Look, percent
@@ -107,7 +104,7 @@ def study_page(directory: Path) -> str:
         ),
         (
             "What the models leave out",
-            bullets(limits_of(tables.words, _radios(directory))),
+            bullets(limits_of(file.parent for file in sorted(directory.glob("configurations/*/scenario.yaml")))),
         ),
     ]
     configurations = {run["configuration"] for run in runs}
@@ -118,15 +115,6 @@ def study_page(directory: Path) -> str:
     )
     answer = _answer(tables, effects, verdicts, failed, capacity_answer(directory))
     return whole(tables.name, overall, subtitle, answer, sections)
-
-
-def _radios(directory: Path) -> list[type[Radio]]:
-    """The radio models of the configurations, as far as they can be read."""
-    models = []
-    for file in sorted(directory.glob("configurations/*/scenario.yaml")):
-        with suppress(RunError):
-            models.append(radio_of(file.parent))
-    return models
 
 
 def _again(directory: Path) -> str:

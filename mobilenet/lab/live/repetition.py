@@ -22,8 +22,8 @@ from mobilenet.lab.replay.comparison import difference
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.reader import RunError, read_json, read_manifest, require_files
+from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.adversary import AdversarySchedule
-from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import read_source
 from mobilenet.simulation.plugin_code import PluginError
 
@@ -52,7 +52,7 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
         _play_schedule(scenario, manifest["command"], out, allow_code)
     elif scenario.protocol.name in REAL_TIME:
         raise RunError(f"{directory}: {NO_REPEAT}")
-    elif isinstance(scenario, Scenario) and error.startswith("stopped by hand"):
+    elif error.startswith("stopped by hand"):
         _play_until(directory, scenario, round(manifest["simulated_s"] * 1e9), out, allow_code)
     else:
         try:
@@ -70,7 +70,7 @@ def _play_schedule(scenario: AdversarySchedule, command: str, out: Path, allow_c
     keep_run(scenario.seed, out, scenario.backbone, protocol)
 
 
-def _play_until(directory: Path, scenario: Scenario, end_ns: int, out: Path, allow_code: bool) -> None:
+def _play_until(directory: Path, scenario: AnyScenario, end_ns: int, out: Path, allow_code: bool) -> None:
     """Play a run to the end of its last nanosecond or, if it was stopped amid that, until it has counted as much."""
     counters = read_json(directory, "counters.json")
     for is_amid in (False, True):

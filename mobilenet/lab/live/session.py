@@ -46,7 +46,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.record.table import Table
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.interventions_check import strangers
-from mobilenet.scenario.plans.by_kind import declared_manifest
+from mobilenet.scenario.plans.by_kind import plans_of
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.simulation.ended_early import moment
 from mobilenet.simulation.mobile import Simulation
@@ -94,7 +94,7 @@ class LiveSession:
         self._outcome: Outcome | None = None
         self.error = ""  # of a program or a plug-in, which has ended it
         self.first_hosts = len(self.simulation.hosts)  # their number before any is added
-        promises = declared_manifest(scenario)["promises"]
+        promises = plans_of(scenario).declared_manifest(scenario)["promises"]
         events = self.simulation.recording.events
         self._judge = SafetyJudge(events.columns, promises, self._senders(scenario))
         self.violation = None

@@ -31,7 +31,6 @@ from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.fold import EventFold
 from mobilenet.metrics.mobile import interruptions
 from mobilenet.metrics.over_time import BUCKETS, Series, buffers_over_time
-from mobilenet.record.kinds import MOBILE, run_kind
 from mobilenet.record.reader import read_coded, read_json
 from mobilenet.record.table import Table
 from mobilenet.why.shares import counted_deliveries, shares
@@ -68,9 +67,7 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
     values = {name: float(value) for name, value in metrics.items() if value is not None}
     inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
     values |= _survival(events, inside, begin, end, metrics.get("broadcasts_undelivered") or 0)
-    over_time = buffers_over_time(
-        events, samples, end, declared_buffers(manifest) if run_kind(manifest) is MOBILE else {}
-    )
+    over_time = buffers_over_time(events, samples, end, declared_buffers(manifest))
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
     return Measurement(values, over_time, *histogram(inside), _handoffs(events, begin, end))

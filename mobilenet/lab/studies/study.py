@@ -36,13 +36,13 @@ from mobilenet.lab.studies.spark import require_master, spark_context
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.delay_shares import DELAY_SHARES
-from mobilenet.metrics.registry import OF_HOSTS, Vocabulary
+from mobilenet.metrics.registry import Vocabulary
 from mobilenet.quoting import as_file_name, unknown
 from mobilenet.record.provenance import stamping_of
 from mobilenet.record.stamp import in_document, normal_command
 from mobilenet.record.whole import in_place_of
 from mobilenet.record.writer import write_json
-from mobilenet.scenario import OwnProtocol, ProcessScenario
+from mobilenet.scenario import OwnProtocol
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -130,9 +130,9 @@ def require_metric(study: Study, metric: str) -> None:
         if not scenario.record.causes:
             raise StudyError(f"{metric}: needs the causes of each run; expected `set: {{record.causes: true}}`")
         return
-    if isinstance(scenario, ProcessScenario):
+    if not (of_all := known_metrics(study.words)):
         return
-    known = [*known_metrics(OF_HOSTS), *(reference.rpartition(":")[2] for reference in scenario.metrics)]
+    known = [*of_all, *(reference.rpartition(":")[2] for reference in scenario.metrics)]
     # how a plug-in calls its buffers is known when it has run
     may_be = isinstance(scenario.protocol, OwnProtocol) and re.fullmatch(r"(host|station)_.+_(mean|max)", metric)
     if metric not in known and not may_be:
@@ -141,8 +141,11 @@ def require_metric(study: Study, metric: str) -> None:
 
 def known_metrics(words: Vocabulary) -> list[str]:
     """Return the metrics that a run may have in a study; those of processes are not known before."""
-    known = OF_HOSTS.declared.items() if words is OF_HOSTS else ()
-    return sorted(name for name, metric in known if metric.of not in ("datagrams", "connections", "bit errors"))
+    return sorted(
+        name
+        for name, metric in words.declared.items()
+        if words.are_known and metric.of not in ("datagrams", "connections", "bit errors")
+    )
 
 
 def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | None:

@@ -14,7 +14,7 @@ from mobilenet.engine.clock import ns
 from mobilenet.scenario.adversary import AdversarySchedule
 from mobilenet.scenario.plans.expectations import Expectations, LossyCut
 from mobilenet.scenario.plans.host_plans import known_protocol
-from mobilenet.scenario.plans.hosts import measures, of_protocol
+from mobilenet.scenario.plans.hosts import of_protocol
 from mobilenet.scenario.plans.rest import Rest, heard_every_s
 from mobilenet.scenario.protocol_groups import declaration_of
 
@@ -33,10 +33,9 @@ def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
     }
 
 
-def derive(scenario: AdversarySchedule) -> tuple[dict[str, Any], Expectations]:
-    """The facts of the manifest, and what the record is held to."""
-    facts = {"measures": measures(scenario), "station_names": {}, "host_names": {}, "skipped_tracks": 0}
-    return facts, Expectations(ns(scenario.duration_s), known_protocol(scenario.protocol))
+def expectations(scenario: AdversarySchedule) -> Expectations:
+    """What the record is held to."""
+    return Expectations(ns(scenario.duration_s), known_protocol(scenario.protocol))
 
 
 def lossy_cuts(scenario: AdversarySchedule) -> list[LossyCut]:

@@ -7,7 +7,7 @@ Source    ours: docs/run-directory.md, docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from mobilenet.engine.clock import SECOND, ns
@@ -16,7 +16,7 @@ from mobilenet.network.wired.tree import links
 from mobilenet.scenario.ip import Ip
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.plans.expectations import Expectations
-from mobilenet.scenario.plans.host_plans import plan_record, stations_m
+from mobilenet.scenario.plans.host_plans import plan_record
 from mobilenet.scenario.plans.rest import Rest, rest, surely_heard_every_s
 from mobilenet.scenario.plans.switches import lossy_cuts as lossy_cuts
 from mobilenet.scenario.plans.switches import switches
@@ -28,7 +28,7 @@ from mobilenet.world.faults import outages
 from mobilenet.world.interventions import Drag, Impair, ImpairLink, OfHost, OfStation, added_hosts, segments
 from mobilenet.world.layout import names as layout_names
 from mobilenet.world.mobility import OwnMobility
-from mobilenet.world.track_mobility import ImportedTracks, Tracks, import_tracks
+from mobilenet.world.track_mobility import Tracks, import_tracks
 
 TAKES_AWAY = ("crash", "leave", "drag", "impair")
 FEW_BROADCASTS = 10.0  # expected in all: with fewer, it can happen that no member broadcasts any
@@ -87,17 +87,13 @@ def measures(scenario: Any) -> list[str]:
     return [*reported, "lists"] if declaration.samples_lists else reported
 
 
-def derive(scenario: Scenario) -> tuple[dict[str, Any], Expectations]:
-    """The facts of the manifest, and what the record is held to."""
-    tracks = _import_facts(scenario)
-    return {"measures": measures(scenario), **_facts(scenario, tracks)}, plan_record(scenario, tracks)
-
-
-def _facts(scenario: Scenario, tracks: ImportedTracks | None) -> dict[str, Any]:
-    if tracks is None:
-        return facts(scenario, stations_m(scenario), {}, 0)
-    names = _names(tracks.names, len(added_hosts(scenario.interventions)))
-    return facts(scenario, stations_m(scenario), names, tracks.too_short)
+def expectations(scenario: Scenario) -> Expectations:
+    """What the record is held to."""
+    mobility, tracks = scenario.hosts.mobility, None
+    if isinstance(mobility, Tracks):
+        end_s = ns(scenario.duration_s) / 1e9
+        tracks = import_tracks(mobility, scenario.folder, end_s, scenario.origin, scenario.seed)
+    return plan_record(scenario, tracks)
 
 
 def facts(
@@ -115,19 +111,6 @@ def facts(
         "host_names": host_names,
         "skipped_tracks": skipped_tracks,
     }
-
-
-def _names(names: Sequence[str], added: int) -> dict[str, str]:
-    """A host added by hand is called by its number."""
-    more = (f"h{host}" for host in range(len(names), len(names) + added))
-    return {f"h{host}": name for host, name in enumerate((*names, *more))}
-
-
-def _import_facts(scenario: Scenario) -> ImportedTracks | None:
-    mobility = scenario.hosts.mobility
-    if not isinstance(mobility, Tracks):
-        return None
-    return import_tracks(mobility, scenario.folder, ns(scenario.duration_s) / 1e9, scenario.origin, scenario.seed)
 
 
 def doubts(scenario: Scenario) -> Iterator[str]:

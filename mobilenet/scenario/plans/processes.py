@@ -56,9 +56,9 @@ def measures(scenario: ProcessScenario) -> list[str]:
     return ["completions"] if getattr(scenario.protocol, "completes", False) else []
 
 
-def derive(scenario: ProcessScenario) -> tuple[dict[str, Any], ProcessPlan]:
-    """The facts of the manifest, and what the record is held to."""
-    return {"measures": measures(scenario)}, process_plan(scenario)
+def expectations(scenario: ProcessScenario) -> ProcessPlan:
+    """What the record is held to."""
+    return process_plan(scenario)
 
 
 def lossy_cuts(scenario: ProcessScenario) -> list[LossyCut]:

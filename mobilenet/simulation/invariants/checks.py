@@ -7,9 +7,11 @@ Source    ours: docs/validation/trust.md
 
 from __future__ import annotations
 
+from typing import Any
+
 from mobilenet.engine.clock import Progress
 from mobilenet.network.wired.parameters import LinkParameters
-from mobilenet.scenario import AnyScenario, ProcessScenario
+from mobilenet.scenario import ProcessScenario
 from mobilenet.simulation.invariants.air import Air
 from mobilenet.simulation.invariants.cells import Cells
 from mobilenet.simulation.invariants.fault import Faults
@@ -23,28 +25,24 @@ from mobilenet.simulation.processes.wires import WireNetwork
 
 
 class Checks:
-    """The invariants of one run."""
+    """The invariants of one run, of either kind."""
 
-    def __init__(self, scenario: AnyScenario) -> None:
+    hooks: tuple[OnMessage | None, OnMessage | None] = None, None  # see each message sent, and each received
+
+    def __init__(self) -> None:
         self._faults = Faults()
-        self._messages = Messages(scenario, self._faults) if isinstance(scenario, ProcessScenario) else None
 
-    @property
-    def hooks(self) -> tuple[OnMessage | None, OnMessage | None]:
-        """What an experiment shows each message that is sent, and each that is received."""
-        return (None, None) if self._messages is None else (self._messages.on_send, self._messages.on_receive)
-
-    def run(self, parts: Simulation | Experiment, progress: Progress | None) -> Outcome:
-        """Play it, and look on."""
-        if isinstance(parts, Simulation):
-            return self._run_simulation(parts, progress)
-        return self._run_experiment(parts, progress)
+    def run(self, parts: Any, progress: Progress | None) -> Outcome:
+        """Play the parts of a run, and look on."""
+        raise NotImplementedError
 
     def require_no_fault(self) -> None:
         """Raise SimulatorFault for the first one, also after another error."""
         self._faults.require_none()
 
-    def _run_simulation(self, simulation: Simulation, progress: Progress | None) -> Outcome:
+
+class ChecksOfHosts(Checks):
+    def run(self, simulation: Simulation, progress: Progress | None) -> Outcome:
         faults, backbone = self._faults, simulation.scenario.stations.backbone
         air = Air(simulation, faults)
         Streams(simulation, faults)
@@ -53,8 +51,14 @@ class Checks:
         air.check_record(outcome.recording, simulation.kernel.now)
         return outcome
 
-    def _run_experiment(self, experiment: Experiment, progress: Progress | None) -> Outcome:
-        assert self._messages is not None
+
+class ChecksOfProcesses(Checks):
+    def __init__(self, scenario: ProcessScenario) -> None:
+        super().__init__()
+        self._messages = Messages(scenario, self._faults)
+        self.hooks = self._messages.on_send, self._messages.on_receive
+
+    def run(self, experiment: Experiment, progress: Progress | None) -> Outcome:
         self._messages.processes = experiment.processes
         links, network = None, experiment.scenario.network
         if isinstance(experiment.steps, WireNetwork) and isinstance(network, LinkParameters):

@@ -19,7 +19,7 @@ from typing import Any
 
 from mobilenet.quoting import cut
 from mobilenet.record.table import Table
-from mobilenet.scenario.plans.expectations import Expectations, ProcessPlan
+from mobilenet.scenario.plans.expectations import Expectations
 from mobilenet.verify.lines.forms import ROLES
 from mobilenet.verify.lines.timers import Timers
 
@@ -29,10 +29,10 @@ encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def inputs_problem(
-    rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expectations | ProcessPlan | None
+    rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expectations | None, is_planned: bool
 ) -> str | None:
-    """The first event to a program that is not true. `rows`: lines as in judge.py."""
-    known = _KnownFacts(events, manifest, expected)
+    """The first event to a program that is not true. `rows`: lines as in judge.py; `is_planned`: as in timers.py."""
+    known = _KnownFacts(events, manifest, expected, Timers(is_planned))
     for row, line in enumerate(rows):
         if line.is_action:
             known.note_line(line)
@@ -46,18 +46,14 @@ def inputs_problem(
 
 
 class _KnownFacts:
-    def __init__(self, events: Table, manifest: dict[str, Any], expected: Expectations | ProcessPlan | None) -> None:
-        self.timers = Timers(is_planned=expected is not None)
-        self._counts: dict[str, set[int]] = {}
-        if "processes" in manifest:
-            self._counts["n"] = {manifest["processes"]}
-        else:
-            self._counts["stations"] = {manifest["stations"]}
-            hosts = expected.hosts if isinstance(expected, Expectations) else None
-            if hosts is not None:
-                self._counts["hosts"] = {len(hosts), sum(not host.is_added for host in hosts)}
+    def __init__(self, events: Table, manifest: dict[str, Any], expected: Expectations | None, timers: Timers) -> None:
+        self.timers = timers
+        self._counts = {"n": {manifest.get("processes")}, "stations": {manifest["stations"]}}
+        hosts = None if expected is None else expected.hosts
+        if hosts is not None:
+            self._counts["hosts"] = {len(hosts), sum(not host.is_added for host in hosts)}
         self._stations = manifest["stations"]
-        self._payload_bytes = 0 if "processes" in manifest else manifest.get("payload_bytes")
+        self._payload_bytes = manifest.get("payload_bytes", 0)
         self._stored: dict[str, Any] = {}
         self._sent_messages: set[tuple[str, str, Any, str]] = set()  # which node, how, to whom, what
         self._texts: dict[int, str] = {}
@@ -113,7 +109,7 @@ class _KnownFacts:
             if encode(what.get(key)) != encode(due):
                 yield key, what.get(key), cut(encode(due), LONGEST)
         for key, counts in self._counts.items():
-            if what.get(key) not in counts:
+            if key in what and what[key] not in counts:
                 yield key, what.get(key), " or ".join(map(str, sorted(counts)))
 
     def _cell_wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:

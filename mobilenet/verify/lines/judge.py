@@ -50,14 +50,14 @@ class Line(NamedTuple):
 
 def lines_problem(
     tables: Mapping[str, Table], counters: dict[str, Any], manifest: dict[str, Any],
-    plan: Expectations | ProcessPlan | None = None,
+    expected: Expectations | None = None, plan: ProcessPlan | None = None,
 ) -> str | None:  # fmt: skip
     """Return the first line that is impossible, or from which no event follows."""
     lines, events, samples = (tables[name] for name in ("lines", "events", "samples"))
     times, node, text = lines.numbers("time_ns"), lines.column("node"), lines.column("line")
     end_ns = round(manifest["simulated_s"] * 1e9)
     odd = (times < 0) | (times > end_ns) | (np.diff(times, prepend=times[:1]) < 0)
-    names = _nodes(manifest, events, plan)
+    names = _nodes(manifest, events, expected)
     odd |= ~node.among(names) | (lines.numbers("life") < 1)
     objects = [_object(word) for word in text.words]
     odd |= text.map([each is None for each in objects], nothing=True).astype(bool)
@@ -73,8 +73,8 @@ def lines_problem(
     for row, line in enumerate(rows):
         what = id(line.object), ROLES[line.node[0]]
         if what not in known and not has_form(line.object, what[1], line.is_action):
-            expected = f"an {'action' if line.is_action else 'event'} from docs/guide/programs.md"
-            return _row_problem(lines, row, expected)
+            due = f"an {'action' if line.is_action else 'event'} from docs/guide/programs.md"
+            return _row_problem(lines, row, due)
         known.add(what)
     return (
         _answers_problem(lines, text.map([each == DONE for each in objects], nothing=False))
@@ -82,9 +82,9 @@ def lines_problem(
         or _events_problem(rows, events)
         or _stranger_problem(rows, names)
         or reported_problem(rows, events, samples, manifest)
-        or line_totals_problem(rows, counters, manifest, plan)
-        or inputs_problem(rows, events, manifest, plan)
-        or (transit_problem(rows, plan) if isinstance(plan, ProcessPlan) else None)
+        or line_totals_problem(rows, counters, manifest, expected)
+        or inputs_problem(rows, events, manifest, expected, is_planned=(expected or plan) is not None)
+        or (transit_problem(rows, plan) if plan is not None else None)
     )
 
 
@@ -205,14 +205,13 @@ def _name(node: str, message: Any) -> str:
     return f"{'p' if node[0] == 'p' else 'h'}{message[0]}:{message[1]}" if is_pair else str(message)
 
 
-def _nodes(manifest: dict[str, Any], events: Table, plan: Expectations | ProcessPlan | None) -> set[str]:
+def _nodes(manifest: dict[str, Any], events: Table, expected: Expectations | None) -> set[str]:
     """All that can have lines. Of imported hosts only the scenario knows how many there are."""
-    if "processes" in manifest:
-        return {f"p{number}" for number in range(manifest["processes"])}
+    processes = {f"p{number}" for number in range(manifest.get("processes", 0))}
     hosts = {word for word in events.column("node").words if word[:1] == "h"}
-    planned = len(plan.hosts) if isinstance(plan, Expectations) and plan.hosts is not None else 0
+    planned = len(expected.hosts) if expected is not None and expected.hosts is not None else 0
     hosts |= {f"h{number}" for number in range(manifest["hosts"] or planned)}
-    return hosts | {f"s{number}" for number in range(manifest["stations"])}
+    return processes | hosts | {f"s{number}" for number in range(manifest["stations"])}
 
 
 def _object(line: str) -> dict[str, Any] | None:

@@ -18,19 +18,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mobilenet.scenario.plans.expectations import Expectations, ProcessPlan
+from mobilenet.record.kinds import PROCESSES, run_kind
+from mobilenet.scenario.plans.expectations import Expectations
 
 SENDS = ("send", "broadcast")
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def line_totals_problem(
-    rows: Iterable[Any], counters: dict[str, Any], manifest: dict[str, Any], expected: Expectations | ProcessPlan | None
+    rows: Iterable[Any], counters: dict[str, Any], manifest: dict[str, Any], expected: Expectations | None
 ) -> str | None:
     """`rows`: lines as in judge.py. The first count that differs."""
     counts: Counter[tuple[str, str]] = Counter()  # kind of a node, of what
     crossing = manifest.get("stations", 0) - 1
-    copies = 1 + (expected.radio.group_retries if isinstance(expected, Expectations) and expected.radio else 0)
+    copies = 1 + (expected.radio.group_retries if expected and expected.radio else 0)
     for line in rows:
         role, what = line.node[0], line.object
         if line.is_action and (action := what.get("do")) in (*SENDS, "wire"):
@@ -46,10 +47,9 @@ def line_totals_problem(
         elif not line.is_action and what.get("ev") in ("receive", "wire", "start", "dropped"):
             counts[role, f"{what['ev']} event"] += 1
     try:
-        of_processes = "processes" in manifest
         problems = (
             _of_processes(counts, counters["messages"])
-            if of_processes
+            if run_kind(manifest) is PROCESSES
             else _of_hosts(counts, counters, manifest["quiescent"], expected, copies)
         )
         return next(problems, None)
@@ -74,11 +74,10 @@ def _of_processes(counts: Counter[tuple[str, str]], messages: dict[str, Any]) ->
 
 def _of_hosts(
     counts: Counter[tuple[str, str]], counters: dict[str, Any], quiescent: bool,
-    expected: Expectations | ProcessPlan | None, copies: int,
+    expected: Expectations | None, copies: int,
 ) -> Iterator[str]:  # fmt: skip
     """`copies`: how often a station sends each broadcast frame with data; receivers report one of them."""
     radio, wired = counters["radio"], counters["wired"]
-    known = expected if isinstance(expected, Expectations) else None
     for side in ("host", "station"):
         kinds = counters["by_message_type"][side].values()
         sent, size, control = (sum(kind[name] for kind in kinds) for name in ("count", "bytes", "control_bytes"))
@@ -87,7 +86,7 @@ def _of_hosts(
             yield f"lines: {side}s report {sent_count} frames, but counters.json has {sent}"
         # a life of a node ends with what waits in its radio then
         more = radio["queue_drops"] + counts[side[0], "start event"] * (
-            (known.radio.queue_frames if known and known.radio else sent_count) + 1
+            (expected.radio.queue_frames if expected and expected.radio else sent_count) + 1
         )
         more *= copies
         if sent < sent_count - more:
@@ -98,7 +97,7 @@ def _of_hosts(
         payload, text = counts[side[0], "payload"], counts[side[0], "bytes"]
         if sent == sent_count and size - control != payload:
             yield f"lines: {payload} bytes of payload from {side}s, but counters.json has {size - control}"
-        around = known.radio.around_bytes if known and known.radio else None
+        around = expected.radio.around_bytes if expected and expected.radio else None
         if sent == sent_count and around is not None and size != text + sent * around:
             yield (
                 f"lines: {text} bytes in {sent} frames of {side}s, but counters.json has {size} with {around} bytes"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.scenario import Scenario, load_scenario
-from mobilenet.scenario.plans.by_kind import doubts
+from mobilenet.scenario.plans.by_kind import plans_of
 
 from .runs import campaign, one, results
 from .scenarios import NotDrawn, draw_scenario
@@ -84,9 +84,11 @@ def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_announced(name: str, change: str, why: str) -> None:
-    assert any(why in doubt for doubt in doubts(load_scenario(SHIPPED / name, [change])))
+    scenario = load_scenario(SHIPPED / name, [change])
+    assert any(why in doubt for doubt in plans_of(scenario).doubts(scenario))
 
 
 @pytest.mark.parametrize("name", ["first", "dynamic", "static", "churn", "faults", "vcube/bundling"])
 def test_nothing_is_announced_of_a_usual_scenario(name: str) -> None:
-    assert doubts(load_scenario(SHIPPED / f"{name}.yaml")) == []
+    scenario = load_scenario(SHIPPED / f"{name}.yaml")
+    assert list(plans_of(scenario).doubts(scenario)) == []

@@ -16,7 +16,7 @@ import shlex
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from mobilenet.by_kind import with_declared
 from mobilenet.judgement import own_checks
@@ -116,15 +116,13 @@ def experiment_of(seed: int, protocol: str) -> ProcessScenario:
     named = {"processes": 2, "protocol": {"class": f"{path.name}:{name}"}, "detector": None}
     plain = ProcessScenario.from_text(effective(ProcessScenario.model_validate(named)), (), path.parent, "swarm")
     declared = with_declared(plain, True)
-    assert isinstance(declared, ProcessScenario) and isinstance(declared.protocol, OwnBroadcast)
-    drawn = broadcasts.draw(seed, "own", declared.protocol)
+    drawn = broadcasts.draw(seed, "own", cast("OwnBroadcast", declared.protocol))
     return ProcessScenario.from_text(effective(drawn), (), path.parent, "swarm")
 
 
 def plug_in_of(protocol: str, seed: int, stations: int, hosts: int) -> PlugIn:
     """What plays on the adversary's network in the schedule of a seed."""
-    scene = with_declared(scene_of(1, protocol), True)
-    assert isinstance(scene, Scenario)
+    scene = cast("Scenario", with_declared(scene_of(1, protocol), True))
     named = scene.model_copy(update={"seed": seed})
     parties = parties_of(named, {"stations": stations, "hosts": hosts}, None)
     declaration, settings = declaration_for(scene, True, parties)
