@@ -60,6 +60,7 @@ MAY_IMPORT_BY_NAME = {
         ".engine.build_native",
         ".engine.native",
         ".network.radio_models",
+        ".scenario.plans.by_kind",
         ".simulation.parties",
         ".simulation.plugin_code",
         ".verify.judge",

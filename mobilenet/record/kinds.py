@@ -29,7 +29,7 @@ class RunKind:
     places: tuple[str, ...] = ("station_positions_m",)  # for pictures
     carried_in = "radio", "frames"  # the counters of what brings a message to a node, and its name
     is_heard_twice = True  # a message that reaches another node is received there and, before, at a station
-    delivers_at_once = False  # its own messages; then their delays say nothing
+    delivers_at_once = False  # its own messages, so their delays are left out
 
     questions: Mapping[str | None, str] = {  # of a run, by what its protocol promises of broadcasts
         "causal": "Did every member get every message it was owed, exactly once and in causal order?",
@@ -39,7 +39,7 @@ class RunKind:
     }
 
     def period(self, manifest: Mapping[str, Any]) -> str:
-        """Say what the numbers of a run cover; empty: all of it."""
+        """State what the numbers of a run cover; empty: all of it."""
         begin_s, end_s = self.window(manifest)
         return (
             f"The measurement period is from {begin_s:g} to {end_s:g} s: counts cover what happened in that time, and"

@@ -184,7 +184,7 @@ class ProcessScenario(ScenarioFile):
 
     @property
     def wires(self) -> Network:
-        """What connects the nodes, as of hosts and stations; there are no interventions, no radio and no cells."""
+        """What connects the nodes; of interventions, radio and cells, which hosts have, there is nothing."""
         return self.network
 
     @property

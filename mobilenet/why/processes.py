@@ -14,8 +14,8 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from mobilenet.engine.clock import ns
-from mobilenet.network.wired.parameters import BackboneParameters
-from mobilenet.scenario.process_parameters import AbstractNetwork, Network
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork, WiredNetwork
 from mobilenet.why.record import ARRIVED, NONE, WIRE, Record
 
 RANDOM, SEPARATED = "random", "partition"  # why a message was lost
@@ -27,17 +27,18 @@ class Crash(NamedTuple):
 
 
 class Processes:
-    """The losses and crashes of one run of processes over a network; none between stations."""
+    """The losses and crashes of one run of processes; none between stations."""
 
-    def __init__(self, record: Record, network: Network | BackboneParameters) -> None:
+    def __init__(self, record: Record, scenario: AnyScenario) -> None:
         self._record = record
         self._partitions: list[tuple[int, int, frozenset[str]]] = []
         self._lost: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (from, to, message) -> rows
         self._detected: dict[int, Crash] = {}  # handler -> the crash that it learned of
+        network = scenario.wires
         if isinstance(network, AbstractNetwork) and network.loses:
             self._partitions = [(ns(one.since), ns(one.until), frozenset(one.apart)) for one in network.partitions]
             self._read_losses()
-        if not isinstance(network, BackboneParameters):
+        if isinstance(network, (AbstractNetwork, PacketNetwork, WiredNetwork)):
             self._read_crashes()
 
     def _read_losses(self) -> None:

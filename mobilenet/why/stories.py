@@ -375,8 +375,8 @@ def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
     name = scenario.protocol.name
     record = Record(causes, events, name in REAL_TIME)
     cuts = Cuts(events)
-    hops = Hops(record, departures(record, cuts, scenario.wires), DelayLines(record, scenario))
-    connections, processes = Connections(record, cuts, hops), Processes(record, scenario.wires)
+    hops = Hops(record, departures(record, cuts, scenario), DelayLines(record, scenario))
+    connections, processes = Connections(record, cuts, hops), Processes(record, scenario)
     return Stories(record, States(events), hops, connections, processes, name in OWN_CODE)
 
 

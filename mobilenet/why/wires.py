@@ -15,8 +15,8 @@ from collections import defaultdict
 from typing import NamedTuple, Protocol
 
 from mobilenet.engine.clock import SECOND, ns
-from mobilenet.network.wired.parameters import BackboneParameters
-from mobilenet.scenario.process_parameters import AbstractNetwork, Network, PacketNetwork
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork, WiredNetwork
 from mobilenet.why.cuts import NEVER, Cut, Cuts
 from mobilenet.why.record import WIRE, Record
 
@@ -103,14 +103,14 @@ class OnServers:
         return Departure(self._record.time_ns[put], left_ns - self._each_ns, left_ns, arrived_ns)
 
 
-def departures(record: Record, cuts: Cuts, network: Network | BackboneParameters) -> Departures:
-    """`network`: of processes, or between stations."""
-    if isinstance(network, BackboneParameters):
-        return OnLinks(record, cuts, network.bandwidth_mbps, network.delay_ms)
+def departures(record: Record, cuts: Cuts, scenario: AnyScenario) -> Departures:
+    network = scenario.wires
     if isinstance(network, AbstractNetwork):
         return OnServers(record, ns(network.send))
     if isinstance(network, PacketNetwork):
         return OnServers(record, ns(network.queue))
+    if not isinstance(network, WiredNetwork):  # between stations
+        return OnLinks(record, cuts, network.bandwidth_mbps, network.delay_ms)
     if network.edges is not None:
         return OverSeveral(record)
     return OnLinks(record, cuts, network.bandwidth_mbps, network.delay_ms, network.header_bytes)
