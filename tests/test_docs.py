@@ -221,19 +221,23 @@ def test_a_page_of_evidence_begins_with_the_command_that_measured_it(name: str) 
     assert commands or name.endswith("/index.md"), "four spaces, and the command, before the first section"
 
 
+def file_of(name: str) -> Path:
+    """The file of a name on the page, where those of the package have no folder before them."""
+    return ROOT / name if name.startswith(("tests/", "viz/")) else ROOT / "mobilenet" / name
+
+
 def test_what_is_decided_where_is_there() -> None:
     table = text_of("docs/architecture.md").partition("## Where is it decided?")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "`" in line[:200]]
     rows = [row for row in rows if len(row) == 3]
     assert len(rows) >= 30
     for question, files, functions in rows:
-        sources = [
-            (ROOT / "mobilenet" / name).read_text(encoding="utf-8") for name in re.findall(r"`([\w/]+\.py)`", files)
-        ]
+        paths = (file_of(name) for name in re.findall(r"`([\w/]+\.py)`", files))
+        sources = [path.read_text(encoding="utf-8") for path in paths]
         named = re.findall(r"`([\w.]+)`", functions)
         assert sources and named, question
         for function in (part for name in named for part in name.split(".")):
-            pattern = rf"^\s*(?:def|class) {function}\b|^\s*{function}: "
+            pattern = rf"^\s*(?:def|class) {function}\b|^\s*{function}: |^{function} = "
             assert any(re.search(pattern, source, re.MULTILINE) for source in sources), f"{question}: {function}"
 
 
@@ -242,19 +246,16 @@ def test_nothing_is_registered_in_more_than_two_places() -> None:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "`" in line]
     assert len(rows) >= 12
 
-    def path(name: str) -> Path:
-        return ROOT / name if name.startswith(("tests/", "viz/")) else ROOT / "mobilenet" / name
-
     for what, written, registered, test in rows:
         places = registered.split("; ")
         assert 1 <= len(places) <= 2, what
         for place in places:
             file, *names = re.findall(r"`([\w/.]+)`", place)
-            source = path(file).read_text(encoding="utf-8")
+            source = file_of(file).read_text(encoding="utf-8")
             for name in names:
                 assert re.search(rf"^\s*(?:def|class) {name}\b|^{name}\b", source, re.MULTILINE), (what, name)
         examples = re.findall(r"`([\w/]+/(?:[\w]+\.py)?)`", f"{written} {test}")
-        assert examples and all(path(name).exists() for name in examples), what
+        assert examples and all(file_of(name).exists() for name in examples), what
 
 
 def test_only_its_folder_its_page_and_the_registry_name_a_radio_model() -> None:

@@ -59,7 +59,7 @@ KIND_COLOURS = {  # parts of delays: radio blue, losses red, waits orange, TCP v
     kinds.DETECTION: "#E377C2",
     kinds.IDLE: "#F0F0F0",
 }
-QUIET = "#666666"
+QUIET = "#5B6570"  # of lines and words that stay in the background; pages have it, too (`in_our_colours`)
 DOTS_PER_INCH = 300
 WIDE_IN = 6.0  # from here on a legend has all its columns, panels stand side by side, and letters are large
 LETTERS_PER_IN = 12  # of the name of an axis
@@ -69,6 +69,11 @@ MOST_TICKS, LEAST_TICK_IN = 8, 0.3  # at the levels of a factor; between two of 
 LEAST_PANEL_IN = 2.0  # high, of several
 BESIDE_PANEL_IN = 0.7  # for the numbers and the name of an axis
 LEAST_HEIGHT_IN = 2.4  # below that, names of axes and a legend leave no room
+
+
+def in_our_colours(page: str) -> str:
+    """Fill in the colours that styles and scripts of pages share with figures."""
+    return page.replace("$QUIET", QUIET)
 
 
 def station_colour(number: int) -> str:

@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..style import in_our_colours
 from .pack import for_script
 
 SCRIPTS = (
@@ -114,4 +115,4 @@ def _instead(html: str, tag: str, text: str) -> str:
 
 
 def _text(name: str) -> str:
-    return files(str(__package__)).joinpath("web", name).read_text(encoding="utf-8")
+    return in_our_colours(files(str(__package__)).joinpath("web", name).read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from mobilenet.quoting import spell_out
 
-from ..style import DrawnFigure, cut
+from ..style import DrawnFigure, cut, in_our_colours
 
 LONGEST = 20_000  # characters of one text
 
@@ -87,7 +87,7 @@ def embedded_page(html: str, title: str) -> str:
 
 def whole(title: str, verdict: str, subtitle: str, answer: str, sections: Iterable[Section]) -> str:
     """The page. `verdict` is valid, violated or unknown; `subtitle`, `answer` and the sections are HTML."""
-    style = files(str(__package__)).joinpath("report.css").read_text(encoding="utf-8")
+    style = in_our_colours(files(str(__package__)).joinpath("report.css").read_text(encoding="utf-8"))
     body = "".join(f"<section><h2>{text(heading)}</h2>{inside}</section>" for heading, inside in sections if inside)
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width,"

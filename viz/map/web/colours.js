@@ -1,6 +1,6 @@
 // Colours that colour-blind eyes can distinguish (after Okabe and Ito), and the shapes of marks.
 Mobilenet.INK = "#22303c";
-Mobilenet.QUIET = "#7b868f";
+Mobilenet.QUIET = "$QUIET";
 Mobilenet.PAPER = "#f8f7f3";
 Mobilenet.ALONE = "#9aa2a8";
 
