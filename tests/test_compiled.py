@@ -154,7 +154,11 @@ ACKING = (
 
 def over_acking() -> list[Digests]:
     """Datagrams and acknowledged frames; crashes in "faults"."""
-    return [digests(record(shorten(name, wireless))) for name in ("faults", "tcp_dynamic") for wireless in ACKING]
+    return [
+        digests(record(shorten(name, wireless, "duration_s=16")))
+        for name in ("faults", "tcp_dynamic")
+        for wireless in ACKING
+    ]
 
 
 @pytest.mark.long
