@@ -134,6 +134,7 @@ def output_of(place: Path, tries_again: bool, **environment: str) -> list[str]:
     return done.stderr.splitlines()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
 def test_both_ways_do_the_same() -> None:
     """All else in the tests runs compiled where that is possible; here shortened scenarios of each kind run

@@ -73,7 +73,7 @@ def add(shares: Shares, story: list[tuple[int, int, str, str]]) -> None:
         shares[kind, leg] = shares.get((kind, leg), 0) + end - begin
 
 
-LONG = ("tcp_dynamic.yaml", "dynamic.yaml")
+LONG = ("tcp_dynamic.yaml", "dynamic.yaml", "tcp_static.yaml impaired", "vcube/dynamic_on_vcube.yaml suspecting")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in RUNS])
