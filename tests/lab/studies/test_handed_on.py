@@ -70,7 +70,7 @@ def files_of(store: Store) -> dict[str, bytes]:
     return content_of
 
 
-def handed_on(study: Study, replications: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def handed_on(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replications: int = 2) -> None:
     before = files_of(make(study, tmp_path / "first" / "study", replications))
     shutil.rmtree(tmp_path / "own", ignore_errors=True)
     moved = Path(shutil.move(tmp_path / "first", tmp_path / "elsewhere")) / "study"
@@ -93,7 +93,7 @@ def test_every_shipped_study_repeats_itself(file: Path, tmp_path: Path, monkeypa
             "set": {**short, **{key: value for key, value in study.set.items() if key not in short}},
         }
     )
-    handed_on(study, 1, tmp_path, monkeypatch)
+    handed_on(study, tmp_path, monkeypatch, 1)
 
 
 @pytest.mark.long
@@ -107,7 +107,7 @@ def test_so_does_one_with_every_kind_of_file(tmp_path: Path, monkeypatch: pytest
     walls = {"type": "Polygon", "coordinates": [square], "crs": None}
     (own / "walls" / "town.geojson").write_text(json.dumps(walls))
     (own / "study.yaml").write_text(EVERY_KIND)
-    handed_on(Study.load(own / "study.yaml"), 2, tmp_path, monkeypatch)
+    handed_on(Study.load(own / "study.yaml"), tmp_path, monkeypatch)
 
 
 def test_a_kept_study_with_other_factors_is_refused(tmp_path: Path) -> None:
