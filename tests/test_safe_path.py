@@ -45,14 +45,13 @@ compare: {factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 RUN, OF_STUDY, BUG = "runs/first", "studies/loss", "runs/bug"
 FLOOD = str(SCENARIOS / "programs" / "flood.yaml")
 
-# of each command what it is called with, one call after the other; `live` has a test of its own
+# of each command what it is called with, one call after the other; `live` has a test of its own, and `place` a study
 CALLS = {  # a simulation, a server, pictures, Spark, a pool of processes and Java's files: what starts processes
     "run": [f"run {SCENARIO} --set duration_s=5 --twice --out runs/other"],
     "serve": ["serve clean/scenario.yaml --allow-code --out runs/served"],
     "figures": [f"figures {RUN}"],
-    "study": ["study scenarios/study.yaml --workers 1"],
     "artefact": [f"artefact {OF_STUDY} -o studies.zip", "artefact check studies.zip --workers 1"],
-    "shrink": [f"shrink {BUG} --allow-code --trials 4"],
+    "shrink": [f"shrink {BUG} --allow-code --trials 2"],
     "swarm": ["swarm --count 2 --workers 2"],
 }
 
@@ -98,7 +97,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         plant(planted, mark)
     execute(place, f"run {SCENARIO} --set duration_s=5 --out {RUN}")
     execute(place, f"study scenarios/study.yaml --workers 1 --out {OF_STUDY}")
-    execute(place, f"run {FLOOD} --allow-code --set protocol.command=[python3,flood.py,--bug] --out {BUG}")
+    bug = "--set duration_s=20 --set protocol.command=[python3,flood.py,--bug]"
+    execute(place, f"run {FLOOD} --allow-code {bug} --out {BUG}")
     for planted in (place / RUN, place / OF_STUDY, place / OF_STUDY / "runs" / "c000-r0001"):
         plant(planted, mark)
     return place

@@ -229,7 +229,8 @@ def search(law: Law, name: str, number: int) -> tuple[Step, int, float]:
         if not step.run_counts or total > law.budget:
             return step, sum(targets.values()), threshold
         targets |= step.run_counts
-        judged |= {value: judge.judge(runs.of(value, targets[value])) for value in step.run_counts}
+        for value in step.run_counts:
+            judged[value] = judge.judge(runs.of(value, targets[value]), judged.get(value))
 
 
 def is_wrong(law: Law, step: Step, threshold: float) -> bool:

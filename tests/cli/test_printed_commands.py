@@ -19,25 +19,36 @@ SHIPPED = sorted(path for path in SCENARIOS.rglob("*.yaml") if path.parent.name 
 # they print the commands of repair_against_tcp and of static_comparison
 ALIKE = re.compile("repair_(?!against_tcp)|dynamic_comparison|fading|backbones")
 STUDIES = [file for file in sorted((SCENARIOS / "studies").glob("*.yaml")) if not ALIKE.match(file.stem)]
-FEW_HOSTS, FEW_PROCESSES = 20, 8  # of a study: how many there are changes no command
+FEW_HOSTS, FEW_PROCESSES = 8, 8  # how many there are changes no command
 LONGEST_S = 10  # simulated; what comes later in a scenario is tested elsewhere
 
 
-def follow(place: Path, *words: str | Path) -> list[list[str]]:
-    """The commands after this one, each as it was printed by the one before."""
+Known = dict[tuple[str, ...], list[str]]  # what was done in a folder, and what it printed as the next command
+
+
+def follow(place: Path, *words: str | Path, known: Known | None = None) -> list[list[str]]:
+    """The commands after this one, each as it was printed by the one before; what is known is not run again."""
+    known = {} if known is None else known
     commands: list[list[str]] = []
     command = list(map(str, words))
     while True:
-        done = mobilenet(*command, place=place)
-        is_broken = "prompt_delivery violated: " in done.stdout  # scenarios/own_promise/ shows that
-        assert done.returncode in (Exit.FINE, Exit.UNKNOWN) or is_broken, (command, done.stdout, done.stderr)
-        printed = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)
-        if not printed:
-            assert "Next: " in done.stdout, (command, done.stdout)
+        if tuple(command) not in known:
+            known[tuple(command)] = next_after(command, place)
+        command = known[tuple(command)]
+        if not command:
             return commands
-        command = shlex.split(printed[-1])
         assert command not in commands, f"a circle: {[*commands, command]}"
         commands.append(command)
+
+
+def next_after(command: list[str], place: Path) -> list[str]:
+    """[] after the last one."""
+    done = mobilenet(*command, place=place)
+    is_broken = "prompt_delivery violated: " in done.stdout  # scenarios/own_promise/ shows that
+    assert done.returncode in (Exit.FINE, Exit.UNKNOWN) or is_broken, (command, done.stdout, done.stderr)
+    printed = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)
+    assert printed or "Next: " in done.stdout, (command, done.stdout)
+    return shlex.split(printed[-1]) if printed else []
 
 
 @pytest.mark.long
@@ -50,12 +61,13 @@ def test_of_a_scenario(file: Path, tmp_path: Path) -> None:
     if scenario.protocol.name in REAL_TIME:
         assert mobilenet("check", file, place=tmp_path).stdout.splitlines()[-1].startswith("Next: mobilenet serve ")
         return
-    commands = follow(tmp_path, "check", file, *changes)
+    known: Known = {}
+    commands = follow(tmp_path, "check", file, *changes, known=known)
     assert [words[0] for words in commands[:2]] == ["run", "show"] and commands[2][0] in ("map", "figures")
     (run,) = (tmp_path / "runs").iterdir()
-    assert [words[0] for words in follow(tmp_path, "verify", run.relative_to(tmp_path))] == ["report"]
+    assert [words[0] for words in follow(tmp_path, "verify", run.relative_to(tmp_path), known=known)] == ["report"]
     allowed = ["--allow-code"] if any(scenario.code()) else []
-    explained = follow(tmp_path, "why", run.relative_to(tmp_path), *allowed)
+    explained = follow(tmp_path, "why", run.relative_to(tmp_path), *allowed, known=known)
     assert explained[0][0] in ("why", "show")
 
 
@@ -75,8 +87,10 @@ def test_of_a_study(file: Path, tmp_path: Path) -> None:
         changes += ["--set", f"processes={FEW_PROCESSES}"]
     if any(loaded.code()) or "own_protocol" in file.stem:
         changes += ["--allow-code"]
-    commands = follow(tmp_path, "study", file, "--dry-run", *changes)
+    known: Known = {}
+    commands = follow(tmp_path, "study", file, "--dry-run", *changes, known=known)
     assert commands[0][0] == "study" and commands[-1][0] == "report"
     (study,) = (tmp_path / "studies").iterdir()
     for start in ("show", "verify", "figures", "export"):
-        follow(tmp_path, start, study.relative_to(tmp_path), *(["--csv"] if start == "export" else []))
+        words = ["--csv"] if start == "export" else []
+        follow(tmp_path, start, study.relative_to(tmp_path), *words, known=known)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,11 @@ from tests.conftest import SCENARIOS
 FILES = sorted(SCENARIOS.rglob("*.yaml"))
 
 
+@cache
 def validator(name: str) -> jsonschema.Draft202012Validator:
     schema = schemas()[name]
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
-
-
-VALIDATORS = {name: validator(name) for name in NAMES}
 
 
 def content(path: Path) -> Any:
@@ -49,7 +48,7 @@ def test_a_shipped_file_names_its_schema_and_fits_it(path: Path) -> None:
     prefix = "# yaml-language-server: $schema="
     assert first.startswith(prefix)
     assert (path.parent / first.removeprefix(prefix)).resolve() == SCENARIOS / schema_of(path)
-    assert [error.message for error in VALIDATORS[schema_of(path)].iter_errors(content(path))] == []
+    assert [error.message for error in validator(schema_of(path)).iter_errors(content(path))] == []
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,7 @@ def test_what_the_loader_refuses_an_editor_marks(file: str, path: tuple[str, ...
     for group in groups:
         inside = inside.setdefault(group, {})
     inside[key] = value
-    assert list(VALIDATORS[schema_of(SCENARIOS / file)].iter_errors(document)) != []
+    assert list(validator(schema_of(SCENARIOS / file)).iter_errors(document)) != []
 
 
 @pytest.mark.parametrize(

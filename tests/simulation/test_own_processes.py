@@ -34,6 +34,7 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.hosts import expectations
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.verify.broadcasts.asked import obedience
+from tests.cli.command import mobilenet as command
 from tests.conftest import ROOT, SCENARIOS
 
 FOLDER = SCENARIOS / "own_process"
@@ -76,8 +77,7 @@ def test_an_example_is_short_valid_and_repeats(example: str, tmp_path: Path) -> 
     assert run.verdict == "valid", run.verdicts
     assert (tmp_path / "run" / f"{example}.py").is_file()
     for options in ((), ("--repeat", "--allow-code")):
-        command = [sys.executable, "-m", "mobilenet", "verify", str(tmp_path / "run"), *options]
-        subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+        assert command("verify", "run", *options, place=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -134,7 +134,7 @@ def test_no_hash_seed_changes_an_example() -> None:
 @pytest.mark.spark
 def test_the_number_of_workers_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(
-        f"scenario: {FOLDER / 'overload.yaml'}\nset: {{duration_s: 20}}\nreplications: {{min: 2, max: 2}}\n"
+        f"scenario: {FOLDER / 'overload.yaml'}\nset: {{duration_s: 5}}\nreplications: {{min: 2, max: 2}}\n"
         "factors: {workload.interval_s: [1, 2]}\n",
         encoding="utf-8",
     )

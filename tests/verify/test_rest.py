@@ -149,7 +149,8 @@ def test_a_protocol_that_has_stopped_is_violated(
 ) -> None:
     """Hosts walk between three cells, and frames collide; each party forgets one duty."""
     monkeypatch.setattr(party, method, lambda *words: None)
-    run = api.run(SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=[f"wireless.loss={loss}", "drain_s=600"])
+    changes = [f"wireless.loss={loss}", "duration_s=12", "drain_s=300"]
+    run = api.run(SCENARIOS / "first.yaml", out=tmp_path / "run", overrides=changes)
     assert run.verdicts["drained"].answer == "violated", run.verdicts["drained"].explanation
 
 

@@ -19,14 +19,14 @@ from tests.why.second import join, stretches
 RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
     "first.yaml": (),
     "first.yaml with losses": ("wireless.loss=0.2",),
-    "dynamic.yaml": ("duration_s=14", "warmup_s=0"),
-    "tcp_dynamic.yaml": ("duration_s=8", "warmup_s=0"),
+    "dynamic.yaml": ("duration_s=8", "warmup_s=0"),
+    "tcp_dynamic.yaml": ("duration_s=5", "warmup_s=0"),
     "by_hand.yaml": (),
     "cut_and_off.yaml": (),
     "vcube/causal.yaml": (),
-    "own_protocol/gossip.yaml": ("duration_s=20",),
+    "own_protocol/gossip.yaml": ("duration_s=10",),
     "programs/flood.yaml": (),
-    "paper/tcp_static.yaml": ("duration_s=10", "warmup_s=0"),  # copies of a message in one queue
+    "paper/tcp_static.yaml": ("duration_s=6", "warmup_s=0"),  # copies of a message in one queue
     "first.yaml repeated": (
         "wireless={loss: 0.3, groupcast: unsolicited_retry, group_retries: 2}",
         "protocol.repair=selective",
@@ -42,7 +42,7 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
         " {at_s: 13, do: radio_off, station: s2}, {at_s: 16, do: radio_on, station: s2}]",
     ),
     "tcp_static.yaml impaired": (
-        "duration_s=14",
+        "duration_s=9",
         "warmup_s=0",
         "interventions=[{at_s: 3, do: impair, host: h2, delay_s: 0.5, loss: 0.3},"
         " {at_s: 5, do: radio_off, station: s2}, {at_s: 7, do: radio_on, station: s2},"
@@ -50,7 +50,7 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what is set in it
         " {at_s: 8, do: mend, link: [s0, s1]}, {at_s: 5, do: impair_link, link: [s0, s2], delay_s: 0.3, loss: 0.2}]",
     ),
     "vcube/dynamic_on_vcube.yaml suspecting": (
-        "duration_s=8",
+        "duration_s=6",
         "warmup_s=0",
         "stations.backbone={kind: vcube_reliable, test_interval_s: 0.3, timeout_s: 0.05}",
         "wireless.loss=0.1",
@@ -73,7 +73,7 @@ def add(shares: Shares, story: list[tuple[int, int, str, str]]) -> None:
         shares[kind, leg] = shares.get((kind, leg), 0) + end - begin
 
 
-LONG = ("tcp_dynamic.yaml", "dynamic.yaml")
+LONG = ("tcp_dynamic.yaml", "dynamic.yaml", "tcp_static.yaml impaired", "vcube/dynamic_on_vcube.yaml suspecting")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in RUNS])

@@ -30,7 +30,13 @@ RUNS: dict[str, tuple[str, ...]] = {  # scenario, and what else is set in it
 }
 
 
-LONG = ("tcp_dynamic.yaml", "tcp_dynamic.yaml with losses", "dynamic.yaml with short ticks")
+LONG = (
+    "dynamic.yaml",
+    "town.yaml",
+    "tcp_dynamic.yaml",
+    "tcp_dynamic.yaml with losses",
+    "dynamic.yaml with short ticks",
+)
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in RUNS])

@@ -27,7 +27,7 @@ from typing import IO
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.java_end import ends_with_its_parent
-from mobilenet.lab.studies.spark import java_home
+from mobilenet.lab.studies.spark import QUICK_TO_START, java_home
 from mobilenet.quoting import pluralize, quote
 
 STARTS_WITHIN_S = 60.0
@@ -73,8 +73,8 @@ def _starter(stack: ExitStack, folder: Path, settings: Path) -> Callable[..., su
     home = Path(str(pyspark.__file__)).parent
     environment = {
         **os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(java_home()), "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m", "PYTHONPATH": "", "PYSPARK_PYTHON": sys.executable,
-        "SPARK_CONF_DIR": str(settings),
+        "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_TO_START, "PYTHONPATH": "",
+        "PYSPARK_PYTHON": sys.executable, "SPARK_CONF_DIR": str(settings),
     }  # fmt: skip
 
     def start(name: str, ready: str, *arguments: str) -> subprocess.Popen[bytes]:

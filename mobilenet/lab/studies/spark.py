@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA, NEWEST_JAVA = 17, 21
 MOST_DEATHS = 200  # of processes in one batch of runs
+QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a Java that does little work itself
 MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
 NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
@@ -62,7 +63,7 @@ def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
     if is_local:
-        settings["spark.driver.extraJavaOptions"] += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        settings["spark.driver.extraJavaOptions"] += f" {QUICK_TO_START}"
     else:
         settings |= _secret()
     if is_local or "127.0.0.1" in master or "localhost" in master:

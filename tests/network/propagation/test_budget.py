@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,7 +28,9 @@ SHADOWS = ShadowingParameters()
 THICK_WALL: Building = [[(1000, -10_000), (1030, -10_000), (1030, 10_000), (1000, 10_000)]]
 
 
-def budgets() -> list[LinkBudget]:
+@cache
+def budgets(number: int = 0) -> list[LinkBudget]:
+    """Those of another number are equal, and keep nothing of what these were asked."""
     return [
         LinkBudget(path_loss, shadowing, walls, seed=3)
         for path_loss in (LOG, UMI, PathLossParameters(model="three_slope"))
@@ -36,8 +39,6 @@ def budgets() -> list[LinkBudget]:
     ]
 
 
-BUDGETS = budgets()
-AGAIN = budgets()
 metres = st.floats(-100, 700) | st.floats(-1e5, 1e5) | st.sampled_from([0.25, -0.25, 0.75, 100.0])
 
 
@@ -45,7 +46,7 @@ metres = st.floats(-100, 700) | st.floats(-1e5, 1e5) | st.sampled_from([0.25, -0
 def test_the_same_there_and_back_for_one_and_for_many(
     ax: float, ay: float, bx: float, by: float, a: bool, b: bool
 ) -> None:
-    for budget, fresh in zip(BUDGETS, AGAIN, strict=True):
+    for budget, fresh in zip(budgets(), budgets(1), strict=True):
         loss = budget.loss_cdb(ax, ay, a, bx, by, b)
         assert budget.loss_cdb(bx, by, b, ax, ay, a) == loss
         assert [fresh.loss_cdb(ax, ay, a, *place, b) for place in ((bx, by), (by, bx))] == [
@@ -58,7 +59,7 @@ def test_the_same_there_and_back_for_one_and_for_many(
 def test_up_to_a_bound_it_is_the_same_and_beyond_it_is_more(
     ax: float, ay: float, bx: float, by: float, most: int, asked_before: bool
 ) -> None:
-    for budget, fresh in zip(BUDGETS, AGAIN, strict=True):
+    for budget, fresh in zip(budgets(), budgets(1), strict=True):
         if asked_before:
             fresh.loss_up_to_cdb(bx, by, False, ax, ay, True, most // 2)
         loss, bounded = (
@@ -78,7 +79,7 @@ def test_path_loss_alone() -> None:
     assert budget.loss_cdb(0.0, 0.0, False, 0.0, 1e300, True) == UNREACHABLE
     assert LinkBudget(LOG, reach_m=100.0).loss_cdb(0.0, 0.0, False, 100.01, 0.0, False) == UNREACHABLE
     assert LinkBudget(LOG, ShadowingParameters(sigma_db=0.0)).plain is not None
-    assert [b.plain is None for b in BUDGETS] == [
+    assert [b.plain is None for b in budgets()] == [
         False,
         True,
         True,

@@ -21,7 +21,7 @@ def test_the_formulas() -> None:
     assert pftk(0.02, False, 0.1, 0.2) == pytest.approx(1 / (0.0115470 + 0.0010525), rel=1e-4)
 
 
-LOSSES = [(0.001, 200_000), (0.003, 100_000), (0.01, 100_000), (0.02, 60_000)]
+LOSSES = [pytest.param(0.001, 200_000, marks=pytest.mark.long), (0.003, 100_000), (0.01, 100_000), (0.02, 60_000)]
 
 
 @pytest.mark.parametrize(("loss", "segments"), LOSSES)

@@ -99,8 +99,10 @@ def verdicts_on_radio(seed: int, name: str, radio: scenes.Radio) -> dict[str, Ve
         return verify_run(Path(folder))
 
 
-def hunt(name: str, limit: int = LIMIT, radio: scenes.Radio | None = None) -> Kill:
-    """Schedule after schedule until the mutant is caught; `radio`: of scenes on the medium instead."""
+def hunt(name: str, limit: int = LIMIT, radio: scenes.Radio | None = None, first: int = 0) -> Kill:
+    """Schedule after schedule until the mutant is caught; `radio`: of scenes on the medium instead; `first`: seed of
+    the schedules.
+    """
     m = MUTANTS[name]
     if radio is not None:
         for seed in range(limit):
@@ -111,11 +113,11 @@ def hunt(name: str, limit: int = LIMIT, radio: scenes.Radio | None = None) -> Ki
     if m.scene is not None:
         problem = m.scene(load(name).Station)
         return Kill(name, 1, None, "scene", "load" if problem else None, problem or "")
-    for seed in range(limit):
+    for seed in range(first, first + limit):
         schedule = draw(seed, m.flavour)
         for check, verdict in verdicts_on(schedule, name).items():
             if verdict.answer == "violated":
-                return Kill(name, seed + 1, seed, schedule.flavour, check, verdict.explanation)
+                return Kill(name, seed - first + 1, seed, schedule.flavour, check, verdict.explanation)
     return Kill(name, limit, None, m.flavour or "", None, "")
 
 

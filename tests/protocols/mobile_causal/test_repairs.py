@@ -25,6 +25,7 @@ from .checked_repairs import Untrue, with_checks
 from .mutants import PACKAGE, SHARED
 
 LIMIT = 300
+SHOWN_BY = {"have_of_another_session": 140, "reports_what_others_report": 49}  # the first seeds that do
 
 
 @cache
@@ -38,10 +39,10 @@ def draw_schedule(seed: int, flavour: str | None = None) -> Schedule:
     return replace(schedule, air=replace(schedule.air, drop=schedule.air.drop * 10)) if seed % 2 else schedule
 
 
-def first_rejection(name: str, limit: int = LIMIT) -> tuple[int, str] | None:
+def first_rejection(name: str, limit: int = LIMIT, first: int = 0) -> tuple[int, str] | None:
     """The first schedule that the verifier rejects, with the property, or a check that it breaks."""
     host, station = with_checks(load(name))
-    for seed in range(limit):
+    for seed in range(first, first + limit):
         with tempfile.TemporaryDirectory(prefix="mobilenet-mutant-") as folder:
             schedule = draw_schedule(seed, REPAIRS[name][2])
             try:
@@ -58,7 +59,7 @@ def first_rejection(name: str, limit: int = LIMIT) -> tuple[int, str] | None:
 
 @pytest.mark.parametrize("name", REPAIRS)
 def test_a_broken_rule_is_caught(name: str) -> None:
-    assert first_rejection(name) is not None
+    assert first_rejection(name, first=SHOWN_BY.get(name, 0)) is not None
 
 
 @pytest.mark.parametrize("seed", range(1, 41))

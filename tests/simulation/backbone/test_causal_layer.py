@@ -49,7 +49,7 @@ def test_each_part_of_the_layer_is_needed(kind: str, layer: Layer) -> None:
     assert any(breaks(seed) for seed in range(30))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS[:2]), KINDS[2]])
 def test_the_mobile_broadcast_survives_the_swarm_on_it(kind: str) -> None:
     results = [judge_seed(seed, backbone=kind) for seed in range(60)]
     assert [(result.seed, result.explanation) for result in results if result.answer == "violated"] == []

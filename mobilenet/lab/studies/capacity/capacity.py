@@ -82,7 +82,8 @@ class Rounds:
         self._targets = list(targets)
         rows = metrics_by_configuration(self._store.measured, targets)
         self._require_metrics(rows)
-        self._judged |= {value: self._judge.judge(rows.get(value, [])) for value in changed}
+        judged = self._judged
+        judged |= {value: self._judge.judge(rows.get(value, []), judged.get(value)) for value in changed}
         self._step = next_step(self._plan.last, self._judged)
         if not self._step.run_counts:
             return None

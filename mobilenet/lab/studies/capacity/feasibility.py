@@ -103,13 +103,19 @@ class Judge:
         self._error_of_rare = OF_RARE * error / len(self.requirements)
         self._error_of_backlog = OF_BACKLOG * error
 
-    def judge(self, rows: Sequence[Row]) -> ValueJudgement:
-        """Look at the runs as often as the schedule asks for, until the point is decided."""
-        judgement = ValueJudgement(State.OPEN, 0, look(0))
+    def judge(self, rows: Sequence[Row], before: ValueJudgement | None = None) -> ValueJudgement:
+        """Look at the runs as often as the schedule asks for, until the point is decided; `before`: what the first of
+        them have shown.
+        """
+        judgement = before or ValueJudgement(State.OPEN, 0, look(0))
+        if judgement.state is not State.OPEN:
+            return judgement
         for number in itertools.count():
             n = look(number)
             if n > len(rows):
                 return judgement
+            if n <= judgement.n:
+                continue
             judgement = self._look(rows[:n], share_of_look(number), look(number + 1))
             delivered, accepted = mean_shares(rows[:n])
             judgement = judgement._replace(delivery_ratio=delivered, broadcast_ratio=accepted)

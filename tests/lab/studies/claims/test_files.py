@@ -41,6 +41,7 @@ def test_the_same_answers_twice() -> None:
     ]
 
 
+@pytest.mark.long
 def test_without_splitting_the_error_too_many_files_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """These laws expose a procedure that spends the whole error at each look at each claim."""
     monkeypatch.setattr("mobilenet.lab.studies.claims.judge.share_of_look", lambda number: 1.0)

@@ -20,7 +20,7 @@ from tests.cli.command import FIRST, mobilenet, one_line
 
 KEYS = "workload.interval_s=1:5,wireless.loss=0:0.3,protocol.repair,stations.backbone.delay_ms"
 ASKED = (
-    "sensitivity", str(FIRST), "--keys", KEYS, "--trajectories", "4", "--replications", "2", "--set", "duration_s=8",
+    "sensitivity", str(FIRST), "--keys", KEYS, "--trajectories", "4", "--replications", "2", "--set", "duration_s=4",
 )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def test_what_it_prints_and_leaves(tmp_path: Path) -> None:
     again = mobilenet(*ASKED, "--workers", "2", "--json", place=tmp_path)
     assert [row["key"] for row in json.loads(again.stdout)] == table["key"].tolist()
     screening = mobilenet_package.sensitivity(
-        FIRST, KEYS, trajectories=4, replications=2, overrides={"duration_s": 8}, out=out, workers=1
+        FIRST, KEYS, trajectories=4, replications=2, overrides={"duration_s": 4}, out=out, workers=1
     )
     assert screening.order() == table["key"].tolist() and screening.study.path == out
     assert screening.ranking["size"].tolist() == pytest.approx(table["size"].tolist())
