@@ -1,6 +1,7 @@
 """Who may import whom. Rooms lie above each other, and a module imports from its own room and from lower ones.
 
-The order below is the one of docs/architecture.md. What it forbids is tried out with planted violations at the end.
+The rooms are described in docs/architecture/core.md and lab.md. What the order forbids is tried out with planted
+violations at the end.
 """
 
 from __future__ import annotations
