@@ -22,6 +22,7 @@ from mobilenet.record.recorder import Recording
 from mobilenet.record.schema import MAC_ACK
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.message_fields import contents
+from mobilenet.simulation.nodes import byte_count
 from mobilenet.simulation.observer import Observer
 
 FrameObserver = Callable[[Frame], None]
@@ -89,8 +90,8 @@ class Counters:
         """A message is put on the link from a to b; what is returned is called with its fate."""
         tally = self._wired_kinds.setdefault(message.__class__, [0, 0, 0])
         tally[0] += 1
-        tally[1] += message.size_bytes
-        tally[2] += message.payload_bytes
+        tally[1] += byte_count("size_bytes", message.size_bytes)
+        tally[2] += byte_count("payload_bytes", message.payload_bytes)
         kernel = self._kernel
         for quantity, length in message.list_sizes():
             self._recording.samples.add(kernel.now, f"s{a}", quantity, length)

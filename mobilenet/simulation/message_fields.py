@@ -16,8 +16,8 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from numbers import Integral
+from types import NoneType
 from typing import Any, NamedTuple
 
 from mobilenet.protocols.port import MessageId
@@ -210,12 +210,13 @@ def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) ->
             return type(value).__name__
         outer = (*outer, id(value))
     if isinstance(value, Mapping):
-        return {str(key): _plain(item, outer, room) for key, item in list(value.items())[:MOST_LISTED]}
+        named = sorted(((_key(key), _plain(item, outer, room)) for key, item in value.items()), key=json.dumps)
+        return dict(named[:MOST_LISTED])  # in an order of ours, since a mapping may have been made from a set
     if isinstance(value, (set, frozenset)) and is_list:
         return _in_order(value, outer, room)[:MOST_LISTED]
     if is_list:
         return [_plain(item, outer, room) for item in value[:MOST_LISTED]]
-    if isinstance(value, int) and not _fits(value):
+    if isinstance(value, int) and not isinstance(value, bool) and not _fits(value):
         return hex(value)
     if isinstance(value, (bool, int, float, str)):
         return value
@@ -223,11 +224,19 @@ def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) ->
     return " ".join(part for part in (type(value).__name__, message or host) if part)
 
 
+def _key(key: Any) -> str:
+    """Write the key of a mapping; of objects, `str` may give the address."""
+    written = str(key) if isinstance(key, (str, int, float, NoneType)) else _plain(key)
+    return written if isinstance(written, str) else json.dumps(written)
+
+
 def _in_order(values: Iterable[Any], outer: tuple[int, ...], room: int) -> list[Any]:
     """Write what a set holds, sorted: numbers, texts and identifiers as such, all else by what is written of them,
-    since some values cannot be compared, and of sets `<` only asks whether one is part of the other.
+    since NaN and some other values cannot be compared, and of sets `<` only asks whether one is part of the other.
     """
-    if all(isinstance(value, (int, float, str)) or _is_id(value) for value in values):
-        with suppress(TypeError):
-            return [_plain(value) for value in sorted(values)]
+    kinds = {type(value) for value in values}
+    if kinds == {str} or (kinds <= {bool, int, float} and all(value == value for value in values)):
+        return [_plain(value) for value in sorted(values)]
+    if all(map(_is_id, values)):
+        return [_name(value) for value in sorted(values)]
     return sorted((_plain(value, outer, room) for value in values), key=json.dumps)

@@ -38,6 +38,16 @@ def whole(what: str, value: Any) -> int:
     return value
 
 
+MOST_BYTES = 2**40  # of a message, of which counters then remain exact
+
+
+def byte_count(what: str, value: Any) -> int:
+    """Return a number of bytes that a protocol declares of its message."""
+    if not 0 <= whole(what, value) <= MOST_BYTES:
+        raise ValueError(f"{what} is {value}, expected 0 to {MOST_BYTES}")
+    return value  # type: ignore[no-any-return]
+
+
 def name_of(message: Any) -> str:
     """The id as the record writes it: h3:14."""
     if not isinstance(message, MessageId) or type(message.host) is not int or type(message.seq) is not int:
@@ -137,7 +147,8 @@ class Node:
 
     def unicast(self, to: Any, message: Any) -> None:
         framing, node = self._framing, self.counterpart(whole("unicast: the receiver", to))
-        psdu_bytes, duration_ns = framing.acknowledged_datagram(whole("size_bytes", message.size_bytes))
+        byte_count("payload_bytes", message.payload_bytes)
+        psdu_bytes, duration_ns = framing.acknowledged_datagram(byte_count("size_bytes", message.size_bytes))
         rate_mbps = framing.unicast_mbps
         self._sample_lists(message)
         self._enqueue(Frame(self.transceiver, node, message, psdu_bytes, duration_ns, rate_mbps, self, True))
@@ -162,7 +173,8 @@ class Node:
 
     def _transmit(self, to: Transceiver | None, message: Any) -> None:
         framing = self._framing
-        psdu_bytes, duration_ns = framing.datagram(whole("size_bytes", message.size_bytes))
+        byte_count("payload_bytes", message.payload_bytes)
+        psdu_bytes, duration_ns = framing.datagram(byte_count("size_bytes", message.size_bytes))
         self._sample_lists(message)
         self._enqueue(
             Frame(self.transceiver, to, message, psdu_bytes, duration_ns, framing.broadcast_mbps, client=self)

@@ -44,6 +44,11 @@ def lists_in_lists(kind: type, depth: int) -> Any:
     return value
 
 
+class Odd(str):
+    def __lt__(self, other: object) -> bool:
+        return True
+
+
 CYCLE: list[Any] = [1]
 CYCLE.append(CYCLE)
 RING = Block(None)
@@ -65,6 +70,11 @@ RING.before = RING
         ({"kinds": frozenset({None, 3})}, {"kinds": ["NoneType", 3]}),
         ({"kinds": frozenset(frozenset({a}) for a in "abcdefgh")}, {"kinds": [[a] for a in "abcdefgh"]}),
         ({"kinds": {3, 1, 2}}, {"kinds": [1, 2, 3]}),
+        ({"kinds": {10, 9.5, True}}, {"kinds": [True, 9.5, 10]}),
+        ({"kinds": {"b", Odd("a")}}, {"kinds": ["a", "b"]}),
+        ({"kinds": {3.0, float("inf"), 0.5, None}}, {"kinds": ["NoneType", 0.5, 3.0, float("inf")]}),
+        ({"at": dict.fromkeys(["b", Odd("a"), 3])}, {"at": {"3": "NoneType", "a": "NoneType", "b": "NoneType"}}),
+        ({"at": {Block(None): 1, frozenset("ba"): 2}}, {"at": {"Block": 1, '["a", "b"]': 2}}),
         ({"kind": Block}, {"kind": "type"}),
         ({"ref": RING}, {"ref": "Block"}),
         ({"ref": CYCLE}, {"ref": [1, "list"]}),
@@ -131,7 +141,26 @@ def test_what_shares_its_parts_is_written_in_bounded_space(kind: Any) -> None:
     assert text is not None and len(text) < 20 * MOST_WRITTEN
 
 
-@pytest.mark.parametrize("size", ["'7'", "{}", "7.0", "2**63"])
+def test_numbers_that_cannot_be_compared_have_one_order() -> None:
+    nan = [float("nan") for _ in range(9)]
+    texts = {contents(message(values={*order, 1.0, 0.25})).detail for order in (nan, nan[::-1], nan[3:] + nan[:3])}
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("payload", ["'7'", "float('nan')", "0.5", "-1", "2**53", "None"])
+@pytest.mark.parametrize("send", ["self.port.broadcast(rumour)", "self.wired.broadcast(rumour)"])
+def test_a_payload_that_no_counter_can_hold_names_the_code(send: str, payload: str, tmp_path: Path) -> None:
+    code = (SCENARIOS / "own_protocol/gossip.py").read_text()
+    assert send in code
+    code = code.replace(send, send.replace("rumour", "Odd()"))
+    code += f"\n\nclass Odd(BaseMessage):\n    payload_bytes = {payload}\n    size_bytes = 20\n"
+    (tmp_path / "gossip.py").write_text(code)
+    (tmp_path / "gossip.yaml").write_text((SCENARIOS / "own_protocol/gossip.yaml").read_text())
+    with pytest.raises(PluginError, match=r"^.*gossip.py:\d+: .*payload_bytes"):
+        mobilenet.run(tmp_path / "gossip.yaml", out=tmp_path / "run", allow_code=True)
+
+
+@pytest.mark.parametrize("size", ["'7'", "{}", "7.0", "-1", "2**63"])
 def test_a_size_that_no_column_can_hold_names_the_code(size: str, tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/ring.py").read_text()
     (tmp_path / "ring.py").write_text(code.replace("    id: M", f"    size_bytes = {size}\n    id: M", 1))

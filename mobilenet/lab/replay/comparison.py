@@ -111,10 +111,10 @@ def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
     rows = min(len(record), len(repeat))
     differ = np.zeros(rows, bool)
     for column in COLUMNS[name]:
-        one, other = (table[column][:rows].to_numpy() for table in (record, repeat))
-        differ |= (one != other) & ((one == one) | (other == other))  # only NaN is not itself
-        if one.dtype == other.dtype == np.float64:
-            differ |= np.signbit(one) != np.signbit(other)  # of 0
+        left, right = (_exact(table[column][:rows]) for table in (record, repeat))
+        differ |= (left != right) & ((left == left) | (right == right))  # only NaN is not itself
+        if left.dtype == right.dtype == np.float64:
+            differ |= np.signbit(left) != np.signbit(right)  # of 0
     if differ.any():
         row = int(np.argmax(differ))
         one, other = ({c: table[c][row].as_py() for c in COLUMNS[name]} for table in (record, repeat))
@@ -125,6 +125,12 @@ def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
         )
     elif len(record) != len(repeat):
         yield f"{name}: {len(record)} rows, but the repeat has {len(repeat)}"
+
+
+def _exact(column: pa.ChunkedArray) -> np.ndarray:
+    """The values as they are; whole numbers among which some are missing would become fractions."""
+    is_rounded = column.null_count and pa.types.is_integer(column.type)
+    return np.array(column.to_pylist(), object) if is_rounded else column.to_numpy()
 
 
 def _where(row: dict[str, Any]) -> str:
