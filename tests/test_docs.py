@@ -42,7 +42,6 @@ FEWER = {
     "--resolution 0.02": "--resolution 0.2 --set duration_s=4",
     "protocol.repair --out": "protocol.repair --trajectories 4 --replications 2 --set duration_s=4 --out",
     "flood.yaml": "flood.yaml --set duration_s=4",
-    "udp.yaml": "udp.yaml --set duration_s=3",
 }
 IN_FILES = {
     "studies/loss.yaml": {"min: 5": "min: 2", "factors:": "set: {duration_s: 8}\nfactors:"},
