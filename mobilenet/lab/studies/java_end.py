@@ -10,13 +10,15 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +48,13 @@ def end_java() -> None:
 
     gateway: Any = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
-    known = gateway.proc.pid if gateway is not None and getattr(gateway, "proc", None) is not None else None
-    for child in {*children(), *([known] if known is not None else [])}:
+    known: Any = getattr(gateway, "proc", None)
+    for child in children() | ({known.pid} if known is not None else set()):
         with suppress(OSError):
-            if child == known or b"org.apache.spark" in Path(f"/proc/{child}/cmdline").read_bytes():
-                os.kill(child, signal.SIGTERM)
-                _kill_after(child, ENDS_WITHIN_S)
+            if known is not None and child == known.pid:
+                _end(child, lambda: known.poll() is not None)
+            elif b"org.apache.spark" in Path(f"/proc/{child}/cmdline").read_bytes():
+                _end(child, partial(_has_ended, child))
 
 
 def children() -> set[int]:
@@ -63,16 +66,25 @@ def children() -> set[int]:
     return set()
 
 
-def _kill_after(child: int, seconds: float) -> None:
-    """Wait for its end, and then no longer."""
-    deadline = time.monotonic() + seconds
-    with suppress(ChildProcessError):
-        while os.waitpid(child, os.WNOHANG)[0] == 0:
-            if time.monotonic() > deadline:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                return
-            time.sleep(0.05)
+def _end(child: int, has_ended: Callable[[], bool]) -> None:
+    """Ask it to end, wait, and then no longer."""
+    os.kill(child, signal.SIGTERM)
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    while not has_ended():
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            deadline = math.inf
+        time.sleep(0.05)
+
+
+def _has_ended(child: int) -> bool:
+    """Whether it has. Its parent waits for it: a launcher that does not learn of the end would look for the port of
+    its Java for ever, and hold the lock of all contexts.
+    """
+    try:
+        return Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def is_without_java(error: BaseException | None) -> bool:
