@@ -28,8 +28,8 @@ class RunKind:
     buffers: tuple[str, ...] = BUFFERS  # where the manifest names none
     places: tuple[str, ...] = ("station_positions_m",)  # for pictures
     carried_in = "radio", "frames"  # the counters of what brings a message to a node, and its name
-    is_heard_twice = True  # a message that reaches another node is received there and, before, at a station
-    delivers_at_once = False  # its own messages, so their delays are left out
+    is_heard_twice = True  # a message to another node is received at a station first, and then there
+    delivers_at_once = False  # whether a node delivers its own messages at once; their delays are then left out
 
     questions: Mapping[str | None, str] = {  # of a run, by what its protocol promises of broadcasts
         "causal": "Did every member get every message it was owed, exactly once and in causal order?",

@@ -184,7 +184,7 @@ class ProcessScenario(ScenarioFile):
 
     @property
     def wires(self) -> Network:
-        """What connects the nodes; of interventions, radio and cells, which hosts have, there is nothing."""
+        """What connects the processes. They have no radio, cells or interventions, so what follows here is empty."""
         return self.network
 
     @property
