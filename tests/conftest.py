@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
     from mobilenet.lab.studies.study import Result
 
@@ -65,26 +65,26 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
-    """Commands that are called in this process share one Spark context as long as they ask for the same local master.
-    A context of its own would cost each of them a second. Contexts that end have a test of their own.
+    """Commands that are called in this process share one Spark session as long as they ask for the same local master.
+    Another one would cost each of them seconds. Sessions that end have a separate test.
     """
     from mobilenet.lab.studies import spark
 
     start, finish = spark._start, spark._finish
-    current: list[tuple[str, SparkContext]] = []
+    current: list[tuple[str, SparkSession]] = []
 
-    def start_or_share(settings: Any, master: str) -> SparkContext:
+    def start_or_share(settings: Any, master: str) -> SparkSession:
         if current and current[0][0] != master:
             spark._stop(current.pop()[1])
-        context = start(settings, master)
-        assert context.master.startswith(master.removesuffix("]"))
+        session = start(settings, master)
+        assert session.sparkContext.master.startswith(master.removesuffix("]"))
         if master.startswith("local"):
-            current[:] = [(master, context)]
-        return context
+            current[:] = [(master, session)]
+        return session
 
-    def finish_unless_shared(context: SparkContext) -> None:
-        if not context.master.startswith("local"):
-            finish(context)
+    def finish_unless_shared(session: SparkSession) -> None:
+        if not session.sparkContext.master.startswith("local"):
+            finish(session)
 
     with (
         mock.patch.object(spark, "_start", start_or_share),

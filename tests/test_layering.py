@@ -76,7 +76,7 @@ CIRCLES = [[f"mobilenet.network.radio.{name}" for name in ("frame", "mac", "medi
 # A library has one home.
 HOMES = {
     "simpy": ("mobilenet.engine.kernel",),
-    "pyspark": ("mobilenet.lab.studies",),
+    "pyspark": ("mobilenet.lab.studies", "mobilenet.lab.notebook"),
     "py4j": ("mobilenet.lab.studies",),
     "folium": ("viz",),
     "branca": ("viz",),

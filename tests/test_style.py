@@ -79,6 +79,7 @@ LONG_FUNCTIONS = {  # with the reason
 LONG_SIGNATURES = {
     "mobilenet/api.py:run": "keywords of the public API",
     "mobilenet/lab/notebook/capacity.py:capacity": "keywords of the public API",
+    "mobilenet/lab/notebook/claims.py:claims": "keywords of the public API",
     "mobilenet/lab/notebook/sensitivity.py:sensitivity": "keywords of the public API",
     "mobilenet/protocols/mobile_causal/handover.py:__init__": "the parts of a station before it",
     "mobilenet/cli/capacity.py:capacity": "options of a command",

@@ -29,10 +29,10 @@ from scipy import stats
 from mobilenet.engine.random_streams import generator
 from mobilenet.lab.studies.configurations import PlannedRun, plan_runs
 from mobilenet.lab.studies.declaration import Study
-from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.spark import local_master, spark_session
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.tables import write_tables
-from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.lab.studies.task import perform_runs
 from mobilenet.record.schema import COLUMNS, FORMAT_VERSION, REQUIRED_FILES
 from mobilenet.record.writer import file_digests
 
@@ -100,8 +100,7 @@ def build(folder: Path, runs: int, rows: int) -> tuple[Store, list[PlannedRun]]:
 
 def measure_all(store: Store, runs: list[PlannedRun]) -> None:
     """As the tasks that made them would have done it."""
-    jobs = tuple(Job(run.id, run.configuration, run.replication, run.seed) for run in runs)
-    perform(Batch(str(store.path.absolute()), store.study.kind, jobs))
+    perform_runs(store.path.absolute(), store.study.kind, runs)
 
 
 def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
@@ -188,7 +187,7 @@ def main() -> None:
         java = Java()
         java.start()
         started = time.perf_counter()
-        with spark_context(local_master(2)) as spark:
+        with spark_session(local_master(2)) as spark:
             write_tables(store, [options.runs // 2] * 2, spark)
         wall_s = time.perf_counter() - started
         java.stop = True

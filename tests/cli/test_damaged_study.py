@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
-from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from mobilenet.cli.main import app
 from mobilenet.lab.studies import study as studies
-from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.spark import local_master, spark_session
 from mobilenet.lab.studies.study import run_study
 from tests.tools import editing
 
@@ -53,16 +53,16 @@ compare: {{factor: wireless.loss, baseline: 0, metrics: [delivery_delay_mean_s]}
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkContext]:
-    with spark_context(local_master(1)) as context:
-        yield context
+def spark() -> Iterator[SparkSession]:
+    with spark_session(local_master(1)) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
-def whole(spark: SparkContext, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("studies")
     (place / "small.yaml").write_text(STUDY)
-    run_study(place / "small.yaml", place / "whole", local_master(1), lambda standing: None, context=spark)
+    run_study(place / "small.yaml", place / "whole", spark, lambda standing: None)
     return place / "whole"
 
 
@@ -94,12 +94,12 @@ def test_every_damage_is_told(whole: Path, unpainted: None, capsys: pytest.Captu
 
 def test_a_study_goes_on_from_every_damage(
     whole: Path,
-    spark: SparkContext,
+    spark: SparkSession,
     unpainted: None,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(studies, "spark_context", lambda master: nullcontext(spark))
+    monkeypatch.setattr(studies, "spark_session", lambda master: nullcontext(spark))
     file = str(whole.parent / "small.yaml")
     problems = []
     for name, spoil in islice(study_damages(whole), 7, None, AGAIN):

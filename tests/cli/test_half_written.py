@@ -19,7 +19,7 @@ from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies.configurations import plan_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import Store, create
-from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.lab.studies.task import perform_runs
 from mobilenet.record.whole import in_place_of, partial_path, remove_dead, write_whole
 from mobilenet.record.writer import recover, run_directory
 from tests.lab.studies.test_handed_on import make
@@ -94,9 +94,9 @@ def test_a_study_without_runs_of_a_level_is_unfinished_and_not_damaged(number: i
     study = Study.of(keys, tmp_path, "loss")
     store, targets = create(study, tmp_path / "loss"), [2, 2]
     runs = plan_runs(study, targets)
-    jobs = [Job(run.id, run.configuration, run.replication, run.seed) for run in runs if run.configuration == number]
-    perform(Batch(str(store.path), study.kind, tuple(jobs)))
-    store.write_runs(runs, {job.run for job in jobs})
+    made = [run for run in runs if run.configuration == number]
+    perform_runs(store.path, study.kind, made)
+    store.write_runs(runs, {run.id for run in made})
     for words in ("show loss", "compare loss", "report loss", "figures loss --format svg", "export loss --csv"):
         done = mobilenet(*words.split(), place=tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), (words, done)

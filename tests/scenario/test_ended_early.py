@@ -12,9 +12,10 @@ import pytest
 import mobilenet
 from mobilenet.api import judge_anew
 from mobilenet.lab.live.repetition import divergence
+from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import create
-from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.lab.studies.task import perform_runs
 from mobilenet.parameters import ScenarioError
 from mobilenet.simulation.plugin_code import PluginError
 from tests.cli.command import mobilenet as command
@@ -124,7 +125,7 @@ def test_a_study_counts_it_as_failed(tmp_path: Path) -> None:
     scenario = edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
     (tmp_path / "study.yaml").write_text(f"scenario: {scenario.name}\nreplications: {{min: 2}}\n")
     store = create(Study.load(tmp_path / "study.yaml"), tmp_path / "study", allow_code=True)
-    perform(Batch(str(store.path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
+    perform_runs(store.path, "terminating", [PlannedRun(0, 1, 1)])
     assert list(store.runs.iterdir()) == []
     note = json.loads((store.failed / "c000-r0001.json").read_text(encoding="utf-8"))
     assert re.search(r"/gossip.py:\d+: RuntimeError: enough", note["error"])

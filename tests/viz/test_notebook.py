@@ -18,7 +18,7 @@ from mobilenet.lab.studies.configurations import plan_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import create
 from mobilenet.lab.studies.tables import write_tables
-from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.lab.studies.task import perform_runs
 from mobilenet.quoting import percentage
 from mobilenet.record.reader import RunError
 from tests.conftest import SCENARIOS
@@ -41,7 +41,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = create(declared, out)
     targets = [2] * len(store.configurations)
     runs = plan_runs(declared, targets)
-    perform(Batch(str(out), declared.kind, tuple(Job(r.id, r.configuration, r.replication, r.seed) for r in runs)))
+    perform_runs(out, declared.kind, runs)
     store.write_runs(runs, {run.id for run in runs})
     write_tables(store, targets)
     return out

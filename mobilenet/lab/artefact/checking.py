@@ -35,7 +35,7 @@ from mobilenet.lab.studies.claims.declaration import Claims
 from mobilenet.lab.studies.claims.questions import plan
 from mobilenet.lab.studies.csv_tables import read_rows
 from mobilenet.lab.studies.sensitivity.sensitivity import run as screening
-from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.spark import Spark, local_master, spark_session
 from mobilenet.lab.studies.study import run_study
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line, pluralize
@@ -104,42 +104,41 @@ class _Again:
     is_promised: bool  # whether the same bits are
 
     def all(self, parts: list[Part]) -> list[Line]:
-        """Return a line for each study and claim; all of them share one Spark context."""
+        """Return a line for each study and claim; all of them share one Spark session."""
         codes = [sorted(set().union(*(code_in(study) for study in studies_of(part)))) for part in parts]
         pairs = list(zip(parts, codes, strict=True))
         needs_spark = any(studies_of(part) and (self.how.allow_code or not code) for part, code in pairs)
         lines: list[Line] = []
         with ExitStack() as stack:
-            context = stack.enter_context(spark_context(local_master(self.how.workers))) if needs_spark else None
+            master = local_master(self.how.workers)
+            spark = stack.enter_context(spark_session(master)) if needs_spark else master
             for part, code in pairs:
                 if code and not self.how.allow_code:
                     lines += _not_run(part, NEEDS_CODE.format(", ".join(code)))
                     continue
                 try:
-                    lines += self._study(part, context) if part.kind == STUDIES else self._claims(part, context)
+                    lines += self._study(part, spark) if part.kind == STUDIES else self._claims(part, spark)
                 except ScenarioError as error:
                     if not code:
                         raise
                     lines.append(Line(part.place, Sameness.UNFINISHED, first_line(error)))  # a program is missing
         return lines
 
-    def _study(self, part: Part, context: Any) -> list[Line]:
+    def _study(self, part: Part, spark: Spark) -> list[Line]:
         how, out = self.how, self.folder / part.place
         how.say(f"repeating {part.place}: {pluralize(_runs(part), 'run')}")
         if verb_of(part.path) is not None:
-            return self._search(part, context)
-        result = run_study(
-            part.path / "study.yaml", out, local_master(how.workers), how.progress, how.say, how.allow_code, context
-        )
+            return self._search(part, spark)
+        result = run_study(part.path / "study.yaml", out, spark, how.progress, how.say, how.allow_code)
         if result.failed:
             return [Line(part.place, Sameness.UNFINISHED, result.failed[0])]
         return [compare_study(part.place, part.path, out, self.is_promised)]
 
-    def _search(self, part: Part, context: Any) -> list[Line]:
+    def _search(self, part: Part, spark: Spark) -> list[Line]:
         """Repeat a capacity search or a screening on the configurations of the archive."""
         how, out, planned = self.how, self.folder / part.place, plan_of(part.path)
         again = search if verb_of(part.path) == CAPACITY else screening
-        outcome = again(planned, out, local_master(how.workers), how.progress, how.say, how.allow_code, context)
+        outcome = again(planned, out, spark, how.progress, how.say, how.allow_code)
         if outcome.failed:
             return [Line(part.place, Sameness.UNFINISHED, outcome.failed[0])]
         what, words = f"{part.place}: {NAMES[str(verb_of(part.path))]}", first_of(part.path)
@@ -150,13 +149,13 @@ class _Again:
             *(differing_reports(part, out) if self.is_promised else []),
         ]
 
-    def _claims(self, part: Part, context: Any) -> list[Line]:
+    def _claims(self, part: Part, spark: Spark) -> list[Line]:
         how, out = self.how, self.folder / part.place
         out.parent.mkdir(parents=True, exist_ok=True)
         how.say(f"repeating {part.place}: {pluralize(len(_rows(part.path)), 'claim')}, {pluralize(_runs(part), 'run')}")
         planned = plan(Claims.load(part.path / KEPT), how.allow_code)
         means = Means(out, how.workers, how.progress, how.say, how.allow_code)
-        outcome = answer(planned, means, local_master(how.workers), context)
+        outcome = answer(planned, means, spark)
         if outcome.failed:
             return [Line(part.place, Sameness.UNFINISHED, outcome.failed[0])]
         lines = [

@@ -19,9 +19,9 @@ from mobilenet.lab.shipped import SCENARIOS
 from mobilenet.lab.studies.batch import run_all
 from mobilenet.lab.studies.configurations import plan_runs
 from mobilenet.lab.studies.declaration import Study
-from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.spark import local_master, spark_session
 from mobilenet.lab.studies.store import create
-from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.lab.studies.task import perform_runs
 
 RUNS = 24
 STUDY = f"scenario: {{scenario}}\nset: {{{{duration_s: 20, drain_s: 20}}}}\nreplications: {{{{min: {RUNS}}}}}\n"
@@ -51,15 +51,14 @@ def measure() -> Iterator[Row]:
         study = Study.load(file)
         store = create(study, folder / "alone")
         began = time.perf_counter()
-        jobs = tuple(Job(run.id, run.configuration, run.replication, run.seed) for run in plan_runs(study, [RUNS]))
-        perform(Batch(str(store.path), study.kind, jobs))
+        perform_runs(store.path, study.kind, plan_runs(study, [RUNS]))
         alone_s = time.perf_counter() - began
         yield Row.now("without Spark", RUNS, 0.0, round(alone_s, 2), round(60 * RUNS / alone_s, 1), None)
         for cores in (1, 2):
             store = create(study, folder / f"local{cores}")
             began = time.perf_counter()
-            with spark_context(local_master(cores)) as spark:
-                spark.parallelize([0], 1).map(lambda x: x).collect()  # a worker process is up
+            with spark_session(local_master(cores)) as spark:
+                spark.range(1).mapInArrow(iter, "id long").toArrow()  # a worker process is up
                 started = time.perf_counter()
                 run_all(store, spark, lambda standing: None)
                 wall_s = time.perf_counter() - started

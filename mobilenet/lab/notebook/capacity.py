@@ -17,13 +17,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.lab.notebook.asking import naming_out, require_out, spark_master
+from mobilenet.lab.notebook.asking import naming_out, require_out
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.capacity import capacity as capacities
 from mobilenet.lab.studies.capacity.answer import Number, SearchResult
 from mobilenet.lab.studies.capacity.question import BUDGET, Question, default_directory, normal_form, plan
 from mobilenet.lab.studies.capacity.words import answer, sentences
+from mobilenet.lab.studies.own_process import chosen_spark, on_spark
 from mobilenet.lab.studies.rare import RARE
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import spell_out
@@ -31,6 +32,7 @@ from mobilenet.scenario.opening import plain_values
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import SparkSession
 
 
 class Capacity:
@@ -110,6 +112,7 @@ def capacity(
     master: str | None = None,
     allow_code: bool = False,
     progress: Callable[[Standing], None] = lambda standing: None,
+    spark: SparkSession | None = None,
 ) -> Capacity:
     """Find the largest or smallest value of a key at which all requirements hold.
 
@@ -117,9 +120,9 @@ def capacity(
     unit; `require`: one or several of `METRIC <= LIMIT` or `METRIC >= LIMIT`; `tolerance`: relative to each limit;
     `resolution`: the step of the key; `error`: the probability of a wrong answer; `rare`: the share of the runs below
     which outcomes may be missed; `budget`: the maximum number of runs; `overrides`: as for run; `workers`, `master`,
-    `allow_code`: as for study.
+    `spark`, `allow_code`: as for study.
     """
-    where = spark_master(workers, master)
+    where = chosen_spark(workers, master, spark)
     require_out(scenario, out)
     source = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario
     texts = (require,) if isinstance(require, str) else tuple(require)
@@ -131,7 +134,11 @@ def capacity(
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
     with naming_out():
-        outcome = capacities.search(planned, place, where, progress, allow_code=allow_code)
+        outcome = on_spark(
+            where,
+            lambda spark, report: capacities.search(planned, place, spark, report, allow_code=allow_code),
+            progress,
+        )
     if outcome.result.points:
         from mobilenet.viz.capacity import draw_into
 

@@ -12,12 +12,13 @@ Source    ours: docs/guide/claims.md
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mobilenet.lab.notebook.asking import naming_out, spark_master
+from mobilenet.lab.notebook.asking import naming_out
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Standing
@@ -26,10 +27,13 @@ from mobilenet.lab.studies.claims.answer import Outcome
 from mobilenet.lab.studies.claims.declaration import Claims
 from mobilenet.lab.studies.claims.questions import plan
 from mobilenet.lab.studies.claims.words import closing_lines, sentence, summary
+from mobilenet.lab.studies.own_process import chosen_spark, on_spark
+from mobilenet.lab.studies.spark import Spark
 from mobilenet.quoting import spell_out, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import SparkSession
 
 
 class ClaimAnswers:
@@ -102,15 +106,21 @@ def claims(
     master: str | None = None,
     allow_code: bool = False,
     progress: Callable[[Standing], None] = lambda standing: None,
+    spark: SparkSession | None = None,
 ) -> ClaimAnswers:
     """Answer the claims of a file.
 
-    `quick`: stop after ten minutes; `seed`: replaces that of the file; `workers`, `master`, `allow_code`: as for study.
+    `quick`: stop after ten minutes; `seed`: replaces that of the file; `workers`, `master`, `spark`, `allow_code`: as
+    for study.
     """
-    where, file = spark_master(workers, master), Path(file)
+    where, file = chosen_spark(workers, master, spark), Path(file)
     planned = plan(Claims.load(file, seed), allow_code)
     place = answering.default_directory(file) if out is None else Path(out)
     limit_s = answering.QUICK_S if quick else None
-    means = answering.Means(place, workers, progress, allow_code=allow_code, limit_s=limit_s)
+    means = answering.Means(place, workers, allow_code=allow_code, limit_s=limit_s)
+
+    def work(spark: Spark, report: Callable[[Standing], None]) -> Outcome:
+        return answering.answer(planned, replace(means, progress=report), spark)
+
     with naming_out():
-        return ClaimAnswers(answering.answer(planned, means, where))
+        return ClaimAnswers(on_spark(where, work, progress))

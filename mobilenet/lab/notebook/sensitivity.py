@@ -17,11 +17,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.lab.notebook.asking import naming_out, require_out, spark_master
+from mobilenet.lab.notebook.asking import naming_out, require_out
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.effects import SCREENING
+from mobilenet.lab.studies.own_process import chosen_spark, on_spark
 from mobilenet.lab.studies.sensitivity.sensitivity import METRIC, Question, default_directory, plan, run
 from mobilenet.quoting import pluralize, spell_out
 from mobilenet.scenario.opening import plain_values
@@ -29,6 +30,7 @@ from mobilenet.scenario.yaml_writer import inline
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import SparkSession
 
 
 class Sensitivity:
@@ -86,14 +88,15 @@ def sensitivity(
     master: str | None = None,
     allow_code: bool = False,
     progress: Callable[[Standing], None] = lambda standing: None,
+    spark: SparkSession | None = None,
 ) -> Sensitivity:
     """Rank keys of a scenario by how much they change a metric.
 
     `scenario`: a file, or its keys as a dictionary, which needs `out`; `keys`: `KEY=LOW:HIGH`, `KEY=A|B` or `KEY`;
     `trajectories`: the steps that are tried for each key; `replications`: the runs at each point; `overrides`: as for
-    run; `workers`, `master`, `allow_code`: as for study.
+    run; `workers`, `master`, `spark`, `allow_code`: as for study.
     """
-    where = spark_master(workers, master)
+    where = chosen_spark(workers, master, spark)
     require_out(scenario, out)
     source = plain_values(scenario, "scenario") if isinstance(scenario, Mapping) else scenario
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
@@ -104,7 +107,9 @@ def sensitivity(
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
     with naming_out():
-        result = run(planned, place, where, progress, allow_code=allow_code)
+        result = on_spark(
+            where, lambda spark, report: run(planned, place, spark, report, allow_code=allow_code), progress
+        )
     if result.failed:
         raise StudyError(f"{place}: {pluralize(len(result.failed), 'run')} failed: {result.failed[0]}")
     return Sensitivity(place, question.metrics)

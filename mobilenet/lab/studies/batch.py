@@ -1,8 +1,10 @@
-"""Run what a study still misses, round by round, in batches of runs that Spark hands to its workers.
+"""Run what a study still misses, round by round: a DataFrame of planned runs, which Spark's workers turn into runs.
 
 Model     a round is what the stopping rule asks for (stopping.py). What a killed study left is looked at first, by the
           workers: a run counts when all its files are as they were written and its scenario is that of its
-          configuration. Batches begin large and end small, so workers end together
+          configuration. A partition is a batch of runs. Batches begin large and end small, so workers end together.
+          Spark tries a task again whose process dies. Sessions of callers may allow too few failures: then what is
+          missing is submitted again, SUBMISSIONS times in all. Our jobs have a tag, by which they are cancelled
 Errors    JobLost when Spark gives up, StudyError for a metric that does not exist; failed runs are rows, not errors
 Source    ours: docs/guide/studies.md
 """
@@ -13,25 +15,30 @@ import shutil
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from uuid import uuid4
+
+import pyarrow as pa
 
 from mobilenet.lab.studies.configurations import PlannedRun, plan_runs
 from mobilenet.lab.studies.parts import Part, fault, index
+from mobilenet.lab.studies.spark import has_stopped
 from mobilenet.lab.studies.stopping import Open, still_open
 from mobilenet.lab.studies.store import Store, remove
 from mobilenet.lab.studies.tables import write_tables
-from mobilenet.lab.studies.task import Batch, Job, perform_in_worker
-from mobilenet.lab.studies.wholeness import RemainingRun, look
+from mobilenet.lab.studies.task import DONE, perform
+from mobilenet.lab.studies.wholeness import COUNTED, look
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark.sql import DataFrame, SparkSession
 
 LOOK_EVERY_S = 0.5
 MOST_IN_A_BATCH = 50
 BATCHES_PER_WORKER = 4  # of what is left, as long as there is much
-T = TypeVar("T")
+SUBMISSIONS = 10  # of what is missing in a round, before a study gives up
 
 
 class JobLost(Exception):
@@ -98,7 +105,7 @@ class UntilPrecise:
         return next_targets, _precision_note(self._store, undecided[0])
 
 
-def run_all(store: Store, spark: SparkContext, progress: Progress, rounds: Rounds | None = None) -> list[int]:
+def run_all(store: Store, spark: SparkSession, progress: Progress, rounds: Rounds | None = None) -> list[int]:
     """All rounds, by default those of the study; of each configuration, the replications that it consists of now."""
     study, rounds = store.study, rounds if rounds is not None else UntilPrecise(store)
     targets = rounds.first_targets()
@@ -127,7 +134,7 @@ def run_all(store: Store, spark: SparkContext, progress: Progress, rounds: Round
 
 
 def _tell(progress: Progress, store: Store, run_ids: set[str], before: Standing) -> None:
-    done, failed = sum(path.name in run_ids for path in store.runs.iterdir()), store.failures()
+    done, failed = sum(path.name in run_ids for path in store.runs.iterdir()), len(store.failures())
     left = max(0, len(run_ids) - done - failed)
     progress(before._replace(done=done, failed=failed, left=left, most_left=left + before.most_left))
 
@@ -143,14 +150,14 @@ def _parts(store: Store) -> list[Part]:
     return [part for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
 
 
-def _measured_runs(store: Store, spark: SparkContext, rounds: Rounds) -> set[str]:
+def _measured_runs(store: Store, spark: SparkSession, rounds: Rounds) -> set[str]:
     """Which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
     there = {path.name for path in store.runs.iterdir() if path.is_dir() and not path.name.startswith(".")}
     begun = [run for run in plan_runs(store.study, rounds.most(there)) if run.id in there] if there else []
-    lefts = [RemainingRun(str(store.path.absolute()), run.id, run.configuration, run.seed) for run in begun]
-    whole: dict[str, str] = {}
-    for digests in _spread(spark, _batches(lefts, spark), look):
-        whole.update(digests)
+    counted = (
+        _tasks(spark, begun).mapInArrow(partial(look, store.path.absolute()), COUNTED).toArrow() if begun else None
+    )
+    whole = dict(zip(*(column.to_pylist() for column in counted.columns), strict=True)) if counted is not None else {}
     for run in begun:
         if run.id not in whole:
             shutil.rmtree(store.runs / run.id)
@@ -169,17 +176,28 @@ def _measured_runs(store: Store, spark: SparkContext, rounds: Rounds) -> set[str
     return measured
 
 
-def _run(store: Store, missing: list[PlannedRun], spark: SparkContext, tell: Callable[[], None]) -> None:
+def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, report: Callable[[], None]) -> None:
+    for submission in range(1, SUBMISSIONS + 1):
+        try:
+            return _submit(store, missing, spark, report)
+        except JobLost:
+            done = {run for part in _parts(store) for run in part.runs} | store.failures()
+            missing = [run for run in missing if run.id not in done]
+            if submission == SUBMISSIONS or has_stopped(spark):
+                raise
+
+
+def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report: Callable[[], None]) -> None:
+    """Make these runs in one job."""
     if not missing:
         return
-    folder = str(store.path.absolute())
-    jobs = [Job(run.id, run.configuration, run.replication, run.seed) for run in missing]
-    batches = [Batch(folder, store.study.kind, tuple(own)) for own in _batches(jobs, spark)]
     failure: list[BaseException] = []
+    tag = f"mobilenet-{uuid4()}"
 
     def work() -> None:
+        spark.addTag(tag)
         try:
-            spark.parallelize(batches, len(batches)).foreach(perform_in_worker)
+            _tasks(spark, missing).mapInArrow(partial(perform, store.path.absolute(), store.study.kind), DONE).toArrow()
         except BaseException as error:  # passed to the thread that waits
             failure.append(error)
 
@@ -188,31 +206,28 @@ def _run(store: Store, missing: list[PlannedRun], spark: SparkContext, tell: Cal
     try:
         while thread.is_alive():
             thread.join(LOOK_EVERY_S)
-            tell()
+            report()
     except BaseException:
         with suppress(Exception):  # the signal may have reached Spark as well
-            spark.cancelAllJobs()
+            spark.interruptTag(tag)
         raise
     if failure:
-        raise JobLost(_reason(failure[0])) from None
+        raise JobLost(_reason(failure[0])) from failure[0]
 
 
-def _batches(jobs: Sequence[T], spark: SparkContext) -> list[list[T]]:
-    """In order; each a share of what is left, so that the last ones are small."""
-    workers = max(1, spark.defaultParallelism)
-    batches: list[list[T]] = []
-    first = 0
-    while first < len(jobs):
-        size = min(MOST_IN_A_BATCH, max(1, (len(jobs) - first) // (BATCHES_PER_WORKER * workers)))
-        batches.append(list(jobs[first : first + size]))
-        first += size
-    return batches
-
-
-def _spread(spark: SparkContext, batches: list[list[T]], work: Callable[[list[T]], Any]) -> list[Any]:
-    if not batches:
-        return []
-    return list(spark.parallelize(batches, len(batches)).map(work).collect())
+def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
+    """The runs in order, a partition for each batch. Each batch is a share of what is left, so that the last ones are
+    small.
+    """
+    workers = max(1, spark.sparkContext.defaultParallelism)
+    batches: list[int] = []
+    number = 0
+    while len(batches) < len(runs):
+        left = len(runs) - len(batches)
+        batches += [number] * min(MOST_IN_A_BATCH, max(1, left // (BATCHES_PER_WORKER * workers)))
+        number += 1
+    rows = pa.Table.from_pylist([asdict(run) for run in runs]).append_column("batch", pa.array(batches, pa.int32()))
+    return spark.createDataFrame(rows).repartitionById(number, "batch")
 
 
 def _reason(error: BaseException) -> str:

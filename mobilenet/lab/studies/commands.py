@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mobilenet.lab.studies import StudyError
@@ -22,28 +23,33 @@ from mobilenet.scenario.processes import ProcessProgram
 from mobilenet.scenario.protocol_groups import OwnProgram
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 TASKS_PER_WORKER = 2  # so that each gets one, most likely
 
 
-def require_programs(store: Store, spark: SparkContext) -> None:
+def require_programs(store: Store, spark: SparkSession) -> None:
     """Raise StudyError for a worker without a program of this study."""
     words = sorted({word for number in range(len(store.configurations)) for word in _needs(store, number)})
     if not words:
         return
-    tasks = TASKS_PER_WORKER * spark.defaultParallelism
-    absent_programs = spark.parallelize(range(tasks), tasks).flatMap(lambda task: missing(words)).distinct()
-    if lacking := sorted(absent_programs.collect()):
+    tasks = TASKS_PER_WORKER * spark.sparkContext.defaultParallelism
+    absent = spark.range(0, tasks, 1, tasks).mapInArrow(partial(missing, words), "what string").toArrow()
+    if lacking := sorted(absent["what"].to_pylist()):
         raise StudyError(
             f"protocol.command: {lacking[0]}; expected the programs of a study at the same path on every worker"
         )
 
 
-def missing(words: list[str]) -> list[str]:
-    """Return the programs that this machine lacks."""
+def missing(words: list[str], tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the programs that this machine lacks."""
+    import pyarrow as pa
+
     where = socket.gethostname()
-    return [f"there is no {word} on {where}" for word in words if not _is_there(word)]
+    for _ in tasks:
+        lacking = [f"there is no {word} on {where}" for word in words if not _is_there(word)]
+        yield pa.RecordBatch.from_pydict({"what": pa.array(lacking, pa.string())})
 
 
 def _is_there(word: str) -> bool:

@@ -20,7 +20,7 @@ from mobilenet.lab.studies import OutError, StudyError
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.effects import study_effects
-from mobilenet.lab.studies.spark import local_master
+from mobilenet.lab.studies.own_process import chosen_spark, on_spark
 from mobilenet.lab.studies.store import open_store
 from mobilenet.lab.studies.study import run_study
 from mobilenet.lab.studies.tables import tables_of_what_is_there
@@ -29,6 +29,7 @@ from mobilenet.scenario.opening import plain_values
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import SparkSession
 
 
 class StudyFrames:
@@ -118,22 +119,21 @@ def study(
     master: str | None = None,
     allow_code: bool = False,
     progress: Callable[[Standing], None] = lambda standing: None,
+    spark: SparkSession | None = None,
 ) -> StudyFrames:
     """Run what is missing of a study.
 
     `what`: a file, or its keys as a dictionary, which needs `out`, and whose scenario is a file in this folder, or the
-    keys of one; `workers`: cores of this machine, by default all; `master`: of a Spark cluster instead; `allow_code`:
-    as for run.
+    keys of one; `workers`: cores of this machine, by default all; `master`: of a Spark cluster instead; `spark`: a
+    session of yours instead, which goes on as it was; `allow_code`: as for run.
     """
-    if workers is not None and master is not None:
-        raise StudyError(
-            "expected either workers or master, not both: `workers` sets the number of cores on this machine; with"
-            " `master`, the master sets it"
-        )
+    where = chosen_spark(workers, master, spark)
     declared = Study.of(plain_values(what, "study"), Path()) if isinstance(what, Mapping) else Path(what)
     place = None if out is None else Path(out)
     try:
-        result = run_study(declared, place, master or local_master(workers), progress, allow_code=allow_code)
+        result = on_spark(
+            where, lambda spark, report: run_study(declared, place, spark, report, allow_code=allow_code), progress
+        )
     except OutError as error:
         raise StudyError(f"{error.what}; choose another directory for out") from None
     return StudyFrames(result.store.path)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.configurations import MOST_RUNS
+from mobilenet.lab.studies.configurations import MOST_RUNS, PlannedRun
 from mobilenet.lab.studies.csv_tables import AGAIN
 from mobilenet.lab.studies.measure import Measurement
 from mobilenet.metrics.over_time import BUCKETS
@@ -67,13 +68,11 @@ class Part(NamedTuple):
     runs: dict[str, str]  # run -> digest of its manifest
 
 
-def row(run: str, configuration: int, replication: int, seed: int, measured: Measurement, facts: dict[str, Any]) -> Any:
+def row(run: PlannedRun, measured: Measurement, facts: dict[str, Any]) -> dict[str, Any]:
     """One row of a part; `facts`: verdict, duration_s, manifest_sha256, fingerprint."""
     return {
-        "run": run,
-        "configuration": configuration,
-        "replication": replication,
-        "seed": seed,
+        "run": run.id,
+        **asdict(run),
         **facts,
         "metrics": list(measured.metrics.items()),
         "buffers": list(measured.buffers.items()),

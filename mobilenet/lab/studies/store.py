@@ -101,8 +101,9 @@ class Store:
             for note in folder.iterdir():
                 remove(note)
 
-    def failures(self) -> int:
-        return sum(not path.name.startswith(".") for path in self.failed.iterdir())
+    def failures(self) -> set[str]:
+        """Return the runs that failed."""
+        return {path.stem for path in self.failed.iterdir() if not path.name.startswith(".")}
 
     def _error(self, run: PlannedRun) -> str | None:
         try:

@@ -12,10 +12,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mobilenet.api import run
 from mobilenet.engine.scratch import scratch_folder
@@ -32,7 +30,7 @@ from mobilenet.lab.studies.delivered import ACCEPTED, Delivered
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.parts import Part, index
 from mobilenet.lab.studies.rows import write_rows
-from mobilenet.lab.studies.spark import require_master, spark_context
+from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.delay_shares import DELAY_SHARES
@@ -43,9 +41,6 @@ from mobilenet.record.stamp import in_document, normal_command
 from mobilenet.record.whole import in_place_of
 from mobilenet.record.writer import write_json
 from mobilenet.scenario import OwnProtocol
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 STUDIES = Path("studies")
 TRIAL_S = 5.0  # simulated seconds of the trial behind an estimate
@@ -72,18 +67,17 @@ def default_directory(study: Study, file: Path) -> Path:
 def run_study(
     study: Path | Study,
     out: Path | None,
-    master: str,
+    spark: Spark,
     progress: Progress,
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
-    context: SparkContext | None = None,
     command: str | None = None,
 ) -> Result:
     """Run everything that is missing; `progress` is called now and then, `say` for each repair;
     `allow_code`: as for mobilenet.run.
 
-    `study` is a file, or a study that no file holds, which needs `out`. `context`: one of `master` that is open
-    already. `command`: for the provenance of its tables, if it is not `mobilenet study`.
+    `study` is a file, or a study that no file holds, which needs `out`. `command`: for the provenance of its tables,
+    if it is not `mobilenet study`.
     """
     if isinstance(study, Path):
         file, study = study, Study.load(study)
@@ -91,15 +85,15 @@ def run_study(
     if out is None:
         raise StudyError("out: missing; a study that is given as a dictionary needs a directory")
     study = with_replications_so_far(study, out, say)
-    require_master(master)
+    require_spark(spark)
     _require_metrics(study)
     store = create(study, out, allow_code, say)
     with store.alone():
         (store.path / "comparison.json").unlink(missing_ok=True)
-        with nullcontext(context) if context is not None else spark_context(master) as spark:
-            require_programs(store, spark)
-            targets = run_all(store, spark, progress)
-            unstable = write_tables(store, targets, spark, command)
+        with spark_session(spark) as session:
+            require_programs(store, session)
+            targets = run_all(store, session, progress)
+            unstable = write_tables(store, targets, session, command)
         rows = read_rows(store.path / "runs.csv")
         if study.compare is not None:
             compare_study(store.path)

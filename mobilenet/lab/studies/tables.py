@@ -1,8 +1,8 @@
 """The tables of a study, computed from what its runs contributed (parts.py).
 
-Model     Spark brings the rows of a configuration together; there they are aggregated (aggregation.py). No table
-          depends on who computed what, so the same tables come out without Spark: that is how those of an unfinished
-          study are made on request
+Model     Spark groups the rows of a configuration, and aggregates them (aggregation.py). No table depends on who
+          computed what, so the same tables come out without Spark: that is how those of an unfinished study are made
+          on request
               tables/runs           one row per run, all metrics
               tables/summary        configuration x metric: n, mean, sd, interval, how many runs are infinite, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
@@ -18,26 +18,20 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from mobilenet.engine.scratch import scratch_folder
-from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, UNSTABLE, Aggregation
+from mobilenet.lab.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, RESULT, UNSTABLE, aggregate
 from mobilenet.lab.studies.csv_tables import missing_runs
 from mobilenet.lab.studies.level_names import table_level
 from mobilenet.lab.studies.measure import delay_of_bin
-from mobilenet.lab.studies.parts import HANDOFF, Part, in_order, index, planned_targets
+from mobilenet.lab.studies.parts import HANDOFF, SCHEMA, Part, in_order, index, planned_targets
 from mobilenet.lab.studies.rows import RowFile, column_type, write_rows
+from mobilenet.lab.studies.spark import path_pattern
 from mobilenet.lab.studies.store import Store, open_store
 from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.over_time import BUCKETS
@@ -46,12 +40,9 @@ from mobilenet.record.provenance import combine, digest
 from mobilenet.record.stamp import STUDY, Inputs, new_provenance, stamping
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
-RUN_COLUMNS = [
-    "run", "configuration", "replication", "seed", "verdict", "fingerprint", "duration_s", "metrics", "handoff_rows",
-]  # fmt: skip
 OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
     Metric("steady", "share of runs whose warm-up ended; with `kind: steady_state`", symbol="share steady"),
     Metric(
@@ -59,31 +50,48 @@ OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
     ),
 )
 BINS_OF_A_STEP = 10  # of measure.py, so that a step of the distribution is 1 % wide
+AGGREGATED = ("configuration", "replication", "metrics", "buffers", "delay_bins", "delay_counts")
 TASKS_PER_WORKER = 4
 ROWS_AT_ONCE = 1_000
 Rows = list[dict[str, Any]]
 
 
-class Aggregate(NamedTuple):
-    """The aggregated values of one configuration."""
-
-    results: pa.Table  # aggregation.RESULT
-    runs: pa.Table  # RUN_COLUMNS, by replication
-
-
 def write_tables(
-    store: Store, targets: list[int], spark: SparkContext | None = None, command: str | None = None
+    store: Store, targets: list[int], spark: SparkSession | None = None, command: str | None = None
 ) -> set[int]:
     """All tables; the configurations that are unstable. `targets`: of each configuration, its replications; `command`:
     the one that makes the directory, if it is not `mobilenet study`.
     """
     command = f"mobilenet study STUDY/study.yaml{store.permission()}" if command is None else command
     with stamping(new_provenance(command, _inputs(store, targets))):
-        if spark is None:
-            aggregates = (_aggregate(table, store.study.confidence) for table in in_order(store.measured, targets))
-            return _write(store, aggregates)
-        with scratch_folder("pieces", store.path) as folder:
-            return _write(store, _with_spark(store, spark, targets, folder))
+        return _write(store, targets, _aggregates(store, targets, spark).to_pylist())
+
+
+def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) -> pa.Table:
+    """The rows of aggregation.RESULT of all configurations, in order."""
+    confidence = store.study.confidence
+
+    def summarize(rows: pa.Table) -> pa.Table:
+        return aggregate(confidence, rows)
+
+    if spark is None:
+        return pa.concat_tables([RESULT.empty_table(), *map(summarize, in_order(store.measured, targets))])
+    from pyspark.sql.functions import broadcast, col
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    last = spark.createDataFrame(pa.table({"configuration": range(len(targets)), "last": targets}))
+    return (
+        spark.read.schema(from_arrow_schema(SCHEMA))
+        .parquet(path_pattern(store.measured), pathGlobFilter="*.parquet")
+        .join(broadcast(last), "configuration")
+        .where(col("replication") <= col("last"))
+        .select(*AGGREGATED)
+        .repartition(TASKS_PER_WORKER * spark.sparkContext.defaultParallelism, "configuration")
+        .groupBy("configuration")
+        .applyInArrow(summarize, from_arrow_schema(RESULT))
+        .toArrow()
+        .sort_by([(name, "ascending") for name in ("configuration", "what", "name", "bucket")])
+    )
 
 
 def _inputs(store: Store, targets: list[int]) -> Inputs:
@@ -120,83 +128,16 @@ def _has_column(path: Path, name: str) -> bool:
     return False
 
 
-def _aggregate(rows: pa.Table, confidence: float) -> Aggregate:
-    aggregation = Aggregation(rows["configuration"][0].as_py(), confidence)
-    aggregation.take(rows)
-    return Aggregate(aggregation.result(), rows.select(RUN_COLUMNS))
-
-
-def _with_spark(store: Store, spark: SparkContext, targets: list[int], folder: Path) -> Iterator[Aggregate]:
-    """Tasks read parts, cut them into configurations, and leave each aggregated configuration in `folder`."""
-    confidence, place = store.study.confidence, str(folder.absolute())
-    parts = [str(path.absolute()) for path in sorted(store.measured.glob("*.parquet"))]
-    tasks = TASKS_PER_WORKER * spark.defaultParallelism
-    pieces = spark.parallelize(parts, max(1, min(tasks, len(parts)))).flatMap(partial(_cut, targets))
-    own = pieces.partitionBy(max(1, min(tasks, len(targets))))
-    wrong = own.mapPartitions(partial(_aggregation_errors, confidence, place)).collect()
-    if wrong:  # returned, as Spark would retry an exception again and again
-        raise StudyError(
-            f"{store.measured}: cannot be converted to tables: {wrong[0]}; remove it, and run the study again"
-        )
-    for number in range(len(targets)):
-        results, runs = (folder / f"{number}.{kind}.parquet" for kind in ("results", "runs"))
-        if results.exists():
-            yield Aggregate(pq.read_table(results), pq.read_table(runs))
-
-
-def _cut(targets: list[int], part: str) -> Iterator[tuple[int, bytes]]:
-    """(configuration, its rows) of the replications that count."""
-    rows = pq.read_table(part)
-    for number in sorted(set(rows["configuration"].to_pylist())):
-        if number < len(targets):
-            own = (pc.field("configuration") == number) & (pc.field("replication") <= targets[number])
-            own_rows = rows.filter(own)
-            if not len(own_rows):  # a part of a later round
-                continue
-            with pa.BufferOutputStream() as stream:
-                with pa.ipc.new_stream(stream, rows.schema) as writer:
-                    writer.write_table(own_rows)
-                yield number, stream.getvalue().to_pybytes()
-
-
-def _aggregation_errors(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> Iterator[str]:
-    """What went wrong, if something did."""
-    try:
-        _aggregate_all(confidence, folder, pieces)
-    except (ArithmeticError, LookupError, OSError, TypeError, ValueError, pa.ArrowException) as error:
-        yield f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-
-
-def _aggregate_all(confidence: float, folder: str, pieces: Iterator[tuple[int, bytes]]) -> None:
-    aggregations: dict[int, Aggregation] = {}
-    runs: dict[int, list[pa.Table]] = {}
-    for number, piece in pieces:
-        rows = pa.ipc.open_stream(piece).read_all()
-        aggregations.setdefault(number, Aggregation(number, confidence)).take(rows)
-        runs.setdefault(number, []).append(rows.select(RUN_COLUMNS))
-    for number, aggregation in aggregations.items():
-        own = pa.concat_tables(runs.pop(number)).sort_by("replication")
-        if len(own):
-            pq.write_table(own, Path(folder) / f"{number}.runs.parquet")
-            pq.write_table(aggregation.result(), Path(folder) / f"{number}.results.parquet")
-
-
-def _write(store: Store, aggregates: Iterator[Aggregate]) -> set[int]:
+def _write(store: Store, targets: list[int], results: Rows) -> set[int]:
     levels = [_levels(store, number) for number in range(len(store.configurations))]
-    results: Rows = []
-    width_s: dict[int, float] = {}
-    with TemporaryFile(dir=store.path) as spool:  # the names of the metrics come first in the table, and are known last
-        for one in aggregates:
-            results += one.results.to_pylist()
-            width_s[one.runs["configuration"][0].as_py()] = one.runs["duration_s"][0].as_py() / BUCKETS
-            for batch in one.runs.to_batches(ROWS_AT_ONCE):
-                pickle.dump(batch.to_pylist(), spool)
-        spool.seek(0)
-        _write_runs(store, spool, sorted({row["name"] for row in results if row["what"] == METRIC}), levels)
-        spool.seek(0)
-        _write_handoffs(store, spool, levels)
+    _write_runs(store, targets, sorted({row["name"] for row in results if row["what"] == METRIC}), levels)
+    _write_handoffs(store, targets, levels)
     labels = {row["configuration"]: row["name"] for row in results if row["what"] == LABEL}
     write_rows(store.tables, "summary", [_summary_row(row, levels, labels) for row in results if row["what"] == METRIC])
+    width_s = {
+        table["configuration"][0].as_py(): table["duration_s"][0].as_py() / BUCKETS
+        for table in in_order(store.measured, targets, ("configuration", "replication", "duration_s"))
+    }
     buffers = [_buffer_row(row, levels, labels, width_s) for row in results if row["what"] == BUFFER]
     write_rows(store.tables, "buffers", buffers)
     write_rows(store.tables, "delays", _delay_rows(results, levels))
@@ -204,14 +145,13 @@ def _write(store: Store, aggregates: Iterator[Aggregate]) -> set[int]:
     return {number for number, label in labels.items() if label == UNSTABLE}
 
 
-def _write_runs(store: Store, spool: IO[bytes], metrics: list[str], levels: Rows) -> None:
+def _write_runs(store: Store, targets: list[int], metrics: list[str], levels: Rows) -> None:
     columns = _level_columns(levels)
     columns |= {name: pa.int64() for name in ("configuration", "replication", "seed")}
     columns |= {name: pa.string() for name in ("verdict", "fingerprint")}
     with RowFile(store.tables, "runs", columns | {name: pa.float64() for name in metrics}) as file:
-        for row in _kept_rows(spool):
-            own = {name: value for name, value in row.items() if name != "handoffs"}  # which is a metric, too: a number
-            file.write({**own, **levels[row["configuration"]], **_with_infinite(dict(row["metrics"]))})
+        for row in _rows(store, targets, [name for name in columns if name in SCHEMA.names] + ["metrics"]):
+            file.write(row | levels[row["configuration"]] | _with_infinite(dict(row["metrics"])))
 
 
 def _with_infinite(metrics: dict[str, float]) -> dict[str, float]:
@@ -219,24 +159,23 @@ def _with_infinite(metrics: dict[str, float]) -> dict[str, float]:
     return metrics | {name: math.inf for name in SURVIVAL if is_infinite(name, metrics)}
 
 
-def _write_handoffs(store: Store, spool: IO[bytes], levels: Rows) -> None:
+def _write_handoffs(store: Store, targets: list[int], levels: Rows) -> None:
     columns = _level_columns(levels) | {field.name: field.type for field in HANDOFF}
     with RowFile(store.tables, "handoffs", columns) as file:
-        for row in _kept_rows(spool):
+        for row in _rows(store, targets, ["run", "configuration", "replication", "handoff_rows"]):
             for handoff in row["handoff_rows"]:
                 file.write({"run": row["run"], **levels[row["configuration"]], **handoff})
 
 
+def _rows(store: Store, targets: list[int], columns: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield what was measured of each run, by configuration and replication."""
+    for table in in_order(store.measured, targets, columns):
+        for batch in table.to_batches(ROWS_AT_ONCE):
+            yield from batch.to_pylist()
+
+
 def _level_columns(levels: Rows) -> dict[str, pa.DataType]:
     return {"run": pa.string(), **{f: column_type(own[f] for own in levels) for f in (levels or [{}])[0]}}
-
-
-def _kept_rows(spool: IO[bytes]) -> Iterator[dict[str, Any]]:
-    while True:
-        try:
-            yield from pickle.load(spool)
-        except EOFError:
-            return
 
 
 def _levels(store: Store, number: int) -> dict[str, Any]:

@@ -2,48 +2,51 @@
 
 Model     asked by the workers, once for each run when a study goes on: it reads all that the runs wrote. What lies in
           the directory decides nothing about code: scenarios are compared, never run
+Shapes    from batches of planned runs to batches of those that count, for DataFrame.mapInArrow
 Errors    none; a run that does not count is missing from the answer
 Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+import pyarrow as pa
+
+from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.configured import apart, configured_file, configured_scenario
 from mobilenet.lab.studies.parts import manifest_digest
 from mobilenet.lab.studies.store import is_done
+from mobilenet.lab.studies.task import runs_in
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
 
-
-class RemainingRun(NamedTuple):
-    folder: str  # the study's
-    run: str
-    configuration: int
-    seed: int
+COUNTED = "run string, digest string"  # digest: of its manifest
 
 
-def look(lefts: list[RemainingRun]) -> dict[str, str]:
-    """run -> digest of its manifest, of those that count."""
-    digests = {}
-    for left in lefts:
-        directory = Path(left.folder) / "runs" / left.run
-        if is_done(directory, left.seed) and _is_of(directory / "scenario.yaml", left):
-            digests[left.run] = manifest_digest(directory)
-    return digests
+def look(folder: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the runs that count, of the study in `folder`."""
+    for batch in batches:
+        there = [(folder / "runs" / run.id, run) for run in runs_in(batch)]
+        counted = [where for where, run in there if is_done(where, run.seed) and _is_of(where, folder, run)]
+        yield pa.RecordBatch.from_pydict(
+            {
+                "run": pa.array([where.name for where in counted], pa.string()),
+                "digest": pa.array(map(manifest_digest, counted), pa.string()),
+            }
+        )
 
 
-def _is_of(scenario: Path, left: RemainingRun) -> bool:
+def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
     """The text of its configuration but for the seed; or the same values, as a version before may have written it."""
-    study = Path(left.folder)
-    lines = configured_file(study, left.configuration).read_text(encoding="utf-8").splitlines(keepends=True)
-    expected = (f"seed: {left.seed}\n" if line.startswith("seed:") else line for line in lines)
+    file = directory / "scenario.yaml"
+    lines = configured_file(study, run.configuration).read_text(encoding="utf-8").splitlines(keepends=True)
+    expected = (f"seed: {run.seed}\n" if line.startswith("seed:") else line for line in lines)
     try:
-        if scenario.read_text(encoding="utf-8") == "".join(expected):
+        if file.read_text(encoding="utf-8") == "".join(expected):
             return True
-        different = apart(configured_scenario(study, left.configuration), load_scenario(scenario))
+        different = apart(configured_scenario(study, run.configuration), load_scenario(file))
     except (OSError, UnicodeDecodeError, ScenarioError):
         return False
     return all(key == "seed" for key, _, _ in different)

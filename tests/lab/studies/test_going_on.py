@@ -11,18 +11,19 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 import mobilenet
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Standing
+from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.parts import planned_targets
-from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.spark import local_master, spark_session
 from mobilenet.lab.studies.store import create, with_replications_so_far
 from mobilenet.lab.studies.study import Result, default_directory, run_study
 from mobilenet.lab.studies.tables import tables_of_what_is_there, write_tables
-from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.lab.studies.task import perform_runs
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse
 from tests.conftest import ROOT
@@ -34,10 +35,10 @@ EVIL = "from pathlib import Path\nPath('{mark}').write_text('run')\n"
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkContext]:
+def spark() -> Iterator[SparkSession]:
     """One for all tests here, since each costs seconds."""
-    with spark_context(local_master(2)) as context:
-        yield context
+    with spark_session(local_master(2)) as session:
+        yield session
 
 
 def nothing(standing: Standing) -> None: ...
@@ -75,7 +76,7 @@ def test_an_unfinished_study_can_be_looked_at(finished: Result, tmp_path: Path) 
     assert len(pd.read_csv(path / "tables" / "runs.csv")) == there
 
 
-def test_a_planted_scenario_is_refused_and_its_code_not_run(spark: SparkContext, tmp_path: Path) -> None:
+def test_a_planted_scenario_is_refused_and_its_code_not_run(spark: SparkSession, tmp_path: Path) -> None:
     file, mark = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), tmp_path / "mark"
     planted = tmp_path / "out" / "configurations" / "c000"
     planted.mkdir(parents=True)
@@ -84,15 +85,15 @@ def test_a_planted_scenario_is_refused_and_its_code_not_run(spark: SparkContext,
     (planted / "evil.py").write_text(EVIL.format(mark=mark))
     (tmp_path / "out" / "runs" / "c000-r0001").mkdir(parents=True)
     with pytest.raises(StudyError, match="is not a study"):
-        run_study(file, tmp_path / "out", local_master(2), nothing, context=spark)
+        run_study(file, tmp_path / "out", spark, nothing)
     create(Study.load(file), tmp_path / "begun")
     shutil.rmtree(tmp_path / "begun" / "configurations")
     shutil.copytree(planted.parent, tmp_path / "begun" / "configurations")
     (tmp_path / "begun" / "runs" / "c000-r0001").mkdir()
     with pytest.raises(StudyError, match=r"c000/scenario.yaml: belongs to another study: .*evil.py:Evil"):
-        run_study(file, tmp_path / "begun", local_master(2), nothing, context=spark)
+        run_study(file, tmp_path / "begun", spark, nothing)
     (tmp_path / "begun" / "runs" / "c000-r0001").rmdir()  # nothing was made of it: it is replaced
-    assert run_study(file, tmp_path / "begun", local_master(2), nothing, context=spark).done == 2
+    assert run_study(file, tmp_path / "begun", spark, nothing).done == 2
     assert not mark.exists()
 
 
@@ -128,17 +129,17 @@ def test_configurations_are_whole(left: str, tmp_path: Path) -> None:
 
 
 def test_runs_of_another_scenario_do_not_count(
-    spark: SparkContext, finished: Result, study_file: Path, tmp_path: Path
+    spark: SparkSession, finished: Result, study_file: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "mixed"
     shutil.copytree(finished.store.path, path)
     shutil.rmtree(path / "runs" / "c001-r0002")
     shutil.copytree(path / "runs" / "c000-r0002", path / "runs" / "c001-r0002")  # the same seed, another loss
-    assert run_study(study_file, path, local_master(2), nothing, context=spark).failed == []
+    assert run_study(study_file, path, spark, nothing).failed == []
     assert tables_of(path) == tables_of(finished.store.path)
 
 
-def test_a_plug_in_in_a_subfolder_goes_on_and_an_edited_one_does_not(spark: SparkContext, tmp_path: Path) -> None:
+def test_a_plug_in_in_a_subfolder_goes_on_and_an_edited_one_does_not(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "protocols").mkdir()
     source = ROOT / "scenarios" / "own_protocol"
     code = tmp_path / "protocols" / "gossip.py"
@@ -146,15 +147,15 @@ def test_a_plug_in_in_a_subfolder_goes_on_and_an_edited_one_does_not(spark: Spar
     text = (source / "gossip.yaml").read_text().replace("gossip.py:", "protocols/gossip.py:")
     (tmp_path / "scenario.yaml").write_text("\n".join(line for line in text.splitlines() if not line.startswith("#")))
     file = a_study(tmp_path, "scenario.yaml")
-    first = run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, context=spark)
+    first = run_study(file, tmp_path / "out", spark, nothing, allow_code=True)
     assert (first.done, first.failed) == (2, [])
-    assert run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, context=spark).done == 2
+    assert run_study(file, tmp_path / "out", spark, nothing, allow_code=True).done == 2
     code.write_text(code.read_text() + "\n# edited\n")
     with pytest.raises(StudyError, match=r"gossip.py: belongs to another study"):
-        run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, context=spark)
+        run_study(file, tmp_path / "out", spark, nothing, allow_code=True)
 
 
-def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(spark: SparkContext, tmp_path: Path) -> None:
+def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(spark: SparkSession, tmp_path: Path) -> None:
     source = ROOT / "scenarios" / "own_protocol"
     shutil.copy(source / "gossip.yaml", tmp_path / "scenario.yaml")
     text = "import os, signal\n" + (source / "gossip.py").read_text()
@@ -163,24 +164,24 @@ def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(spark: Sp
     file = tmp_path / "study.yaml"
     levels = "factors: {protocol.settings.times: [3, 4]}"
     file.write_text(f"scenario: scenario.yaml\nset: {{duration_s: 5}}\n{levels}\nreplications: {{min: 2}}\n")
-    result = run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True, context=spark)
+    result = run_study(file, tmp_path / "out", spark, nothing, allow_code=True)
     assert result.done == 2 and len(result.failed) == 2
     for run, failed in zip(("c001-r0001", "c001-r0002"), result.failed, strict=True):
         assert failed.startswith(f"{run}: the process of this run ended without a message, 2 times")
 
 
-def test_precise_configurations_do_not_pay_for_others(spark: SparkContext, tmp_path: Path) -> None:
+def test_precise_configurations_do_not_pay_for_others(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(
         f"scenario: {ROOT}/scenarios/first.yaml\nset: {{duration_s: 20}}\nfactors: {{wireless.loss: [0, 0.3]}}\n"
         "replications: {min: 3, max: 9, step: 3, until: {metric: delivery_delay_mean_s, relative_half_width: 0.2}}\n"
     )
     standings: list[Standing] = []
-    result = run_study(file, tmp_path / "out", local_master(2), standings.append, context=spark)
+    result = run_study(file, tmp_path / "out", spark, standings.append)
     n = pd.read_csv(tmp_path / "out" / "tables" / "runs.csv").groupby("configuration").size()
     assert result.failed == [] and n.min() < n.max() <= 9
     whole = tables_of(tmp_path / "out")  # gone on with, its first rounds leave later parts out
-    run_study(file, tmp_path / "out", local_master(2), nothing, context=spark)
+    run_study(file, tmp_path / "out", spark, nothing)
     assert tables_of(tmp_path / "out") == whole
     later = [standing for standing in standings if standing.round == n.max() // 3]
     note = f"least precise: loss {[0, 0.3][n.idxmax()]:g}: delivery_delay_mean_s ± "
@@ -229,14 +230,14 @@ def test_a_run_that_fails_keeps_its_reason_when_its_batch_is_tried_again(tmp_pat
     store = create(Study.load(file), tmp_path / "out")
     (store.runs / "c000-r0001").write_text("in the way")
     for _ in range(3):
-        perform(Batch(str(store.path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
+        perform_runs(store.path, "terminating", [PlannedRun(0, 1, 1)])
     assert "already exists" in json.loads((store.failed / "c000-r0001.json").read_text())["error"]
 
 
 def test_a_worker_freezes_what_it_has_imported_once() -> None:
     code = (
-        "import gc\nfrom mobilenet.lab.studies.task import Batch, perform_in_worker\nfound = []\nfor _ in range(2):\n"
-        "    perform_in_worker(Batch('.', 'terminating', ()))\n    found.append(gc.get_freeze_count())\n"
+        "import gc\nfrom mobilenet.lab.studies.task import perform\nfound = []\nfor _ in range(2):\n"
+        "    list(perform('.', 'terminating', ()))\n    found.append(gc.get_freeze_count())\n"
         "print(found[0] > 1000, found[0] == found[1])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -15,7 +15,7 @@ from mobilenet.lab.studies.configurations import plan_runs
 from mobilenet.lab.studies.declaration import Replications, Study
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.tables import write_tables
-from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.lab.studies.task import perform_runs
 from mobilenet.parameters import ScenarioError
 from tests.conftest import ROOT, SCENARIOS
 
@@ -49,8 +49,7 @@ def make(study: Study, out: Path, replications: int = 2) -> Store:
     store = create(study, out, allow_code=True)
     targets = [replications] * len(store.configurations)
     runs = plan_runs(study, targets)
-    jobs = [Job(run.id, run.configuration, run.replication, run.seed) for run in runs]
-    perform(Batch(str(out), study.kind, tuple(jobs)))
+    perform_runs(out, study.kind, runs)
     assert not list(store.failed.iterdir()), [path.read_text() for path in store.failed.iterdir()]
     store.write_runs(runs, {run.id for run in runs})
     write_tables(store, targets)

@@ -94,9 +94,9 @@ def test_a_cluster_that_is_killed() -> None:
 
 def test_a_context_ends_and_the_next_one_may_have_another_master() -> None:
     code = (
-        "from pyspark import SparkContext\nfrom mobilenet.lab.studies.spark import spark_context\n"
+        "from pyspark import SparkContext\nfrom mobilenet.lab.studies.spark import spark_session\n"
         "for workers in (2, 1):\n"
-        "    with spark_context(f'local[{workers}]') as context: print(context.defaultParallelism)\n"
+        "    with spark_session(f'local[{workers}]') as session: print(session.sparkContext.defaultParallelism)\n"
         "    assert SparkContext._active_spark_context is None"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
@@ -107,10 +107,10 @@ BETWEEN = """
 import os, signal, time
 from pyspark import SparkContext
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.spark import spark_context
+from mobilenet.lab.studies.spark import spark_session
 def count():
-    with spark_context("local[1]") as context:
-        print(context.parallelize([1, 2]).count(), flush=True)
+    with spark_session("local[1]") as session:
+        print(session.range(2).count(), flush=True)
 count()
 {event}
 try:

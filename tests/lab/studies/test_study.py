@@ -20,11 +20,12 @@ from mobilenet.engine import native
 from mobilenet.lab.studies import StudyError, spark
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.cluster import cluster
+from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.declaration import Study
-from mobilenet.lab.studies.spark import java_version, local_master, spark_context
+from mobilenet.lab.studies.spark import java_version, local_master, spark_session
 from mobilenet.lab.studies.study import Result, compare_study, estimate, run_study
 from mobilenet.lab.studies.tables import write_tables
-from mobilenet.lab.studies.task import Batch, Job, perform
+from mobilenet.lab.studies.task import perform_runs
 from tests.conftest import REPLICATIONS, ROOT
 from validation.aggregation import build, measure_all, oracle
 
@@ -102,15 +103,15 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
         assert settings.stat().st_mode & 0o77 == 0 and "authenticate true" in (settings / NAME).read_text()
         stranger = (
             "import sys; from mobilenet.lab.studies import spark; spark.MASTER_TAKES_US_WITHIN_S = 12\n"
-            "with spark.spark_context(sys.argv[1]): print('taken')"
+            "with spark.spark_session(sys.argv[1]): print('taken')"
         )
         refused = subprocess.run([sys.executable, "-c", stranger, url], capture_output=True, text=True, check=False)
         assert refused.returncode == 1 and "StudyError" in refused.stderr and "taken" not in refused.stdout
         monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
         monkeypatch.setattr(spark, "MASTER_TAKES_US_WITHIN_S", 12)  # enough for a client with the secret
-        with spark_context(url) as context:
+        with spark_session(url) as session:
             look = eval("lambda _: (__import__('mobilenet').__file__, __import__('mobilenet').native.in_use())")
-            file, is_compiled = context.parallelize([0], 1).map(look).collect()[0]
+            file, is_compiled = session.sparkContext.parallelize([0], 1).map(look).collect()[0]
             assert ".zip" in file and is_compiled == native.in_use()
 
         def lose_one(standing: Standing) -> None:
@@ -176,9 +177,9 @@ def test_who_listens_need_not_be_a_master() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         code = (
             "import mobilenet.lab.studies.spark as s\ns.MASTER_TAKES_US_WITHIN_S = 5\ntry:\n"
-            f"    with s.spark_context('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
+            f"    with s.spark_session('spark://127.0.0.1:{listener.getsockname()[1]}'): pass\n"
             "except s.StudyError as error: print(error, flush=True)\n"
-            "with s.spark_context('local[1]') as context: print(context.parallelize([1, 2]).count(), flush=True)\n"
+            "with s.spark_session('local[1]') as session: print(session.range(2).count(), flush=True)\n"
             "import os; os._exit(0)"
         )
         done = subprocess.run(
@@ -192,7 +193,7 @@ def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
     (tmp_path / "failed").mkdir()
     (tmp_path / "configurations" / "c000").mkdir(parents=True)
     (tmp_path / "configurations" / "c000" / "scenario.yaml").write_text("seed: nonsense\n")
-    perform(Batch(str(tmp_path), "terminating", (Job("c000-r0001", 0, 1, 1),)))
+    perform_runs(tmp_path, "terminating", [PlannedRun(0, 1, 1)])
     assert "scenario.yaml:1: " in json.loads((tmp_path / "failed" / "c000-r0001.json").read_text())["error"]
     assert not (tmp_path / "runs").exists()
 
@@ -212,7 +213,7 @@ def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> 
         ("spark://127.0.0.1:1", "no answer"), ("mars", "expected local"), ("local[0]", "expected local"),
         ("spark://nowhere.invalid:7077", "no answer"),
     ):  # fmt: skip
-        with pytest.raises(StudyError, match=why), spark_context(master):
+        with pytest.raises(StudyError, match=why), spark_session(master):
             pass
     with pytest.raises(StudyError, match="not a study directory"):
         compare_study(tmp_path)
@@ -233,7 +234,7 @@ def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
     """`python -m validation.aggregation`, small."""
     store, runs = build(tmp_path, 4, 14_000)
     measure_all(store, runs)
-    with spark_context(local_master(1)) as spark:
+    with spark_session(local_master(1)) as spark:
         write_tables(store, [2, 2], spark)
     exact, approximate, rows = oracle(store, runs)
     assert exact <= 1e-9 and approximate <= 1e-3 and rows == 14_000
@@ -264,7 +265,7 @@ def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
             (bare / tool).symlink_to(path)
     code = (
         "from mobilenet.lab.studies.spark import *\n"
-        "with spark_context('local[1]') as spark: print(java_home(), spark.parallelize(range(5)).count())"
+        "with spark_session('local[1]') as spark: print(java_home(), spark.range(5).count())"
     )
     environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PATH")} | {
         "PATH": str(bare)

@@ -10,10 +10,8 @@ Source    ours: docs/guide/capacity.md
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Progress, run_all
@@ -27,7 +25,7 @@ from mobilenet.lab.studies.configurations import highest_replications
 from mobilenet.lab.studies.csv_tables import read_rows
 from mobilenet.lab.studies.parts import metrics_by_configuration
 from mobilenet.lab.studies.rows import write_rows
-from mobilenet.lab.studies.spark import require_master, spark_context
+from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import look
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.study import known_metrics
@@ -37,9 +35,6 @@ from mobilenet.record.provenance import stamping_of
 from mobilenet.record.stamp import in_document, in_text
 from mobilenet.record.whole import write_whole
 from mobilenet.record.writer import write_json
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 
 @dataclass(frozen=True)
@@ -109,7 +104,7 @@ class Rounds:
             {values[number]: self._judged[number] for number in sorted(self._judged)},
             sum(targets),
             self._is_over_budget,
-            self._store.failures(),
+            len(self._store.failures()),
         )
 
     def _require_metrics(self, rows: dict[int, list[Row]]) -> None:
@@ -126,22 +121,21 @@ class Rounds:
 def search(
     plan: Plan,
     out: Path,
-    master: str,
+    spark: Spark,
     progress: Progress,
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
-    context: SparkContext | None = None,
 ) -> Outcome:
-    """Run what is missing, and write the answer into the directory. `context`: one of `master` that is open already."""
-    require_master(master)
+    """Run what is missing, and write the answer into the directory."""
+    require_spark(spark)
     store = create(plan.study, out, allow_code, say)
     command = normal_form(plan.question, bool(store.code()))
     with store.alone():
         rounds = Rounds(plan, store)
-        with nullcontext(context) if context is not None else spark_context(master) as spark:
-            require_programs(store, spark)
-            targets = run_all(store, spark, progress, rounds)
-            write_tables(store, targets, spark, command)
+        with spark_session(spark) as session:
+            require_programs(store, session)
+            targets = run_all(store, session, progress, rounds)
+            write_tables(store, targets, session, command)
         result = rounds.answer(targets)
         with stamping_of(out, command):
             write_rows(out, "capacity", result.rows())

@@ -14,7 +14,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ from mobilenet.lab.studies.configurations import RUN, PlannedRun, highest_replic
 from mobilenet.lab.studies.csv_tables import read_rows
 from mobilenet.lab.studies.parts import metrics_by_configuration
 from mobilenet.lab.studies.rows import write_rows
-from mobilenet.lab.studies.spark import require_master, spark_context
+from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import Bounds
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.study import STUDIES, known_metrics
@@ -140,10 +140,10 @@ def default_directory(file: Path) -> Path:
     return STUDIES / (name if name.endswith("claims") else f"{name}-claims")
 
 
-def answer(plan: Plan, means: Means, master: str, context: Any = None) -> Outcome:
-    """Answer all claims, and write the answers into the directory. `context`: one of `master` that is open already."""
+def answer(plan: Plan, means: Means, spark: Spark) -> Outcome:
+    """Answer all claims, and write the answers into the directory."""
     if plan.studies:
-        require_master(master)
+        require_spark(spark)
     _require_own(means.out)
     stores = {
         name: create(study, means.out / name, means.allow_code, means.say) for name, study in plan.studies.items()
@@ -156,8 +156,8 @@ def answer(plan: Plan, means: Means, master: str, context: Any = None) -> Outcom
         with suppress(TimeUp):
             work.play_short()
         if stores:
-            with nullcontext(context) if context is not None else spark_context(master) as spark:
-                work.run(spark)
+            with spark_session(spark) as session:
+                work.run(session)
         with suppress(TimeUp):
             work.play_all()
         outcome = work.outcome()
@@ -236,7 +236,7 @@ class _Work:
 
     def _judge(self, name: str) -> None:
         """Answer what the runs of an experiment allow."""
-        failures = self._stores[name].failures()
+        failures = len(self._stores[name].failures())
         for question in self._looks.open if failures else ():
             if any(cell.experiment == name for cell in question.cells):
                 self._looks.give_up(question, f"{pluralize(failures, 'run')} of {name} failed")

@@ -24,7 +24,7 @@ from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.robust.radios import ATTACHMENT, OF_ANY_RADIO, Radio, radios
 from mobilenet.lab.studies.robust.verdicts import Claim, claims
-from mobilenet.lab.studies.spark import require_master, spark_context
+from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.study import STUDIES, Result, compare_study, require_metric, run_study
 from mobilenet.lab.studies.study import default_directory as directory_of_study
 from mobilenet.network.propagation.obstacles import read_buildings
@@ -96,23 +96,23 @@ def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_cod
 def perform(
     plan: Plan,
     out: Path,
-    master: str,
+    spark: Spark,
     progress: Progress,
     allow_code: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Result]:
     """What is missing, radio by radio, on one Spark."""
-    require_master(master)
+    require_spark(spark)
     if (out / "study.yaml").exists() or (out.exists() and not out.is_dir()):
         raise StudyError(
             f"{out}: already exists and was not written by `mobilenet robust`; choose another directory with --out"
         )
     results: list[Result] = []
-    with spark_context(master) as context:
+    with spark_session(spark) as session:
         for number, (radio, study) in enumerate(zip(plan.radios, plan.studies, strict=True)):
             before = sum(each.done for each in results), sum(len(each.failed) for each in results)
             tell = partial(_tell, progress, before, plan.runs * (len(plan.radios) - number - 1))
-            results.append(run_study(study, out / radio.name, master, tell, say, allow_code, context))
+            results.append(run_study(study, out / radio.name, session, tell, say, allow_code))
             say(f"{radio.name}: {pluralize(results[-1].done, 'run')} done, {len(results[-1].failed)} failed")
     return results
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from mobilenet.lab.studies.effects import SCREENING
 from mobilenet.lab.studies.rows import write_rows
 from mobilenet.lab.studies.sensitivity.ranges import LEVELS, Range, ranges
 from mobilenet.lab.studies.sensitivity.screening import Levels, Values, complete, screen, trajectories
+from mobilenet.lab.studies.spark import Spark
 from mobilenet.lab.studies.study import STUDIES, Result, require_metric, run_study
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
@@ -35,9 +36,6 @@ from mobilenet.record.stamp import normal_command
 from mobilenet.scenario.yaml_reader import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 POINT = "point"
 METRIC = "delivery_delay_mean_s"
@@ -131,17 +129,14 @@ def default_directory(question: Question) -> Path:
 def run(
     plan: Plan,
     out: Path,
-    master: str,
+    spark: Spark,
     progress: Progress,
     say: Callable[[str], None] = lambda line: None,
     allow_code: bool = False,
-    context: SparkContext | None = None,
 ) -> Result:
-    """Run what is missing, and write the ranking by every metric into the directory. `context`: one of `master` that
-    is open.
-    """
+    """Run what is missing, and write the ranking by every metric into the directory."""
     command = normal_form(plan, _has_code(plan.study, allow_code))
-    result = run_study(plan.study, out, master, progress, say, allow_code, context, command)
+    result = run_study(plan.study, out, spark, progress, say, allow_code, command)
     if not result.failed:
         with stamping_of(out, command):
             write_rows(out, SCREENING, _rows(plan, out))

@@ -13,11 +13,11 @@ from mobilenet.lab.studies.capacity.answer import SearchResult
 from mobilenet.lab.studies.capacity.capacity import search
 from mobilenet.lab.studies.capacity.question import Question, plan
 from mobilenet.lab.studies.capacity.search import Verdict
-from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.spark import local_master, spark_session
 from validation.capacity import most_wrong
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
@@ -27,8 +27,8 @@ RARE = 0.5  # both laws have no rare outcomes
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkContext]:
-    with spark_context(local_master(WORKERS)) as context:
+def spark() -> Iterator[SparkSession]:
+    with spark_session(local_master(WORKERS)) as context:
         yield context
 
 
@@ -56,19 +56,19 @@ CASES: dict[str, tuple[Question, Callable[[float], float], Verdict]] = {
 }
 
 
-def search_model(question: Question, seed: int, out: Path, spark: SparkContext) -> SearchResult:
+def search_model(question: Question, seed: int, out: Path, spark: SparkSession) -> SearchResult:
     asked = Question(
         question.scenario, question.vary, question.low, question.high, question.require, question.tolerance,
         question.resolution, seed=seed, rare=RARE,
     )  # fmt: skip
     planned = plan(asked, allow_code=True)
-    done = search(planned, out, local_master(WORKERS), lambda standing: None, allow_code=True, context=spark)
+    done = search(planned, out, spark, lambda standing: None, allow_code=True)
     assert done.failed == []
     return done.result
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_searches_are_right(name: str, repetitions: int, spark: SparkContext, tmp_path: Path) -> None:
+def test_searches_are_right(name: str, repetitions: int, spark: SparkSession, tmp_path: Path) -> None:
     question, mean, direction = CASES[name]
     counts, runs = Counter[str](), 0
     for seed in range(1, repetitions + 1):

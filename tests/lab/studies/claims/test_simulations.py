@@ -12,11 +12,11 @@ import pytest
 from mobilenet.lab.studies.claims.answering import Means, answer
 from mobilenet.lab.studies.claims.declaration import Answer, Claims
 from mobilenet.lab.studies.claims.questions import plan
-from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.spark import local_master, spark_session
 from validation.capacity import most_wrong
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
@@ -58,12 +58,12 @@ claims:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkContext]:
-    with spark_context(local_master(WORKERS)) as context:
-        yield context
+def spark() -> Iterator[SparkSession]:
+    with spark_session(local_master(WORKERS)) as session:
+        yield session
 
 
-def test_verdicts_are_right(repetitions: int, spark: SparkContext, tmp_path: Path) -> None:
+def test_verdicts_are_right(repetitions: int, spark: SparkSession, tmp_path: Path) -> None:
     folder = Path(__file__).parents[1] / "capacity"
     for name in ("queue.py", "queue.yaml", "aloha.py", "aloha.yaml"):
         (tmp_path / name).write_text((folder / name).read_text())
@@ -73,7 +73,7 @@ def test_verdicts_are_right(repetitions: int, spark: SparkContext, tmp_path: Pat
     for seed in range(1, repetitions + 1):
         planned = plan(Claims.load(tmp_path / "claims.yaml", seed), allow_code=True)
         means = Means(tmp_path / str(seed), WORKERS, allow_code=True)
-        outcome = answer(planned, means, local_master(WORKERS), spark)
+        outcome = answer(planned, means, spark)
         assert not outcome.failed
         counts += outcome.counts
         wrong += bool(outcome.unexpected)

@@ -14,7 +14,7 @@ import mobilenet as mobilenet_package
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.csv_tables import table_rows
 from mobilenet.lab.studies.sensitivity.sensitivity import Question, plan, run
-from mobilenet.lab.studies.spark import local_master, spark_context
+from mobilenet.lab.studies.spark import local_master, spark_session
 from mobilenet.parameters import ScenarioError
 from tests.cli.command import FIRST, mobilenet, one_line
 
@@ -107,7 +107,7 @@ def test_a_question_that_cannot_be_asked(keys: str, more: tuple[str, ...], compl
 def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: Path) -> None:
     """In at least 85 % of them; the settings of a plug-in, three of which matter."""
     right = 0
-    with spark_context(local_master(2)) as context:
+    with spark_session(local_master(2)) as spark:
         for repetition in range(repetitions):
             important = random.Random(repetition).sample(range(10), 3)
             seconds = [0.02] * 10
@@ -119,7 +119,7 @@ def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: 
             )  # fmt: skip
             out = tmp_path / str(repetition)
             planned = plan(question, True)
-            run(planned, out, local_master(2), lambda standing: None, allow_code=True, context=context)
+            run(planned, out, spark, lambda standing: None, allow_code=True)
             largest_keys = [row["key"] for row in table_rows(out, "sensitivity.csv")[:3]]
             right += set(largest_keys) == {f"protocol.settings.x{number}" for number in important}
     assert right >= 0.85 * repetitions

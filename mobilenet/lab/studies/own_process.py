@@ -1,0 +1,92 @@
+"""Work that needs Spark, asked for from Python: on the caller's session, or in another process.
+
+Model     a process holds one Spark context, one Java, and the variables that they were started with. They belong to the
+          caller; so a study that is given a master runs in another process, and leaves nothing behind in this one. What
+          it reports on the way comes back through a pipe, and so do its result and its errors
+Errors    those of the work; StudyError if the process ends without a word. An exception that a report raises, or
+          Ctrl-C, ends the process
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from typing import Any, TypeVar
+
+from mobilenet.engine.safe_path import python
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.java_end import ends_with_its_parent
+from mobilenet.lab.studies.spark import Spark, local_master, require_spark
+
+Done = TypeVar("Done")
+Report = Callable[[Any], None]
+ENDS_WITHIN_S = 20  # after it was asked to, Java included
+
+
+def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark:
+    """Return the one that was given: cores of this machine, a master, or a session."""
+    if sum(choice is not None for choice in (workers, master, session)) > 1:
+        raise StudyError("workers, master, spark: expected one of them, since each decides where the runs are made")
+    return local_master(workers) if master is None and session is None else master or session
+
+
+def on_spark(spark: Spark, work: Callable[[Spark, Report], Done], report: Report) -> Done:
+    """Do work that calls its second argument to report, as `report` is called here."""
+    require_spark(spark)
+    if not isinstance(spark, str):
+        return work(spark, report)
+    ours, theirs = Pipe()
+    command = python("-m", __name__, str(theirs.fileno()))
+    with ours, subprocess.Popen(command, pass_fds=[theirs.fileno()], preexec_fn=ends_with_its_parent) as process:
+        theirs.close()
+        try:
+            ours.send_bytes(_pack((work, spark)))
+            while True:
+                what, value = pickle.loads(ours.recv_bytes())
+                if what == "done":
+                    done: Done = value
+                    return done
+                if what == "failed":
+                    raise value
+                report(value)
+        except (EOFError, BrokenPipeError):
+            raise StudyError(
+                f"the process of the study ended with code {process.wait()}; run it again to resume"
+            ) from None
+        finally:
+            if process.poll() is None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.terminate()
+                    process.wait(ENDS_WITHIN_S)
+                process.kill()
+
+
+def _pack(value: Any) -> bytes:
+    """Pickle what may hold functions that have no name."""
+    from pyspark import cloudpickle
+
+    packed: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
+    return packed
+
+
+def _serve(pipe: Connection) -> None:
+    def send(what: str, value: Any) -> None:
+        pipe.send_bytes(_pack((what, value)))
+
+    work, spark = pickle.loads(pipe.recv_bytes())
+    try:
+        send("done", work(spark, lambda value: send("report", value)))
+    except Exception as error:
+        send("failed", error)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        _serve(Connection(int(sys.argv[1])))
