@@ -26,7 +26,7 @@ PANELS = {  # panel of the help -> command -> module of mobilenet.cli and functi
     "Compare": {
         "study": "study:study", "compare": "study_results:compare", "capacity": "capacity:capacity",
         "sensitivity": "sensitivity:sensitivity", "robust": "robust:robust", "claims": "claims:claims",
-        "diff": "explore:diff",
+        "query": "query:query", "diff": "explore:diff",
     },
     "Find errors": {
         "verify": "run:verify", "replay": "programs:replay", "shrink": "programs:shrink", "swarm": "swarm:swarm",

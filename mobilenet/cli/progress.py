@@ -7,6 +7,7 @@ Source    ours: docs/architecture/command-line.md
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mobilenet.lab.studies.batch import Standing
 
 PLAIN_PROGRESS_S = 10.0  # between two lines without a terminal
+LOOK_S = 0.2
 LEAST_KNOWN = 4  # runs or schedules that an estimate of the time left is based on, at least
 
 
@@ -166,3 +168,34 @@ def counting(total: int) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=error_console(), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda: bar.advance(task)
+
+
+@contextmanager
+def tasks_progress(quiet: bool, tasks_done: Callable[[], tuple[int, int]]) -> Iterator[None]:
+    """How many tasks of a query are done: on a terminal a bar, elsewhere a line now and then."""
+    if quiet:
+        yield
+        return
+    ended = threading.Event()
+    watching = threading.Thread(target=_watch, args=(ended, tasks_done), daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
+
+
+def _watch(ended: threading.Event, tasks_done: Callable[[], tuple[int, int]]) -> None:
+    if not _on_terminal():
+        while not ended.wait(PLAIN_PROGRESS_S):
+            print("{} of {} tasks done".format(*tasks_done()), file=sys.stderr, flush=True)
+        return
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("tasks"), BarColumn(), TextColumn("{task.completed} of {task.total}"))
+    with Progress(*columns, console=error_console(), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        while not ended.wait(LOOK_S):
+            done, total = tasks_done()
+            bar.update(task, completed=done, total=total or None)

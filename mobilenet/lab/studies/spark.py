@@ -121,6 +121,7 @@ def spark_session(spark: Spark, memory: str = "1g") -> Iterator[SparkSession]:
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
     logging.getLogger("py4j").propagate = False
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # each refusal of SQL as JSON, with its Java
     logging.getLogger().addFilter(_is_not_of_py4j)  # which also writes some of them to the root
     local = re.fullmatch(r"local\[(\*|\d+)\]", master)
     is_local = master.startswith("local")

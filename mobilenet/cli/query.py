@@ -1,0 +1,92 @@
+"""Questions in SQL over the records of many runs."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mobilenet.cli.console import Exit, fail, print_table, reporting, say
+from mobilenet.cli.options import Master, Quiet, Workers, refuse_both
+from mobilenet.cli.progress import tasks_progress
+from mobilenet.quoting import format_number, pluralize, quote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS = 40
+FORMATS = (".csv", ".parquet")
+
+
+def query(
+    where: Annotated[
+        Path, typer.Argument(metavar="WHERE", help="The directory of a study or a run, or a folder of runs.")
+    ],
+    sql: Annotated[
+        str, typer.Argument(metavar="SQL", help='For example "SELECT verdict, count(*) FROM runs GROUP BY verdict".')
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the answer into a .csv or .parquet file.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Print Spark's plan instead of the answer.")] = False,
+    master: Master = None,
+    workers: Workers = None,
+    quiet: Quiet = False,
+) -> None:
+    """Ask a question in SQL over the records of all runs.
+
+    Spark answers. The views are runs, events, deliveries, buffers, handoffs, positions, and frames, links, messages,
+    lines and causes where they were recorded.
+    """
+    with reporting(quiet, reads=[where]):
+        from mobilenet.lab.query.asking import answer, ask, plan_of, tasks_done, views_of
+        from mobilenet.lab.query.places import runs_of
+        from mobilenet.lab.studies.spark import local_master, spark_session
+
+        refuse_both(master, workers)
+        if out is not None and out.suffix not in FORMATS:
+            fail(f"--out {out}: expected a file that ends in .csv or .parquet", Exit.BAD_INPUT)
+        runs = runs_of(where)
+        if runs.unfinished:
+            say(runs.unfinished)
+        with spark_session(master or local_master(workers)) as session, views_of(runs, session) as views:
+            frame = ask(views, session, sql)
+            if explain:
+                say(plan_of(frame), always=True)
+                return
+            with tasks_progress(quiet, lambda: tasks_done(session)):
+                rows = answer(frame)
+        if out is not None:
+            _write(rows, out)
+            say(f"{pluralize(len(rows), 'row')} in {quote(out)}")
+            return
+        _print(rows)
+        if len(rows) > MOST_ROWS:
+            say(f"Next: mobilenet query {quote(where)} {shlex.quote(sql)} --out answer.csv")
+
+
+def _write(rows: pa.Table, out: Path) -> None:
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    from mobilenet.record.whole import in_place_of
+
+    write = pyarrow.csv.write_csv if out.suffix == ".csv" else pyarrow.parquet.write_table
+    with in_place_of(out) as partial:
+        write(rows, partial)
+
+
+def _print(rows: pa.Table) -> None:
+    columns = [column.to_pylist() for column in rows.slice(0, MOST_ROWS).columns]
+    numbers = [
+        place for place, field in enumerate(rows.schema) if str(field.type).startswith(("int", "float", "double"))
+    ]
+    print_table(rows.column_names, [[_in_words(value) for value in row] for row in zip(*columns, strict=True)], numbers)
+    if len(rows) > MOST_ROWS:
+        say(f"the first {MOST_ROWS} of {pluralize(len(rows), 'row')}")
+
+
+def _in_words(value: Any) -> str:
+    return "" if value is None else format_number(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,219 @@
+"""Spark SQL over the views, and the views as DataFrames or as Arrow tables.
+
+Model     a view is made when a query names it: Spark reports a name that it does not know, and the view of that name
+          is added. A recorded table is read from links to the files of all runs, laid out as a table that is
+          partitioned by run; so a condition on a run, its configuration or a level leaves out the files of others
+Errors    StudyError, one line: SQL that Spark refuses, a view of a table that no run recorded
+Source    ours: docs/guide/query.md
+"""
+
+from __future__ import annotations
+
+import atexit
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.lab.query.places import Runs
+from mobilenet.lab.query.views import EVENTS_OF_DELIVERIES, NAMES, RUNS, VIEWS, View, rows_of_run
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.spark import path_pattern, require_spark
+from mobilenet.quoting import unknown
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_SENT_BYTES = 2**32  # of events, whose broadcasts each worker gets as a whole
+TASKS_PER_WORKER = 4
+A_QUERY = re.compile(r"\s*(\(|SELECT|WITH|FROM|VALUES|TABLE)\b", re.IGNORECASE)
+
+
+def table(runs: Runs, name: str) -> pa.Table:
+    """Return a view as a whole, without Spark."""
+    if name not in NAMES:
+        raise StudyError(unknown("view", name, NAMES))
+    if name == RUNS:
+        return runs.results()
+    view, parts = VIEWS[name], []
+    for place in _with_table(runs, view):
+        rows = rows_of_run(view, runs.paths[place])
+        keys = [pa.repeat(runs.keys[column][place], len(rows)) for column in runs.columns]
+        parts.append(pa.table([*keys, *rows.columns], names=[*runs.columns, *rows.column_names]))
+    return pa.concat_tables(parts)
+
+
+def _with_table(runs: Runs, view: View) -> list[int]:
+    """The places of the runs that recorded what the view shows."""
+    if view.table is None:
+        return list(range(len(runs.paths)))
+    places = [place for place, path in enumerate(runs.paths) if (path / f"{view.table}.parquet").is_file()]
+    if not places:
+        hint = f"; set {view.needs}: true in the scenario" if view.needs else ""
+        raise StudyError(f"{runs.where}: no run recorded {view.table}{hint}")
+    return places
+
+
+class Views(Mapping[str, "DataFrame"]):
+    """The views by name, each made when it is asked for; `folder`: where all workers see it, as long as they last."""
+
+    def __init__(self, runs: Runs, session: SparkSession, folder: Path) -> None:
+        self._runs, self._session, self._folder = runs, session, folder
+        self._made: dict[str, DataFrame] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+    def __getitem__(self, name: str) -> DataFrame:
+        if name not in NAMES:
+            raise KeyError(unknown("view", name, NAMES))
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> DataFrame:
+        if name == RUNS:
+            return self._session.createDataFrame(self._runs.results())
+        view = VIEWS[name]
+        if name == "deliveries":
+            rows = self._deliveries()
+        elif view.table is not None:
+            rows = self._recorded(view)
+        else:
+            rows = self._computed(view)
+        return self._named(rows, [column.name for column in view.columns])
+
+    def _named(self, rows: DataFrame, columns: list[str]) -> DataFrame:
+        """The rows with what names their runs, instead of their places."""
+        from pyspark.sql.functions import broadcast
+
+        names = [f"`{name}`" for name in (*self._runs.columns, *columns)]
+        return rows.join(broadcast(self._session.createDataFrame(self._runs.keys)), "place").select(names)
+
+    def _recorded(self, view: View) -> DataFrame:
+        table = self._files(view)
+        columns = [
+            f"if({c.source} < 0, null, {c.source}) / 1e9 AS {c.name}" if c.source.endswith("_ns") else f"`{c.source}`"
+            for c in view.columns
+        ]
+        return table.selectExpr("place", *columns)
+
+    def _files(self, view: View) -> DataFrame:
+        """The recorded table of all runs, partitioned by place."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        folder = self._folder / str(view.table)
+        if not folder.exists():
+            for place in _with_table(self._runs, view):
+                partition = folder / f"place={place}"
+                partition.mkdir(parents=True)
+                file = (self._runs.paths[place] / f"{view.table}.parquet").resolve()
+                (partition / file.name).symlink_to(file)
+        kinds = [(c.source, pa.int64() if c.source.endswith("_ns") else c.kind) for c in view.columns]
+        schema = from_arrow_schema(pa.schema([*kinds, ("place", pa.int32())]))
+        return self._session.read.schema(schema).parquet(path_pattern(folder))
+
+    def _deliveries(self) -> DataFrame:
+        events = self._files(VIEWS["events"]).select("place", *EVENTS_OF_DELIVERIES)
+        sent = events.where("event = 'broadcast'").selectExpr("place", "message", "node sender", "time_ns sent_ns")
+        if sum((path / "events.parquet").stat().st_size for path in self._runs.paths) < MOST_SENT_BYTES:
+            sent = sent.hint("broadcast")
+        delivered = events.where("event = 'deliver'").join(sent, ["place", "message"])
+        seconds = ("sent_ns / 1e9 broadcast_s", "time_ns / 1e9 delivery_s", "(time_ns - sent_ns) / 1e9 delay_s")
+        return delivered.selectExpr("place", "message", "sender", "node receiver", *seconds, "station", "session")
+
+    def _computed(self, view: View) -> DataFrame:
+        """Run by run, by Python."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        schema = from_arrow_schema(view.schema.insert(0, pa.field("place", pa.int32())))
+        places = self._session.range(
+            0, len(self._runs.paths), 1, TASKS_PER_WORKER * self._session.sparkContext.defaultParallelism
+        )
+        paths = [str(path.absolute()) for path in self._runs.paths]
+        return places.mapInArrow(partial(_compute, view.name, paths), schema)
+
+
+def _compute(name: str, paths: list[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a view of the runs whose places are asked for."""
+    for batch in batches:
+        for place in batch.column(0).to_pylist():
+            rows = rows_of_run(VIEWS[name], Path(paths[place]))
+            rows = rows.add_column(0, pa.field("place", pa.int32()), pa.repeat(pa.scalar(place, pa.int32()), len(rows)))
+            yield from rows.combine_chunks().to_batches()
+
+
+@contextmanager
+def views_of(runs: Runs, session: SparkSession) -> Iterator[Views]:
+    """Open the views for the block."""
+    is_local = str(session.sparkContext.master).startswith("local")
+    with scratch_folder("views", None if is_local else runs.where) as folder:
+        yield Views(runs, session, folder)
+
+
+def lasting_views(runs: Runs, session: SparkSession) -> Views:
+    """Open views that last as long as this process."""
+    require_spark(session)
+    block = ExitStack()
+    atexit.register(block.close)
+    return block.enter_context(views_of(runs, session))
+
+
+def ask(views: Views, session: SparkSession, sql: str) -> DataFrame:
+    """Return the answer to a query as a DataFrame, which has not been computed yet."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    if not A_QUERY.match(sql):
+        raise StudyError(f"SQL: expected a query that begins with SELECT or WITH, got: {sql[:40]}")
+    while True:
+        try:
+            return session.sql(sql)
+        except ParseException as error:
+            raise StudyError(f"SQL: {_reason(error)}") from None
+        except AnalysisException as error:
+            if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+                raise StudyError(f"SQL: {_reason(error)}") from None
+            name = (error.getMessageParameters() or {}).get("relationName", "").strip("`")
+            if name not in NAMES:
+                raise StudyError(f"SQL: {unknown('view', name, NAMES)}") from None
+            views[name].createOrReplaceTempView(name)
+
+
+def answer(frame: DataFrame) -> pa.Table:
+    """Compute a DataFrame."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return frame.toArrow()
+    except PySparkException as error:
+        raise StudyError(f"SQL: {_reason(error)}") from None
+
+
+def plan_of(frame: DataFrame) -> str:
+    """Return Spark's plan: which files, columns and partitions it reads, and what it does with them."""
+    plan = StringIO()
+    with redirect_stdout(plan):
+        frame.explain("formatted")
+    return plan.getvalue().strip()
+
+
+def tasks_done(session: SparkSession) -> tuple[int, int]:
+    """Return how many tasks of the stages that run now are done, and how many they have."""
+    tracker = session.sparkContext.statusTracker()
+    stages = [stage for number in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(number)) is not None]
+    return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
+
+
+def _reason(error: Exception) -> str:
+    """Spark's, in one line."""
+    text = str(error).partition("\n\nJVM stacktrace")[0].partition(";\n")[0]
+    return " ".join(text.split("== SQL")[0].split())[:400]

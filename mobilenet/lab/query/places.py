@@ -1,0 +1,115 @@
+"""Which runs a question is about: those of a study, of a folder, or one alone.
+
+Model     a study's runs are those that are done, with configuration, replication and levels; any other folder's are the
+          run directories in it, by name. The columns KEYS and a column for each factor name a run in all views. A
+          factor that bears the name of another column gets the name `level of FACTOR`
+Errors    StudyError where there is no run; RunError for a damaged one
+Source    ours: docs/guide/query.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mobilenet.lab.query.views import VIEWS
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.csv_tables import AGAIN
+from mobilenet.lab.studies.level_names import table_level
+from mobilenet.lab.studies.rows import column_type
+from mobilenet.lab.studies.store import open_store
+from mobilenet.lab.studies.tables import tables_of_what_is_there
+from mobilenet.quoting import quote
+from mobilenet.record.reader import read_derived, read_manifest
+
+TABLE = Path("tables", "runs.parquet")  # of a study
+KEYS = {"run": pa.string(), "configuration": pa.int32(), "replication": pa.int32()}
+FACTS = {"seed": pa.int64(), "verdict": pa.string()}
+TAKEN = {"place", *KEYS, *FACTS, *(column.name for view in VIEWS.values() for column in view.columns)}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of a question."""
+
+    where: Path
+    paths: tuple[Path, ...]
+    keys: pa.Table  # a row for each of `paths`: its place in them, KEYS and the factors
+    is_study: bool = False
+    unfinished: str | None = None  # for people
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that name a run: KEYS and the factors."""
+        return [name for name in self.keys.column_names if name != "place"]
+
+    def results(self) -> pa.Table:
+        """Return the view `runs`: what names a run, FACTS and all metrics."""
+        if self.is_study:
+            table = _read(self.where / TABLE)
+            others = {"fingerprint", *KEYS, *open_store(self.where).study.factors}
+            results = table.select([name for name in table.column_names if name not in others])
+        else:
+            rows = [_result(path) for path in self.paths]
+            metrics = sorted({name for row in rows for name in row} - FACTS.keys())
+            results = pa.Table.from_pylist(rows, schema=pa.schema(FACTS | dict.fromkeys(metrics, pa.float64())))
+        names = [*self.columns, *results.column_names]
+        return pa.table([*self.keys.select(self.columns).columns, *results.columns], names=names)
+
+
+def _result(path: Path) -> dict[str, Any]:
+    metrics = read_derived(path, "metrics.json").items()
+    facts = {"seed": read_manifest(path)["seed"], "verdict": read_derived(path, "verdict.json", "verdict")["verdict"]}
+    return {name: None if value is None else float(value) for name, value in metrics} | facts
+
+
+def _read(table: Path, columns: list[str] | None = None) -> pa.Table:
+    try:
+        return pq.read_table(table, columns=columns)
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise StudyError(f"{table}: not readable: {' '.join(str(error).split())[:200]}; {AGAIN}") from None
+
+
+def runs_of(where: Path) -> Runs:
+    """Return the runs of a study, a folder or a run."""
+    if (where / "study.yaml").is_file():
+        return _of_study(where)
+    if (where / "manifest.json").is_file():
+        paths = [where]
+    elif where.is_dir():
+        paths = sorted(path for path in where.iterdir() if (path / "manifest.json").is_file() and path.name[0] != ".")
+    else:
+        raise StudyError(f"{where}: no such directory; expected a study, a run, or a folder of runs")
+    if not paths:
+        raise StudyError(f"{where}: contains no run; expected a study, a run, or a folder of runs")
+    return Runs(where, tuple(paths), _keys([{"run": path.absolute().name} for path in paths], []))
+
+
+def _of_study(where: Path) -> Runs:
+    unfinished = tables_of_what_is_there(where)
+    if not (where / TABLE).is_file():
+        raise StudyError(f"{where}: no run is done yet; run the study: mobilenet study {quote(where)}")
+    store = open_store(where)
+    rows = _read(where / TABLE, [*KEYS]).to_pylist()
+    names = {f: f"level of {f}" if f in TAKEN else f for f in store.study.factors}
+    for row in rows:
+        levels = store.configurations[row["configuration"]].levels
+        row.update({names[factor]: table_level(level) for factor, level in levels.items()})
+    return Runs(where, tuple(store.runs / row["run"] for row in rows), _keys(rows, [*names.values()]), True, unfinished)
+
+
+def _keys(rows: list[dict[str, Any]], factors: list[str]) -> pa.Table:
+    kinds = KEYS | {factor: column_type(row[factor] for row in rows) for factor in factors}
+    columns = {
+        name: pa.array([_as_text_if(pa.types.is_string(kind), row.get(name)) for row in rows], kind)
+        for name, kind in kinds.items()
+    }
+    return pa.table({"place": pa.array(range(len(rows)), pa.int32()), **columns})
+
+
+def _as_text_if(is_text: bool, value: Any) -> Any:
+    return str(value) if is_text and value is not None else value

@@ -1,0 +1,232 @@
+"""The views of the records of many runs, and how each is made.
+
+Model     a view of a recorded table has its columns, with times in seconds; Spark reads no others, and of no other
+          runs than a query needs: the files are partitioned by run, and the columns that name a run come from a small
+          table beside them. `deliveries` joins each delivery with its broadcast. `buffers` and `handoffs` are computed
+          run by run, as the metrics are
+Units     as the names of columns show; times in seconds of simulated time
+Shapes    VIEWS: their names, columns and types
+Source    ours: docs/guide/query.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mobilenet.engine.clock import SECOND
+from mobilenet.metrics.fold import EventFold
+from mobilenet.metrics.mobile import interruptions
+from mobilenet.record.kinds import run_kind
+from mobilenet.record.reader import read_coded, read_json, read_table
+from mobilenet.record.schema import COLUMNS, buffers_of
+
+TEXT, WHOLE, NUMBER, TRUTH = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+TYPES = {"string": TEXT, "int64": WHOLE, "double": NUMBER, "bool": TRUTH}
+
+
+class Column(NamedTuple):
+    name: str
+    kind: pa.DataType
+    description: str
+    source: str = ""  # in the recorded table; of times in ns
+
+
+class View(NamedTuple):
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    table: str | None  # which is read; None: several
+    of_run: Callable[[Path], pa.Table] | None = None  # computes it, without the columns that name the run
+    needs: str = ""  # key of a scenario
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(column.name, column.kind) for column in self.columns])
+
+
+def _recorded(table: str, description: str, words: dict[str, str], needs: str = "") -> View:
+    """A view of one table: its columns in their order, with times in seconds."""
+    columns = []
+    for source, kind in COLUMNS[table].items():
+        is_time = source.endswith("_ns")
+        name = f"{source.removesuffix('_ns')}_s" if is_time else source
+        columns.append(Column(name, NUMBER if is_time else TYPES[kind], words[name], source))
+    return View(table, description, tuple(columns), table, needs=needs)
+
+
+def rows_of_run(view: View, run: Path) -> pa.Table:
+    """Return the rows of one run, with the view's schema, without Spark."""
+    if view.of_run is not None:
+        return view.of_run(run)
+    assert view.table is not None
+    table = read_table(run, view.table)
+    return pa.table([_in_seconds(table[c.source], c) for c in view.columns], schema=view.schema)
+
+
+def _in_seconds(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """A time is never negative: -1 stands for none."""
+    if not column.source.endswith("_ns"):
+        return values.cast(column.kind)
+    times = pc.if_else(pc.less(values, 0), pa.scalar(None, WHOLE), values)
+    return pc.divide(times.cast(NUMBER), float(SECOND))
+
+
+def _deliveries(run: Path) -> pa.Table:
+    events = read_table(run, "events", [*EVENTS_OF_DELIVERIES])
+    sent = events.filter(pc.equal(events["event"], "broadcast")).select(["message", "node", "time_ns"])
+    delivered = events.filter(pc.equal(events["event"], "deliver")).drop_columns("event")
+    joined = delivered.join(sent.rename_columns(["message", "sender", "sent_ns"]), "message", join_type="inner")
+    joined = joined.sort_by([("time_ns", "ascending"), ("node", "ascending"), ("message", "ascending")])
+    delay_ns = pc.subtract(joined["time_ns"], joined["sent_ns"])
+    seconds = [pc.divide(ns.cast(NUMBER), float(SECOND)) for ns in (joined["sent_ns"], joined["time_ns"], delay_ns)]
+    names = (joined["message"], joined["sender"], joined["node"])
+    return pa.table([*names, *seconds, joined["station"].cast(TEXT), joined["session"].cast(WHOLE)], DELIVERIES.schema)
+
+
+def _buffers(run: Path) -> pa.Table:
+    """How many messages each buffer holds, from one change to the next, and from the last one to the end."""
+    manifest = read_json(run, "manifest.json")
+    declared = buffers_of(manifest, run_kind(manifest).buffers)
+    samples = read_table(run, "samples").to_pandas()
+    pairs = zip(samples.node, samples.quantity, strict=True)
+    kept = samples[[quantity in declared.get(node[0], ()) for node, quantity in pairs]]
+    kept = kept.sort_values(["node", "quantity", "time_ns"], kind="stable")
+    following = kept.groupby(["node", "quantity"], sort=False)["time_ns"].shift(-1)
+    end_ns = max(manifest["duration_s"] * SECOND, samples.time_ns.max() if len(samples) else 0)
+    columns = [kept.node, kept.quantity, kept.time_ns / SECOND, following.fillna(end_ns) / SECOND, kept.value]
+    return pa.table(
+        [pa.array(column, c.kind) for column, c in zip(columns, BUFFERS.columns, strict=True)], BUFFERS.schema
+    )
+
+
+def _handoffs(run: Path) -> pa.Table:
+    fold = EventFold(read_coded(run, "events"), 0, 2**62)
+    return pa.Table.from_pylist([one.row() for one in interruptions(fold)], HANDOFFS.schema)
+
+
+EVENTS_OF_DELIVERIES = ("time_ns", "node", "event", "message", "station", "session")
+_NODE, _MESSAGE = "host, station or process", "name of the broadcast message"
+DELIVERIES = View(
+    "deliveries",
+    "each delivery of a message to an application, the sender's own included",
+    (
+        Column("message", TEXT, _MESSAGE),
+        Column("sender", TEXT, "who broadcast it"),
+        Column("receiver", TEXT, "who delivered it"),
+        Column("broadcast_s", NUMBER, "when it was broadcast"),
+        Column("delivery_s", NUMBER, "when it was delivered"),
+        Column("delay_s", NUMBER, "from the broadcast to the delivery"),
+        Column("station", TEXT, "the receiver's station, if it has one"),
+        Column("session", WHOLE, "the receiver's session there"),
+    ),
+    None,
+    _deliveries,
+)
+BUFFERS = View(
+    "buffers",
+    "how many messages a buffer holds, for each time in which that number stays the same",
+    (
+        Column("node", TEXT, _NODE),
+        Column("buffer", TEXT, "sbuffer, rbuffer, or the name that a plug-in gives it"),
+        Column("from_s", NUMBER, "when it began to hold this number"),
+        Column("to_s", NUMBER, "until when"),
+        Column("size", NUMBER, "number of messages in it"),
+    ),
+    None,
+    _buffers,
+)
+HANDOFFS = View(
+    "handoffs",
+    "each confirmed handoff, new sessions for other reasons than another cell included",
+    (
+        Column("host", TEXT, "who changed"),
+        Column("begin_s", NUMBER, "when it began"),
+        Column("duration_s", NUMBER, "until the new session was confirmed"),
+        Column("interruption_s", NUMBER, "from the last delivery before it to the first one after it"),
+        Column("cause", TEXT, "`cell`, or why the session was renewed"),
+    ),
+    None,
+    _handoffs,
+)
+VIEWS = {
+    view.name: view
+    for view in (
+        _recorded(
+            "events",
+            "what happened at the nodes: broadcasts, deliveries, handoffs, crashes, outages, ...",
+            {
+                "time_s": "when", "node": _NODE, "event": "what: see docs/run-directory.md", "message": _MESSAGE,
+                "station": "where the host has its session", "session": "number of the session",
+                "detail": "further facts, as JSON",
+            },
+        ),
+        DELIVERIES,
+        BUFFERS,
+        HANDOFFS,
+        _recorded(
+            "positions",
+            "where hosts are, every so often, and stations once",
+            {"time_s": "when", "node": _NODE, "x_m": "to the east", "y_m": "to the north"},
+        ),
+        _recorded(
+            "frames",
+            "each frame on the air, for each receiver within reach",
+            {
+                "start_s": "begin of the frame", "end_s": "end of the frame", "sender": "who sent it",
+                "receiver": "who could hear it", "kind": "class of the message, or of the MAC's frame",
+                "psdu_bytes": "size", "addressed": "whether the receiver was meant", "fate": "what became of it there",
+            },
+            "record.frames",
+        ),
+        _recorded(
+            "links",
+            "power and interference of each frame at each receiver, with the radio model `sinr`",
+            {
+                "start_s": "begin of the frame", "sender": "who sent it", "receiver": "who could hear it",
+                "power_dbm": "received power", "sinr_db": "lowest ratio of signal to interference and noise",
+            },
+            "record.frames",
+        ),
+        _recorded(
+            "messages",
+            "each message of the protocol, by air or wire",
+            {
+                "send_s": "when it was sent", "receive_s": "when it was received", "sender": "who sent it",
+                "receiver": "who received it", "medium": "air or wire", "kind": "class of the message",
+                "size_bytes": "size with headers", "fate": "what became of it", "host": "the host that it is about",
+                "session": "the session that it is about", "message": "name of the broadcast message in it",
+                "detail": "its fields, as JSON",
+            },
+            "record.messages",
+        ),
+        _recorded(
+            "lines",
+            "what programs read and wrote",
+            {
+                "time_s": "when", "node": _NODE, "life": "of the program, from 1",
+                "said": "whether the program wrote it; otherwise it read it", "line": "the line",
+            },
+            "record.programs",
+        ),
+        _recorded(
+            "causes",
+            "what led to what; a row is named by its number, from 0",
+            {
+                "time_s": "when", "node": _NODE, "step": "queued, sent, acknowledged, given_up, timer, wire or arrived",
+                "cause": "the row that led to it; -1: unknown", "kind": "class of the message, or the timer's name",
+                "to": "the receiver; empty: all within reach", "messages": "names of the broadcast messages in it",
+                "start_s": "begin of the frame, or of the timer", "end_s": "end of the frame",
+                "size_bytes": "of wire: with headers", "window": "of a segment of TCP: what had kept it back",
+                "events": "how many events there were before", "heard": "of sent: who could hear it",
+            },
+            "record.causes",
+        ),
+    )
+}  # fmt: skip
+RUNS = "runs"  # made of what runs.results() has: a row for each run
+NAMES = (RUNS, *VIEWS)
