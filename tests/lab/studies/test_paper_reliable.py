@@ -252,7 +252,7 @@ def test_each_statement_has_a_check_and_each_check_a_test() -> None:
     ("name", "change", "finding"),
     [
         ("dpath_unaffected_t0", now(T0, D, latency=2.4), ("fail", "fails for n = 8 (2.4, expected 2.5)")),
-        ("all_at_detection_t1", now(T1, A, latency=2.0), ("not checked", "not checked for n = 8")),  # before it
+        ("all_at_detection_t1", now(T1, A, latency=2.0), ("not checked", "not checked: it names no size")),
     ],
 )
 def test_a_finding_after_a_change(name: str, change: Change, finding: tuple[str, str]) -> None:
