@@ -63,7 +63,8 @@ def test_what_it_prints(place: Path, out: Path) -> None:
     assert first == f"wireless.loss from 0 to 0.8 in 8 steps, at most 12,000 runs; {OUT}"
     document = document_in(out)
     assert document["verdict"] == "largest" and document["fails_at"] == pytest.approx(document["holds_at"] + 0.1)
-    assert document["sentences"][0].startswith(f"the largest wireless.loss is {document['value']:g}: ")
+    value = f"{document['value']:g}"
+    assert f"the largest wireless.loss is {value}: the requirements hold at {value} and " in document["sentences"][0]
     assert set(document["sentences"]) <= set(lines)
     assert end == f"Next: mobilenet report {OUT}"
     assert mobilenet("report", OUT, place=place).returncode == 0
