@@ -1,4 +1,4 @@
-"""Archives for tests: small ones of any content, right and wrong."""
+"""Archives for tests: small ones of any content, right and wrong, and those that the command makes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,54 @@ from typing import Any
 from mobilenet.lab.artefact.archive import CHECKSUMS
 from mobilenet.lab.artefact.making import versions
 from mobilenet.lab.artefact.writing import checksums
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.store import Store
+from tests.cli.command import mobilenet, one_line
+from tests.conftest import FIRST, SCENARIOS
+from tests.lab.studies.test_handed_on import make
 
 FILES = {"README.md": b"# A study\n", "studies/a/study.yaml": b"scenario: configurations/c000/scenario.yaml\n"}
+LOSS = {
+    "scenario": str(FIRST), "set": {"duration_s": 4}, "factors": {"wireless.loss": [0, 0.2]}, "replications": {"min": 2}
+}  # fmt: skip
+COMPARE = {"factor": "wireless.loss", "baseline": 0, "metrics": ["broadcasts"]}
+GOSSIP = {"scenario": "gossip.yaml", "set": {"duration_s": 4}, "replications": {"min": 2}}
+
+
+def make_loss(place: Path) -> Store:
+    return make(Study.of(LOSS, place, "loss"), place / "loss")
+
+
+def compare_loss(place: Path) -> None:
+    make(Study.of(LOSS | {"compare": COMPARE}, place, "loss"), place / "loss")
+    assert mobilenet("compare", "loss", place=place).returncode == 0
+
+
+def make_gossip(place: Path) -> None:
+    make(Study.of(GOSSIP, SCENARIOS / "own_protocol", "gossip"), place / "gossip")
+
+
+def pack(place: Path, *words: str | Path, archive: str = "x.zip") -> dict[str, bytes]:
+    """Make an archive; return its files."""
+    done = mobilenet("artefact", *words, "-o", archive, place=place)
+    assert done.returncode == 0, done
+    return unzip(place / archive)
+
+
+def refusal(place: Path, *words: str | Path) -> str:
+    """Return the line in which an archive, `x.zip` unless words are given, is refused."""
+    return one_line(mobilenet("artefact", *(words or ("check", "x.zip")), place=place), 2)
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    for name, data in unzip(archive).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def versions_in(archive: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(archive) as file:
+        return dict(json.loads(file.read(CHECKSUMS))["made_by"])
 
 
 def zip_files(

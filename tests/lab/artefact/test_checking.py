@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,14 +14,13 @@ from unittest import mock
 
 import pytest
 
+from mobilenet.lab.artefact.archive import open_archive
 from mobilenet.lab.artefact.writing import write
-from mobilenet.lab.studies.declaration import Study
 from mobilenet.record.provenance import read_provenance
-from tests.cli.command import COMMAND, everything_below, mobilenet, one_line
-from tests.conftest import FIRST, ROOT, SCENARIOS
-from tests.lab.studies.test_handed_on import make
+from tests.cli.command import COMMAND, everything_below, mobilenet
+from tests.conftest import FIRST, ROOT
 
-from .archives import unzip, zip_files
+from .archives import compare_loss, make_gossip, pack, refusal, unzip, versions_in, zip_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -47,11 +45,6 @@ claims:
     at_most: 1.5
   safe: {relation: no_violation, schedules: 4, protocol: best_effort}
 """
-LOSS = {
-    "scenario": str(FIRST), "set": {"duration_s": 4}, "factors": {"wireless.loss": [0, 0.2]},
-    "replications": {"min": 2}, "compare": {"factor": "wireless.loss", "baseline": 0, "metrics": ["broadcasts"]},
-}  # fmt: skip
-GOSSIP = {"scenario": "gossip.yaml", "set": {"duration_s": 4}, "replications": {"min": 2}}
 OURS = (
     "studies/loss", "claims/answers/loss", "claims/answers/one", "claims/answers: few", "claims/answers: same",
     "claims/answers: safe",
@@ -67,11 +60,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "claims.yaml").write_text(CLAIMS)
     done = mobilenet("claims", "claims.yaml", "--workers", "2", "--out", "answers", "-q", place=place)
     assert done.returncode == 0, done
-    make(Study.of(LOSS, place, "loss"), place / "loss")
-    assert mobilenet("compare", "loss", place=place).returncode == 0
-    make(Study.of(GOSSIP, SCENARIOS / "own_protocol", "gossip"), place / "gossip")
-    for words in ("gossip answers loss -o all.zip", "answers loss -o ours.zip"):
-        assert mobilenet("artefact", *words.split(), place=place).returncode == 0
+    compare_loss(place)
+    make_gossip(place)
+    pack(place, "gossip", "answers", "loss", archive="all.zip")
+    pack(place, "answers", "loss", archive="ours.zip")
     return place
 
 
@@ -138,8 +130,8 @@ def test_everything_comes_out_the_same_in_another_clone(place: Path, clone: Path
 
 
 def test_with_permission_code_comes_out_the_same_as_well(place: Path, tmp_path: Path) -> None:
-    assert mobilenet("artefact", place / "gossip", "-o", "x.zip", place=tmp_path).returncode == 0
-    assert "gossip.py:Gossip" in (text := unzip(tmp_path / "x.zip")["README.md"].decode()) and "--allow-code" in text
+    text = pack(tmp_path, place / "gossip")["README.md"].decode()
+    assert "gossip.py:Gossip" in text and "--allow-code" in text
     done = bare(tmp_path, tmp_path / "x.zip", "--allow-code")
     assert done.returncode == 0 and comes_out(done)[THEIRS].startswith("bit-identical"), done
 
@@ -166,16 +158,14 @@ def test_answers_keep_their_provenance(place: Path, tmp_path: Path) -> None:
 def test_a_changed_file_is_refused(place: Path, tmp_path: Path) -> None:
     files = unzip(place / "ours.zip")
     right = files["claims/answers/claims.json"]
-    digests = json.loads(zip_list(place / "ours.zip"))["files"]
+    with open_archive(place / "ours.zip") as artefact:
+        digests = artefact.digests
     files["claims/answers/claims.json"] = right.replace(b'"holds"', b'"fails"')
     zip_files(tmp_path / "x.zip", files, listed={"files": digests})
-    line = one_line(mobilenet("artefact", "check", "x.zip", place=tmp_path), 2)
-    assert line == "x.zip: claims/answers/claims.json is not the file that checksums.json names: its SHA-256 differs"
-
-
-def zip_list(path: Path) -> bytes:
-    with zipfile.ZipFile(path) as file:
-        return file.read("checksums.json")
+    assert (
+        refusal(tmp_path)
+        == "x.zip: claims/answers/claims.json is not the file that checksums.json names: its SHA-256 differs"
+    )
 
 
 def test_a_forged_answer_comes_out_otherwise(place: Path, tmp_path: Path) -> None:
@@ -188,7 +178,7 @@ def test_a_forged_answer_comes_out_otherwise(place: Path, tmp_path: Path) -> Non
     files["studies/loss/tables/summary.csv"] = "\n".join([*table[:-1], ""]).encode()
     name = "claims/answers/one/configurations/c000/scenario.yaml"
     files[name] = files[name].replace(b"duration_s: 3", b"duration_s: 4")
-    write(tmp_path / "x.zip", files, json.loads(zip_list(place / "ours.zip"))["made_by"])
+    write(tmp_path / "x.zip", files, versions_in(place / "ours.zip"))
     done = here(tmp_path, tmp_path / "x.zip")
     lines = comes_out(done)
     assert done.returncode == 1, done

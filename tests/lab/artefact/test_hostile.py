@@ -16,12 +16,9 @@ import pytest
 from mobilenet.lab.artefact import ArtefactError, entries, limits
 from mobilenet.lab.artefact.archive import CHECKSUMS, open_archive
 from mobilenet.lab.artefact.limits import clash, name_problem
-from mobilenet.lab.studies.declaration import Study
-from tests.cli.command import everything_below, mobilenet, one_line
-from tests.conftest import SCENARIOS
-from tests.lab.studies.test_handed_on import make
+from tests.cli.command import everything_below, mobilenet
 
-from .archives import FILES, unzip, zip_files
+from .archives import FILES, make_gossip, pack, refusal, zip_files
 
 SIZE_AT = 24  # of the uncompressed size in an entry of the list of files
 
@@ -58,25 +55,28 @@ def bomb(target: Path) -> None:
     zip_files(target, {**FILES, "studies/a/tables/runs.csv": b"0" * 10_000_000})
 
 
-def understate(target: Path) -> None:
+def change_bytes(change: Callable[[bytearray], None]) -> Callable[[Path], None]:
+    def write(target: Path) -> None:
+        zip_files(target)
+        data = bytearray(target.read_bytes())
+        change(data)
+        target.write_bytes(data)
+
+    return write
+
+
+def understate(data: bytearray) -> None:
     """The list of files states a smaller size than what comes out."""
-    zip_files(target)
-    data = bytearray(target.read_bytes())
-    entry = data.index(b"PK\x01\x02")
-    struct.pack_into("<L", data, entry + SIZE_AT, 1)
-    target.write_bytes(data)
+    struct.pack_into("<L", data, data.index(b"PK\x01\x02") + SIZE_AT, 1)
 
 
 def many(target: Path) -> None:
     zip_files(target, {f"f{number}": b"" for number in range(limits.MOST_FILES + 1)})
 
 
-def many_unlisted(target: Path) -> None:
+def many_unlisted(data: bytearray) -> None:
     """The end record states two files, and the list has more bytes than any list of ours."""
-    zip_files(target)
-    data = bytearray(target.read_bytes())
     struct.pack_into("<L", data, len(data) - 10, limits.MOST_LIST_BYTES + 1)
-    target.write_bytes(data)
 
 
 def wrong_checksum(target: Path) -> None:
@@ -90,33 +90,24 @@ def without_list(target: Path) -> None:
         file.writestr("README.md", b"x")
 
 
-def truncate(target: Path) -> None:
-    zip_files(target)
-    target.write_bytes(target.read_bytes()[:-30])
+def truncate(data: bytearray) -> None:
+    del data[-30:]
 
 
-def tear(target: Path) -> None:
+def tear(data: bytearray) -> None:
     """A byte of a packed file is another one."""
-    zip_files(target)
-    data = bytearray(target.read_bytes())
     data[30 + len("README.md") + 2] ^= 0xFF
-    target.write_bytes(data)
 
 
-def zip64(target: Path) -> None:
-    zip_files(target)
-    data = target.read_bytes()
+def zip64(data: bytearray) -> None:
     locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, 0, 1)
-    end = bytearray(data[-22:])
-    struct.pack_into("<L", end, 12, struct.unpack_from("<L", end, 12)[0] + len(locator))
-    target.write_bytes(data[:-22] + locator + bytes(end))
+    data[-22:-22] = locator
+    (size,) = struct.unpack_from("<L", data, len(data) - 10)
+    struct.pack_into("<L", data, len(data) - 10, size + len(locator))
 
 
-def encrypt(target: Path) -> None:
-    zip_files(target)
-    data = bytearray(target.read_bytes())
+def encrypt(data: bytearray) -> None:
     data[data.index(b"PK\x01\x02") + 8] |= 1
-    target.write_bytes(data)
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -133,9 +124,9 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a name twice but for case": (rename_to("readme.MD"), "occurs twice"),
     "a file that is a folder": (rename_to("README.md/x"), "is both a file and a folder"),
     "a bomb by ratio": (bomb, "which no file of a study does"),
-    "a file longer than stated": (understate, "damaged"),
+    "a file longer than stated": (change_bytes(understate), "damaged"),
     "a bomb by count": (many, "20,002 files, expected at most 20,000"),
-    "a list that is too long": (many_unlisted, "expected at most 20,000"),
+    "a list that is too long": (change_bytes(many_unlisted), "expected at most 20,000"),
     "a wrong checksum": (wrong_checksum, "its SHA-256 differs"),
     "no checksums": (without_list, f"{CHECKSUMS} is missing"),
     "a file without a checksum": (lambda target: zip_files(target, more={"more.py": b"x"}), f"is not in {CHECKSUMS}"),
@@ -148,10 +139,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "another format": (lambda target: zip_files(target, listed={"format": 2}), "format 2, expected 1"),
     "not a ZIP file": (lambda target: target.write_bytes(b"PK" * 100), "not a ZIP file"),
     "an empty file": (lambda target: target.write_bytes(b""), "not a ZIP file"),
-    "a truncated file": (truncate, "not a ZIP file, truncated"),
-    "a torn file": (tear, "is damaged"),
-    "ZIP64": (zip64, "ZIP64"),
-    "encrypted": (encrypt, "is encrypted"),
+    "a truncated file": (change_bytes(truncate), "not a ZIP file, truncated"),
+    "a torn file": (change_bytes(tear), "is damaged"),
+    "ZIP64": (change_bytes(zip64), "ZIP64"),
+    "encrypted": (change_bytes(encrypt), "is encrypted"),
     "neither studies nor claims": (lambda target: zip_files(target, {"README.md": b"x"}), "neither studies nor claims"),
 }  # fmt: skip
 
@@ -166,7 +157,7 @@ def test_a_hostile_archive_is_refused_and_leaves_nothing(
     temporary.mkdir()
     write(place / "x.zip")
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    line = one_line(mobilenet("artefact", "check", "x.zip", "--allow-code", place=place), 2)
+    line = refusal(place, "check", "x.zip", "--allow-code")
     assert line.startswith("x.zip: ") and what in line, line
     assert everything_below(tmp_path) == ["place", "place/x.zip", "temporary"]
 
@@ -183,7 +174,7 @@ def test_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     ):
         with monkeypatch.context() as patch:
             patch.setattr(entries, limit, most)
-            assert what in one_line(mobilenet("artefact", "check", "x.zip", place=tmp_path), 2)
+            assert what in refusal(tmp_path)
 
 
 SCENARIO = "studies/a/configurations/c000/scenario.yaml"
@@ -207,7 +198,7 @@ OUTSIDE = {
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_scenario_must_not_name_files_outside(name: str, tmp_path: Path) -> None:
     zip_files(tmp_path / "x.zip", OUTSIDE[name])
-    line = one_line(mobilenet("artefact", "check", "x.zip", "--allow-code", place=tmp_path), 2)
+    line = refusal(tmp_path, "check", "x.zip", "--allow-code")
     assert line.startswith(f"x.zip: {SCENARIO}: ") and line.endswith("is outside the archive")
 
 
@@ -227,7 +218,7 @@ def test_studies_and_claims_must_consist_of_what_is_inside(tmp_path: Path) -> No
         ({"studies/a/study.yaml": b"\xff"}, "studies/a/study.yaml:1: not UTF-8 text"),
     ):
         zip_files(tmp_path / "x.zip", files)
-        line = one_line(mobilenet("artefact", "check", "x.zip", place=tmp_path), 2)
+        line = refusal(tmp_path)
         assert line.startswith("x.zip: ") and what in line and tempfile.gettempdir() not in line, line
 
 
@@ -254,10 +245,8 @@ def test_names_and_clashes() -> None:
 
 def test_code_is_not_even_read_without_permission(tmp_path: Path) -> None:
     """A plug-in that leaves a mark: with correct checksums, and with permission it would run."""
-    gossip = {"scenario": "gossip.yaml", "set": {"duration_s": 2}, "replications": {"min": 2}}
-    make(Study.of(gossip, SCENARIOS / "own_protocol", "gossip"), tmp_path / "gossip")
-    assert mobilenet("artefact", "gossip", "-o", "right.zip", place=tmp_path).returncode == 0
-    files, mark = unzip(tmp_path / "right.zip"), tmp_path / "mark"
+    make_gossip(tmp_path)
+    files, mark = pack(tmp_path, "gossip", archive="right.zip"), tmp_path / "mark"
     plug_in = "studies/gossip/configurations/c000/gossip.py"
     files[plug_in] += f"\nopen({str(mark)!r}, 'w').close()\n".encode()
     zip_files(tmp_path / "x.zip", files)

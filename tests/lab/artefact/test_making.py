@@ -17,12 +17,12 @@ from mobilenet.lab.artefact.writing import write
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import Store
 from mobilenet.record.stamp import commit
-from tests.cli.command import everything_below, mobilenet, one_line
+from tests.cli.command import everything_below, mobilenet
 from tests.cli.test_printed_commands import follow
 from tests.conftest import FIRST, ROOT
 from tests.lab.studies.test_handed_on import make
 
-from .archives import unzip
+from .archives import make_loss, pack, refusal, unzip
 from .validator import issues
 
 TWO = f"""
@@ -35,16 +35,12 @@ factors:
 replications: {{min: 2}}
 compare: {{factor: what, baseline: {{hosts.count: 3}}, metrics: [broadcasts]}}
 """
-LOSS = {
-    "scenario": str(FIRST), "set": {"duration_s": 4}, "factors": {"wireless.loss": [0, 0.2]}, "replications": {"min": 2}
-}  # fmt: skip
 DATE = ("--date", "2026-11-26")
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    place = tmp_path_factory.mktemp("studies")
-    return make(Study.of(LOSS, place, "loss"), place / "loss")
+    return make_loss(tmp_path_factory.mktemp("studies"))
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +75,8 @@ def test_the_same_study_gives_the_same_bytes(archive: Path, tmp_path: Path) -> N
     """Made again elsewhere, from a folder of another depth."""
     place = tmp_path / "other" / "place"
     place.mkdir(parents=True)
-    again = make(Study.of(LOSS, place, "loss"), place / "loss")
-    done = mobilenet("artefact", again.path, "-o", tmp_path / "x.zip", "--title", "Loss | äö", *DATE, place=tmp_path)
-    assert done.returncode == 0 and (tmp_path / "x.zip").read_bytes() == archive.read_bytes()
+    pack(tmp_path, make_loss(place).path, "--title", "Loss | äö", *DATE)
+    assert (tmp_path / "x.zip").read_bytes() == archive.read_bytes()
     with zipfile.ZipFile(archive) as file:
         names = file.namelist()
         assert names == sorted(names) and {info.date_time[0] for info in file.infolist()} == {1980}
@@ -90,23 +85,29 @@ def test_the_same_study_gives_the_same_bytes(archive: Path, tmp_path: Path) -> N
 def test_figures_of_other_runs_are_drawn_again(archive: Path, study: Store, tmp_path: Path) -> None:
     own = tmp_path / "loss"
     shutil.copytree(study.path, own)
-    for words in (["figures", "loss", "--format", "png"], ["artefact", "loss", "-o", "own.zip"]):
-        assert mobilenet(*words, place=tmp_path).returncode == 0
-    assert "studies/loss/figures/curve.png" in unzip(tmp_path / "own.zip")
+    assert mobilenet("figures", "loss", "--format", "png", place=tmp_path).returncode == 0
+    assert "studies/loss/figures/curve.png" in pack(tmp_path, "loss")
     (own / "figures" / "old.svg").write_text("<svg/>")
-    assert mobilenet("artefact", "loss", "-o", "again.zip", place=tmp_path).returncode == 0
-    figures = {name for name in unzip(tmp_path / "again.zip") if "/figures/" in name}
+    figures = {name for name in pack(tmp_path, "loss", archive="again.zip") if "/figures/" in name}
     assert figures == {name for name in unzip(archive) if "/figures/" in name}
 
 
-@pytest.mark.long
-def test_the_validator_of_ro_crates_accepts_it(archive: Path, tmp_path: Path) -> None:
-    """Each requirement of RO-Crate 1.3; of the recommendations, those that only the authors can follow are left."""
-    crate, place = tmp_path / "crate", tmp_path / "place"
-    place.mkdir()
+def problems_with(crate: Path, level: str) -> list[tuple[str, str]]:
+    (crate.parent / "place").mkdir()
+    return issues(crate, crate.parent / "place", level)
+
+
+@pytest.fixture
+def crate(archive: Path, tmp_path: Path) -> Path:
     with zipfile.ZipFile(archive) as file:
-        file.extractall(crate)
-    problems = issues(crate, place, "RECOMMENDED")
+        file.extractall(tmp_path / "crate")
+    return tmp_path / "crate"
+
+
+@pytest.mark.long
+def test_the_validator_of_ro_crates_accepts_it(crate: Path) -> None:
+    """Each requirement of RO-Crate 1.3; of the recommendations, those that only the authors can follow are left."""
+    problems = problems_with(crate, "RECOMMENDED")
     assert all(severity == "RECOMMENDED" for severity, _ in problems)
     assert sorted(message.partition(" should")[0].partition(" SHOULD")[0] for _, message in problems) == [
         "A License entity", "The Root Data Entity",
@@ -114,23 +115,17 @@ def test_the_validator_of_ro_crates_accepts_it(archive: Path, tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_the_validator_finds_what_is_missing(archive: Path, tmp_path: Path) -> None:
+def test_the_validator_finds_what_is_missing(crate: Path) -> None:
     """The tests above can fail: a file that is not there, no date, a key that the context lacks."""
-    crate, place = tmp_path / "crate", tmp_path / "place"
-    place.mkdir()
-    with zipfile.ZipFile(archive) as file:
-        file.extractall(crate)
-    text = (crate / "ro-crate-metadata.json").read_text()
-    (crate / "ro-crate-metadata.json").write_text(text.replace('"datePublished"', '"dateOfNothing"'))
-    problems = issues(crate, place, "REQUIRED")
-    assert any("datePublished" in message for _, message in problems)
-    assert any("dateOfNothing" in message for _, message in problems)
+    metadata = crate / "ro-crate-metadata.json"
+    metadata.write_text(metadata.read_text().replace('"datePublished"', '"dateOfNothing"'))
+    messages = " ".join(message for _, message in problems_with(crate, "REQUIRED"))
+    assert "datePublished" in messages and "dateOfNothing" in messages
 
 
 def test_a_license_has_its_entity(study: Store, tmp_path: Path) -> None:
-    words = ("artefact", study.path, "-o", "x.zip", "--license", "CC-BY-4.0")
-    assert mobilenet(*words, place=tmp_path).returncode == 0
-    graph = json.loads(unzip(tmp_path / "x.zip")["ro-crate-metadata.json"])["@graph"]
+    files = pack(tmp_path, study.path, "--license", "CC-BY-4.0")
+    graph = json.loads(files["ro-crate-metadata.json"])["@graph"]
     entities = {one["@id"]: one for one in graph}
     assert entities["./"]["license"] == {"@id": "https://spdx.org/licenses/CC-BY-4.0"}
     assert entities["https://spdx.org/licenses/CC-BY-4.0"]["name"] == "CC-BY-4.0"
@@ -140,10 +135,8 @@ def test_a_license_has_its_entity(study: Store, tmp_path: Path) -> None:
 def test_files_that_scenarios_name_are_inside(tmp_path: Path) -> None:
     (tmp_path / "two.yaml").write_text(TWO)
     make(Study.load(tmp_path / "two.yaml"), tmp_path / "two")
-    assert mobilenet("artefact", "two", "-o", "x.zip", place=tmp_path).returncode == 0
-    files = unzip(tmp_path / "x.zip")
     walk = (ROOT / "data" / "formats" / "walk.csv").read_bytes()
-    assert files["studies/two/configurations/c001/walk.csv"] == walk
+    assert pack(tmp_path, "two")["studies/two/configurations/c001/walk.csv"] == walk
 
 
 def test_what_is_refused(study: Store, tmp_path: Path) -> None:
@@ -183,7 +176,7 @@ def test_what_is_refused(study: Store, tmp_path: Path) -> None:
         (["check", "x.zip", "--title", "x"], "do not apply to `mobilenet artefact check`"),
         (["check", "nowhere.zip"], "nowhere.zip: cannot be read: No such file or directory"),
     ):
-        assert what in one_line(mobilenet("artefact", *words, place=tmp_path), 2)
+        assert what in refusal(tmp_path, *words)
     assert everything_below(tmp_path) == before
 
 
@@ -206,10 +199,9 @@ def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("Next: unpack x.zip, and read README.md")
     kept, again = tmp_path / "studies" / "safe-claims", tmp_path / "kept" / "claims" / "safe-claims"
     assert (kept / "claims.json").read_bytes() == (again / "claims.json").read_bytes()
-    line = one_line(mobilenet("artefact", "check", "x.zip", "--out", "kept", place=tmp_path), 2)
-    assert "kept: exists and is not an empty directory" in line
+    assert "kept: exists and is not an empty directory" in refusal(tmp_path, "check", "x.zip", "--out", "kept")
     (tmp_path / "safe.yaml").write_text(SCHEDULES.replace("2", "3"))
-    line = one_line(mobilenet("artefact", "safe.yaml", "-o", "y.zip", place=tmp_path), 2)
+    line = refusal(tmp_path, "safe.yaml", "-o", "y.zip")
     assert "safe.yaml: differs from studies/safe-claims/claims.yaml; run `mobilenet claims safe.yaml` again" in line
 
 
@@ -217,8 +209,7 @@ def test_without_a_clone_the_installed_packages_are_listed(
     study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(making, "PACKAGE", tmp_path / "site-packages" / "mobilenet")
-    assert mobilenet("artefact", study.path, "-o", "x.zip", place=tmp_path).returncode == 0
-    files = unzip(tmp_path / "x.zip")
+    files = pack(tmp_path, study.path)
     assert "requirements.lock" not in files and b"\nnumpy==" in files["installed.txt"]
     assert "`installed.txt`" in files["README.md"].decode()
 
@@ -227,7 +218,7 @@ def test_the_versions_are_those_of_the_tables(study: Store, tmp_path: Path, monk
     """Not of what has made the archive from them."""
     before = making.versions() | {"commit": "0123456789ab"}
     monkeypatch.setattr(making, "versions", lambda: before)
-    assert mobilenet("artefact", study.path, "-o", "x.zip", place=tmp_path).returncode == 0
+    pack(tmp_path, study.path)
     with open_archive(tmp_path / "x.zip") as artefact:
         assert artefact.made_by["commit"] == commit()
 

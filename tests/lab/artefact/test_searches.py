@@ -17,11 +17,11 @@ from mobilenet.lab.artefact.writing import write
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.provenance import read_provenance
 from mobilenet.record.stamp import KEY
-from tests.cli.command import FIRST, mobilenet, one_line
+from tests.cli.command import FIRST, mobilenet
 from tests.conftest import ROOT
 
-from .archives import unzip
-from .test_checking import bare, comes_out, here, zip_list
+from .archives import pack, refusal, unzip, versions_in
+from .test_checking import bare, comes_out, here
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -42,8 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("searches")
     for words in (SEARCH, SCREEN):
         assert mobilenet(*words, "--workers", "2", "--quiet", place=place).returncode == 0
-    done = mobilenet("artefact", "loss", "keys", "-o", "x.zip", place=place)
-    assert done.returncode == 0, done
+    pack(place, "loss", "keys")
     return place
 
 
@@ -88,7 +87,7 @@ def test_forged_answers_come_out_otherwise(place: Path, tmp_path: Path) -> None:
     files["studies/loss/capacity.json"] = json.dumps(document).encode()
     lines = files["studies/keys/sensitivity.csv"].decode().splitlines()
     files["studies/keys/sensitivity.csv"] = "\n".join([lines[0], lines[2], lines[1], *lines[3:], ""]).encode()
-    write(tmp_path / "y.zip", files, json.loads(zip_list(place / "x.zip"))["made_by"])
+    write(tmp_path / "y.zip", files, versions_in(place / "x.zip"))
     done = here(tmp_path, tmp_path / "y.zip")
     out = comes_out(done)
     assert done.returncode == 1, done
@@ -206,9 +205,11 @@ def test_levels_of_a_search_must_not_name_files(place: Path, tmp_path: Path) -> 
     files = unzip(place / "x.zip")
     name = "studies/keys/study.yaml"
     files[name] = files[name].replace(b"{label: p0, ", b"{label: p0, hosts.mobility.file: /etc/passwd, ")
-    write(tmp_path / "y.zip", files, json.loads(zip_list(place / "x.zip"))["made_by"])
-    line = one_line(mobilenet("artefact", "check", "y.zip", place=tmp_path), 2)
-    assert line == f"y.zip: {name}: '/etc/passwd' is a file; expected a search whose levels are not files"
+    write(tmp_path / "y.zip", files, versions_in(place / "x.zip"))
+    assert (
+        refusal(tmp_path, "check", "y.zip")
+        == f"y.zip: {name}: '/etc/passwd' is a file; expected a search whose levels are not files"
+    )
 
 
 def test_which_command_made_a_directory(place: Path, tmp_path: Path) -> None:
@@ -228,7 +229,7 @@ def test_with_files_and_with_code(tmp_path: Path) -> None:
     tracks = ("--set", f"hosts={{mobility: {{model: tracks, file: {walk}}}}}", "--set", "duration_s=12")
     words = ("capacity", str(FIRST), *asked, "broadcasts >= 2", *tracks, *few)
     assert mobilenet(*words, "--out", "walk", place=tmp_path).returncode == 0
-    assert mobilenet("artefact", "queue", "walk", "-o", "x.zip", place=tmp_path).returncode == 0
+    pack(tmp_path, "queue", "walk")
     place = tmp_path / "checked"
     place.mkdir()
     outcomes = comes_out(done := here(place, tmp_path / "x.zip"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,12 +10,9 @@ from mobilenet.lab.artefact.comparing import Sameness
 from mobilenet.lab.artefact.making import make
 from mobilenet.lab.artefact.parts import CLAIMS, STUDIES, Part
 from mobilenet.lab.artefact.statements import REPORTS, differing_reports, differing_statements, not_compared
-from mobilenet.lab.studies.declaration import Study
 from tests.cli.command import mobilenet
-from tests.conftest import FIRST
-from tests.lab.studies.test_handed_on import make as make_study
 
-from .archives import unzip
+from .archives import compare_loss, unpack, versions_in
 
 TEXT = "claims:\n  safe: {relation: no_violation, schedules: 2, protocol: best_effort}\n"
 
@@ -35,9 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def kept(made: Path, tmp_path: Path) -> Path:
     """The unpacked archive."""
-    for name, data in unzip(made / "x.zip").items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(data)
+    unpack(made / "x.zip", tmp_path)
     return tmp_path
 
 
@@ -45,14 +38,8 @@ def part(kept: Path) -> Part:
     return Part(CLAIMS, "answers", kept / "claims" / "answers")
 
 
-def versions(made: Path) -> dict[str, str | None]:
-    with zipfile.ZipFile(made / "x.zip") as file:
-        version_of: dict[str, str | None] = json.loads(file.read("checksums.json"))["made_by"]
-    return version_of
-
-
 def test_those_of_the_archive_are_the_same(made: Path, kept: Path) -> None:
-    assert differing_statements(kept, [part(kept)], versions(made)) == []
+    assert differing_statements(kept, [part(kept)], versions_in(made / "x.zip")) == []
     assert differing_reports(part(kept), made / "answers") == []
     left = not_compared(kept, [part(kept)], True)
     assert left in (["requirements.lock"], ["installed.txt"])
@@ -73,39 +60,31 @@ def test_a_forged_readme(made: Path, kept: Path) -> None:
     """It also makes the metadata wrong, which have its SHA-256."""
     path = kept / "README.md"
     path.write_text(path.read_text().replace("| holds |", "| does not hold |"))
-    lines = differing_statements(kept, [part(kept)], versions(made))
+    lines = differing_statements(kept, [part(kept)], versions_in(made / "x.zip"))
     assert [line.what for line in lines] == ["README.md", "ro-crate-metadata.json"]
 
 
 @pytest.mark.parametrize("text", ["{}", "[", "[]", '{"@graph": [{"@id": "./"}]}', '{"@graph": [5]}'])
 def test_forged_metadata(text: str, made: Path, kept: Path) -> None:
     (kept / "ro-crate-metadata.json").write_text(text)
-    lines = differing_statements(kept, [part(kept)], versions(made))
+    lines = differing_statements(kept, [part(kept)], versions_in(made / "x.zip"))
     assert [line.what for line in lines] == ["ro-crate-metadata.json"]
     assert {line.sameness for line in lines} == {Sameness.DIFFERS}
-
-
-STUDY = {
-    "scenario": str(FIRST), "set": {"duration_s": 4}, "factors": {"wireless.loss": [0, 0.2]},
-    "replications": {"min": 2}, "compare": {"factor": "wireless.loss", "baseline": 0, "metrics": ["broadcasts"]},
-}  # fmt: skip
 
 
 @pytest.mark.long
 def test_a_forged_file_of_a_study_is_named(tmp_path: Path) -> None:
     """Its checksums may be repaired; the metadata describe another file."""
-    make_study(Study.of(STUDY, tmp_path, "loss"), tmp_path / "loss")
-    assert mobilenet("compare", "loss", place=tmp_path).returncode == 0
+    compare_loss(tmp_path)
     make([tmp_path / "loss"], tmp_path / "x.zip", "A title", "CC-BY-4.0", "2026-11-26")
-    own = Part(STUDIES, "loss", tmp_path / "kept" / "studies" / "loss")
-    for name, data in unzip(tmp_path / "x.zip").items():
-        (tmp_path / "kept" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "kept" / name).write_bytes(data)
-    assert differing_statements(tmp_path / "kept", [own], versions(tmp_path)) == []
+    kept = tmp_path / "kept"
+    unpack(tmp_path / "x.zip", kept)
+    own = Part(STUDIES, "loss", kept / "studies" / "loss")
+    assert differing_statements(kept, [own], versions_in(tmp_path / "x.zip")) == []
     for name in ("comparison.csv", "comparison.json", "summary.csv"):
-        (file, *_) = (tmp_path / "kept").rglob(name)
+        (file, *_) = kept.rglob(name)
         right = file.read_bytes()
         file.write_bytes(right.replace(b"0", b"1"))
-        (line,) = differing_statements(tmp_path / "kept", [own], versions(tmp_path))
-        assert line.what == str(file.relative_to(tmp_path / "kept")) and line.sameness is Sameness.DIFFERS
+        (line,) = differing_statements(kept, [own], versions_in(tmp_path / "x.zip"))
+        assert line.what == str(file.relative_to(kept)) and line.sameness is Sameness.DIFFERS
         file.write_bytes(right)

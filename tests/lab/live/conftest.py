@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.sync.client import connect
 
-from tests.conftest import FIRST
+from tests.conftest import FIRST, SCENARIOS
 
 PATIENCE_S = 60.0
 
@@ -97,6 +98,12 @@ class Talk:
         self.ask("play", speed="max")
         return self.until_state(lambda one: one["is_over"])
 
+    def job(self) -> dict[str, Any]:
+        """The first job, when it is over."""
+        over = ("done", "failed")
+        state = self.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in over)
+        return dict(state["jobs"][0])
+
     def do(self, what: str, **how: Any) -> dict[str, Any]:
         return self.ask("do", what={"do": what, **how})
 
@@ -113,20 +120,41 @@ class Talk:
         return state
 
 
-def _serve(folder: Path) -> Iterator[Server]:
-    server = Server(folder, str(FIRST))
-    yield server
-    if server.process.poll() is None:
+@contextmanager
+def serving(folder: Path, *arguments: str) -> Iterator[Server]:
+    """A server that does not outlive what is done with it."""
+    server = Server(folder, *arguments)
+    try:
+        yield server
+    finally:
         server.process.kill()
-    server.process.communicate()
+        server.process.communicate()
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Server]:
-    yield from _serve(tmp_path)
+    with serving(tmp_path, str(FIRST)) as server:
+        yield server
+
+
+@pytest.fixture
+def violating(tmp_path: Path) -> Iterator[Server]:
+    """A program with a planted bug, which breaks the order of a sender's messages."""
+    bug = "protocol.command=[python3, flood.py, --bug]"
+    with serving(tmp_path, str(SCENARIOS / "programs" / "flood.yaml"), "--allow-code", "--set", bug) as server:
+        yield server
+
+
+@pytest.fixture
+def talk(served: Server) -> Iterator[Talk]:
+    """Follow the run from its beginning."""
+    with Talk(served) as talk:
+        talk.since()
+        yield talk
 
 
 @pytest.fixture(scope="module")
 def served_to_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One for tests that leave it as it was."""
-    yield from _serve(tmp_path_factory.mktemp("live"))
+    with serving(tmp_path_factory.mktemp("live"), str(FIRST)) as server:
+        yield server

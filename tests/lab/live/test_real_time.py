@@ -21,7 +21,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
 from tests.browser import Page
 from tests.conftest import ROOT
-from tests.lab.live.conftest import Server
+from tests.lab.live.conftest import serving
 from tests.lab.live.test_window import APP, LIVE, Window
 
 PORTS = itertools.count(24_000 + os.getpid() % 900 * 8, 2)
@@ -99,8 +99,7 @@ def test_programs_go_on_and_hosts_crash_and_recover(
 @pytest.mark.long
 def test_the_page_shows_it(tmp_path: Path) -> None:
     options = [f"--set={key}={value}" for key, value in changes().items()]
-    served = Server(tmp_path, str(UDP), "--allow-code", *options)
-    try:
+    with serving(tmp_path, str(UDP), "--allow-code", *options) as served:
         with Page(1400, 860) as page:
             window = Window(page, served)
             window.value(f"{LIVE}.ask({{command: 'play'}})")
@@ -131,6 +130,3 @@ def test_the_page_shows_it(tmp_path: Path) -> None:
         code, out, _ = served.end()
         assert code == 0 and "Next: mobilenet map runs/" in out
         assert len(list((tmp_path / "runs").glob("*/manifest.json"))) == 1
-    finally:
-        served.process.kill()
-        served.process.communicate()

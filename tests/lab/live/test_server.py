@@ -45,8 +45,7 @@ def test_a_session_by_script_is_kept_and_runs_again(served: Server, tmp_path: Pa
         assert (stepped["number"], stepped["what"]) == (1, "handoff")
         assert stepped["event"]["event"] in ("handoff_start", "handoff_end")
         assert "job" in talk.ask("save", name="mine")
-        state = talk.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in ("done", "failed"))
-    job = state["jobs"][0]
+        job = talk.job()
     assert job["state"] == "done", job["text"]
     kept = mobilenet.load(tmp_path / "runs" / "mine")
     assert [one["do"] for one in _interventions(kept)] == ["crash"]
@@ -60,13 +59,11 @@ def _interventions(run: mobilenet.Run) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long
-def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        talk.ask("play", speed=8)
-        time.sleep(0.5)
-        talk.play_out()
-        states = [one for one in talk.states if one["type"] == "state"]
+def test_states_are_the_record(talk: Talk, tmp_path: Path) -> None:
+    talk.ask("play", speed=8)
+    time.sleep(0.5)
+    talk.play_out()
+    states = [one for one in talk.states if one["type"] == "state"]
     run = mobilenet.run(FIRST, out=tmp_path / "plain")
     events = run.events
     rows = [
@@ -85,25 +82,23 @@ def test_states_are_the_record(served: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_wires_stations_and_further_hosts_are_told_of(served: Server) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        talk.ask("play", speed="max", until_s=2)
-        for what, how in (
-            ("cut", {"link": ["s0", "s1"]}),
-            ("radio_off", {"station": "s2"}),
-            ("add", {"to_m": [100, 0]}),
-            ("mend", {"link": ["s1", "s0"]}),
-            ("radio_on", {"station": "s2"}),
-        ):
-            assert "error" not in talk.do(what, **how)
-        state = talk.until_state(lambda one: len(one.get("interventions", ())) == 5)
-        assert len(state["hosts"]["x_cm"]) == 7
-        talk.play_out()
-        event_names = [event for one in talk.states if one["type"] == "state" for event in one["events"]["event"]]
-        assert [event for event in event_names if event in ("cut", "radio_off", "mend", "radio_on")] == [
-            "cut", "radio_off", "mend", "radio_on",
-        ]  # fmt: skip
+def test_wires_stations_and_further_hosts_are_told_of(talk: Talk) -> None:
+    talk.ask("play", speed="max", until_s=2)
+    for what, how in (
+        ("cut", {"link": ["s0", "s1"]}),
+        ("radio_off", {"station": "s2"}),
+        ("add", {"to_m": [100, 0]}),
+        ("mend", {"link": ["s1", "s0"]}),
+        ("radio_on", {"station": "s2"}),
+    ):
+        assert "error" not in talk.do(what, **how)
+    state = talk.until_state(lambda one: len(one.get("interventions", ())) == 5)
+    assert len(state["hosts"]["x_cm"]) == 7
+    talk.play_out()
+    event_names = [event for one in talk.states if one["type"] == "state" for event in one["events"]["event"]]
+    assert [event for event in event_names if event in ("cut", "radio_off", "mend", "radio_on")] == [
+        "cut", "radio_off", "mend", "radio_on",
+    ]  # fmt: skip
 
 
 @pytest.mark.long
@@ -141,25 +136,23 @@ def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served:
 
 
 @pytest.mark.long
-def test_a_run_waits_for_who_looks_back_until_they_are_done_or_gone(served: Server) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        talk.ask("play", speed=1, until_s=25)
-        with Talk(served) as other:
-            other.since()
-            other.ask("hold", on=True)
-            waiting = talk.until_state(lambda one: "is_held" in one)
-            assert not waiting["is_playing"]
-            time.sleep(0.3)
-            talk.ask("hold", on=True)  # both of them
-            talk.ask("hold", on=False)
-            assert talk.ask("pace", states_per_s=20)["time_ns"] == waiting["time_ns"]
-        going = talk.until_state(lambda one: one["is_playing"])
-        assert waiting["time_ns"] <= going["time_ns"] < waiting["time_ns"] + 300_000_000
-        talk.ask("hold", on=True)
-        talk.ask("play", speed="max")  # who plays has it go on
-        talk.until_state(lambda one: one["time_ns"] >= 25 * 10**9)
+def test_a_run_waits_for_who_looks_back_until_they_are_done_or_gone(talk: Talk, served: Server) -> None:
+    talk.ask("play", speed=1, until_s=25)
+    with Talk(served) as other:
+        other.since()
+        other.ask("hold", on=True)
+        waiting = talk.until_state(lambda one: "is_held" in one)
+        assert not waiting["is_playing"]
+        time.sleep(0.3)
+        talk.ask("hold", on=True)  # both of them
         talk.ask("hold", on=False)
+        assert talk.ask("pace", states_per_s=20)["time_ns"] == waiting["time_ns"]
+    going = talk.until_state(lambda one: one["is_playing"])
+    assert waiting["time_ns"] <= going["time_ns"] < waiting["time_ns"] + 300_000_000
+    talk.ask("hold", on=True)
+    talk.ask("play", speed="max")  # who plays has it go on
+    talk.until_state(lambda one: one["time_ns"] >= 25 * 10**9)
+    talk.ask("hold", on=False)
 
 
 @pytest.mark.long
@@ -176,13 +169,11 @@ def test_a_step_is_not_lost_while_somebody_looks_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_slow_listener_slows_nobody_down(served: Server) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        talk.ask("pace", states_per_s=0.1)
-        began_s = time.monotonic()
-        talk.play_to(20, 50)
-        assert time.monotonic() - began_s < 10  # 0.4 s, if the machine can
+def test_a_slow_listener_slows_nobody_down(talk: Talk) -> None:
+    talk.ask("pace", states_per_s=0.1)
+    began_s = time.monotonic()
+    talk.play_to(20, 50)
+    assert time.monotonic() - began_s < 10  # 0.4 s, if the machine can
 
 
 class Slow(Page):
@@ -242,26 +233,22 @@ def test_who_is_far_behind_is_told_all_though_the_run_stands(
 
 
 @pytest.mark.long
-def test_many_commands_do_not_put_off_the_next_state(served: Server) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        talk.ask("play", speed=1)
-        for _ in range(80):
-            talk.ask("speed", speed=1)
-        begun_s = time.monotonic()
-        for _ in range(5):
-            talk.state()
-        assert time.monotonic() - begun_s < 2  # 0.25 s; each command put it off by 50 ms
+def test_many_commands_do_not_put_off_the_next_state(talk: Talk) -> None:
+    talk.ask("play", speed=1)
+    for _ in range(80):
+        talk.ask("speed", speed=1)
+    begun_s = time.monotonic()
+    for _ in range(5):
+        talk.state()
+    assert time.monotonic() - begun_s < 2  # 0.25 s; each command put it off by 50 ms
 
 
 @pytest.mark.long
-def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: Server, tmp_path: Path) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        talk.play_to(12)
-        of_h2 = talk.ask("watch", node="h2", deliveries=True)["delivered"]
-        had = [talk.ask("message", message=f"h{host}:{seq}") for host in range(6) for seq in range(3)]
-        assert "delivered" not in talk.ask("watch", node="h2")
+def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(talk: Talk, tmp_path: Path) -> None:
+    talk.play_to(12)
+    of_h2 = talk.ask("watch", node="h2", deliveries=True)["delivered"]
+    had = [talk.ask("message", message=f"h{host}:{seq}") for host in range(6) for seq in range(3)]
+    assert "delivered" not in talk.ask("watch", node="h2")
     run = mobilenet.run(FIRST, out=tmp_path / "whole")
     events = run.events[(run.events["time_ns"] <= 12_000_000_000) & (run.events["event"] == "deliver")]
     own = events[events["node"] == "h2"]
@@ -275,17 +262,14 @@ def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(served: S
 
 
 @pytest.mark.long
-def test_a_late_delivery_is_explained_while_the_run_goes_on(served: Server, tmp_path: Path) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        talk.play_to(4)
-        talk.ask("do", what={"do": "loss", "loss": 0.2})
-        talk.play_to(9)
-        reply = talk.ask("message", message="h2:1")
-        host = reply["host"][-1]
-        assert "job" in talk.ask("why", message="h2:1", host=f"h{host}")
-        state = talk.until_state(lambda one: one.get("jobs", [{}])[0].get("state") in ("done", "failed"))
-    job = state["jobs"][0]
+def test_a_late_delivery_is_explained_while_the_run_goes_on(talk: Talk, tmp_path: Path) -> None:
+    talk.play_to(4)
+    talk.ask("do", what={"do": "loss", "loss": 0.2})
+    talk.play_to(9)
+    reply = talk.ask("message", message="h2:1")
+    host = reply["host"][-1]
+    assert "job" in talk.ask("why", message="h2:1", host=f"h{host}")
+    job = talk.job()
     assert job["state"] == "done", job
     assert job["result"]["delay_ns"] == reply["time_ns"][-1] - reply["broadcast_ns"]
     assert sum(length for _, length, *_ in job["result"]["stretches"]) * 1e6 == pytest.approx(
@@ -294,15 +278,13 @@ def test_a_late_delivery_is_explained_while_the_run_goes_on(served: Server, tmp_
 
 
 @pytest.mark.long
-def test_who_looks_when_time_went_back_begins_anew(served: Server) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        assert talk.play_to(6)["time_ns"] == 6 * 10**9
-        talk.ask("rewind", to_s=2)
-        while talk.receive()["type"] != "again":
-            pass
-        talk.since(1)
-        assert talk.state()["time_ns"] == 2 * 10**9
+def test_who_looks_when_time_went_back_begins_anew(talk: Talk) -> None:
+    assert talk.play_to(6)["time_ns"] == 6 * 10**9
+    talk.ask("rewind", to_s=2)
+    while talk.receive()["type"] != "again":
+        pass
+    talk.since(1)
+    assert talk.state()["time_ns"] == 2 * 10**9
 
 
 def test_the_page_needs_the_token_the_host_and_the_origin(served_to_all: Server) -> None:
@@ -424,11 +406,9 @@ def test_a_flood_of_commands_is_refused_in_one_line(served_to_all: Server) -> No
 
 
 @pytest.mark.long
-def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(served: Server, tmp_path: Path) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        talk.play_to(5)
-        talk.do("crash", host="h1")
+def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(talk: Talk, served: Server, tmp_path: Path) -> None:
+    talk.play_to(5)
+    talk.do("crash", host="h1")
     code, out, err = served.end()
     assert (code, err) == (0, "")
     assert "the run up to that point, with 1 intervention, is in runs/first-live-s1, marked as ended early" in out
@@ -497,11 +477,9 @@ def test_a_port_that_is_taken_is_one_line(served_to_all: Server, tmp_path: Path)
 
 
 @pytest.mark.parametrize("what", ["broadcast", "join", "leave"])
-def test_a_host_that_is_down_cannot_do_anything(what: str, served: Server) -> None:
-    with Talk(served) as talk:
-        talk.since()
-        talk.play_to(2)
-        assert "error" not in talk.do("crash", host="h1")
-        assert talk.do(what, host="h1")["error"] == f"do: h1 is down, so it cannot {what}; expected `recover` first"
-        assert "error" not in talk.do("recover", host="h1")
-        assert "error" not in talk.do(what, host="h1")
+def test_a_host_that_is_down_cannot_do_anything(talk: Talk, what: str) -> None:
+    talk.play_to(2)
+    assert "error" not in talk.do("crash", host="h1")
+    assert talk.do(what, host="h1")["error"] == f"do: h1 is down, so it cannot {what}; expected `recover` first"
+    assert "error" not in talk.do("recover", host="h1")
+    assert "error" not in talk.do(what, host="h1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,7 @@ def flood(*words: str) -> LiveSession:
 
 @pytest.mark.long
 def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
-    live = flood("--bug")
-    try:
+    with closing(flood("--bug")) as live:
         live.play()
         violation = live.violation
         assert violation is not None
@@ -38,8 +38,6 @@ def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
         live.play()  # it was told once
         assert live.is_over
         assert live.fingerprint == run.manifest["fingerprint"]
-    finally:
-        live.close()
 
 
 @pytest.mark.long
@@ -47,8 +45,7 @@ def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> Non
     """Time went beyond the violation and back; a client that followed frame by frame has the same diagram."""
     diagrams = []
     for go_on in (lambda desk: desk.session.play(), frame_by_frame):
-        live = flood("--bug")
-        try:
+        with closing(flood("--bug")) as live:
             desk = Desk(live)
             desk.stream.attend(["h1"])
             go_on(desk)
@@ -64,8 +61,6 @@ def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> Non
             desk.player.pause("violated")
             desk.answer('{"command": "do", "what": {"do": "crash", "host": "h2"}}', Listener())
             assert desk.player.stopped_because == ""
-        finally:
-            live.close()
     assert diagrams[0] == diagrams[1]
     assert len(diagrams[0][1]) > 10
 
@@ -78,13 +73,10 @@ def frame_by_frame(desk: Desk) -> None:
 
 @pytest.mark.long
 def test_the_sound_program_stops_nobody() -> None:
-    live = flood()
-    try:
+    with closing(flood()) as live:
         live.play()
         assert live.violation is None
         assert live.is_over
-    finally:
-        live.close()
 
 
 @pytest.mark.long
@@ -101,8 +93,7 @@ def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) ->
     )
     scenario = (ROOT / "programs" / "flood.yaml").read_text(encoding="utf-8")
     (tmp_path / "dies.yaml").write_text(scenario.replace("flood.py", "dies.py"), encoding="utf-8")
-    live = mobilenet.live(tmp_path / "dies.yaml", 1, allow_code=True)
-    try:
+    with closing(mobilenet.live(tmp_path / "dies.yaml", 1, allow_code=True)) as live:
         with pytest.raises(ScenarioError):
             while not live.is_over:  # it also violates something
                 live.play()
@@ -115,14 +106,11 @@ def test_a_program_that_dies_ends_the_run_and_one_may_go_back(tmp_path: Path) ->
         live.rewind(at_s / 2)
         live.do("crash", host="h1")
         assert live.error == ""
-    finally:
-        live.close()
 
 
 @pytest.mark.long
 def test_steps_to_violations_go_on_from_one() -> None:
-    live = flood("--bug")
-    try:
+    with closing(flood("--bug")) as live:
         live.play()
         assert live.violation is not None
         checks = [live.violation.check]
@@ -131,8 +119,6 @@ def test_steps_to_violations_go_on_from_one() -> None:
             if live.violation is not None:
                 checks.append(live.violation.check)
         assert len(checks) == len(set(checks))
-    finally:
-        live.close()
 
 
 def test_a_program_shows_its_own_state_on_its_card(tmp_path: Path) -> None:
@@ -150,8 +136,9 @@ def test_a_program_shows_its_own_state_on_its_card(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     changes = {"protocol.command": {"host": ["python3", "shows.py"], "station": ["python3", "flood.py"]}}
-    live = mobilenet.live(tmp_path / "flood.yaml", 1, changes | {"protocol.buffers": None}, allow_code=True)
-    try:
+    with closing(
+        mobilenet.live(tmp_path / "flood.yaml", 1, changes | {"protocol.buffers": None}, allow_code=True)
+    ) as live:
         live.play(2)
         host_card = card(live.simulation, "h1")
         assert host_card is not None
@@ -159,5 +146,3 @@ def test_a_program_shows_its_own_state_on_its_card(tmp_path: Path) -> None:
         assert int(keeps["events heard"]) >= 2 and keeps["is ready"] == "yes" and len(keeps) == 2
         station = card(live.simulation, "s0")
         assert station is not None and len(station["keeps"]) > 2
-    finally:
-        live.close()

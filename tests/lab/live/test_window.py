@@ -269,29 +269,23 @@ def test_when_the_server_stops_the_page_says_so(window: Window, served: Server) 
     window.page.until("document.querySelector('.mn-live-status').textContent.includes('connection is broken')")
 
 
-def test_a_violation_stops_time_and_is_explained(tmp_path: Path) -> None:
-    scenario = Path(__file__).parents[3] / "scenarios" / "programs" / "flood.yaml"
-    served = Server(tmp_path, str(scenario), "--allow-code", "--set", "protocol.command=[python3, flood.py, --bug]")
-    try:
-        with Page(1400, 860) as page:
-            window = Window(page, served)
-            window.value(f"{LIVE}.ask({{command: 'play', speed: 'max'}})")
-            page.until("document.querySelector('.mn-violation').textContent.startsWith('Violated: fifo order')")
-            assert not window.value(f"{LIVE}.state.is_playing")
-            words = window.value("document.querySelector('.mn-violation').textContent")
-            links = "[...document.querySelectorAll('.mn-violation-links button, .mn-violation-links a')]"
-            host, message, other = window.value(f"{links}.map(link => link.textContent)")
-            assert f"{other} overtook {message} at {host}" in words
-            assert window.value(f"{APP}.run.hostLabel({APP}.selected.id)") == host
-            page.evaluate(f"{links}[1].click()")
-            assert window.value(f"{APP}.run.messages.label({APP}.selected.id)") == message
-            page.evaluate(f"{links}[0].click()")
-            assert "overtook" in words
-            row = window.value(f"{LIVE}.state.violation.row")
-            assert f"at {window.now_s():.6f} s (event {row})" in words  # time stands there
-    finally:
-        served.process.kill()
-        served.process.communicate()
+def test_a_violation_stops_time_and_is_explained(violating: Server) -> None:
+    with Page(1400, 860) as page:
+        window = Window(page, violating)
+        window.value(f"{LIVE}.ask({{command: 'play', speed: 'max'}})")
+        page.until("document.querySelector('.mn-violation').textContent.startsWith('Violated: fifo order')")
+        assert not window.value(f"{LIVE}.state.is_playing")
+        words = window.value("document.querySelector('.mn-violation').textContent")
+        links = "[...document.querySelectorAll('.mn-violation-links button, .mn-violation-links a')]"
+        host, message, other = window.value(f"{links}.map(link => link.textContent)")
+        assert f"{other} overtook {message} at {host}" in words
+        assert window.value(f"{APP}.run.hostLabel({APP}.selected.id)") == host
+        page.evaluate(f"{links}[1].click()")
+        assert window.value(f"{APP}.run.messages.label({APP}.selected.id)") == message
+        page.evaluate(f"{links}[0].click()")
+        assert "overtook" in words
+        row = window.value(f"{LIVE}.state.violation.row")
+        assert f"at {window.now_s():.6f} s (event {row})" in words  # time stands there
 
 
 def test_a_host_that_is_added_appears_without_a_reload(window: Window) -> None:

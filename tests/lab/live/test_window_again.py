@@ -13,7 +13,7 @@ import pytest
 
 from tests.browser import Page, chromium, is_required
 from tests.conftest import SCENARIOS
-from tests.lab.live.conftest import Server
+from tests.lab.live.conftest import Server, serving
 from tests.lab.live.test_window import APP, Window
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")]
@@ -21,10 +21,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not
 
 @pytest.fixture
 def seventy(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path, str(SCENARIOS / "dynamic.yaml"))
-    yield server
-    server.process.kill()
-    server.process.communicate()
+    with serving(tmp_path, str(SCENARIOS / "dynamic.yaml")) as server:
+        yield server
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
@@ -79,24 +77,18 @@ def test_the_curves_of_buffers_are_those_of_the_record_at_any_speed(seventy: Ser
         assert max(map(max, grown["hosts"][0][1])) > 1
 
 
-def test_the_violating_host_is_chosen_and_in_sight_in_a_narrow_window(tmp_path: Path) -> None:
-    flood = str(SCENARIOS / "programs" / "flood.yaml")
-    server = Server(tmp_path, flood, "--allow-code", "--set", "protocol.command=[python3, flood.py, --bug]")
-    try:
-        with Page(390, 844) as page:
-            window = Window(page, server)
-            page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
-            window.value(f"{APP}.live.ask({{command: 'play', speed: 'max'}})")
-            page.until(f"Boolean({APP}.live.state.violation) && {APP}.selected.id !== 1")
-            culprit = window.value(f"{APP}.live.state.violation.node")
-            assert window.value(f"{APP}.run.hostLabel({APP}.selected.id)") == culprit
-            _, y = window.pixels(int(culprit[1:]))
-            below = window.value("document.querySelector('.mn-left').getBoundingClientRect().bottom")
-            above = window.value("document.querySelector('.mn-right-side').getBoundingClientRect().top")
-            assert below < y < above
-    finally:
-        server.process.kill()
-        server.process.communicate()
+def test_the_violating_host_is_chosen_and_in_sight_in_a_narrow_window(violating: Server) -> None:
+    with Page(390, 844) as page:
+        window = Window(page, violating)
+        page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+        window.value(f"{APP}.live.ask({{command: 'play', speed: 'max'}})")
+        page.until(f"Boolean({APP}.live.state.violation) && {APP}.selected.id !== 1")
+        culprit = window.value(f"{APP}.live.state.violation.node")
+        assert window.value(f"{APP}.run.hostLabel({APP}.selected.id)") == culprit
+        _, y = window.pixels(int(culprit[1:]))
+        below = window.value("document.querySelector('.mn-left').getBoundingClientRect().bottom")
+        above = window.value("document.querySelector('.mn-right-side').getBoundingClientRect().top")
+        assert below < y < above
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (820, 1180)])

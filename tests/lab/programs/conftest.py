@@ -1,14 +1,18 @@
-"""For tests of the samples: all of them in a folder of their own, those in C compiled."""
+"""The samples, all of them in one folder, those in C compiled; and the first program of the guide."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-SAMPLES = Path(__file__).parents[3] / "scenarios" / "programs"
+from tests.conftest import ROOT, SCENARIOS
+
+SAMPLES = SCENARIOS / "programs"
+GUIDE = ROOT / "docs" / "guide" / "programs.md"
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 
@@ -21,3 +25,12 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for source in folder.glob("*.c"):
             subprocess.run(["cc", *WARNINGS, "-O2", "-o", source.stem, source.name], cwd=folder, check=True)
     return folder
+
+
+@pytest.fixture
+def shout(tmp_path: Path) -> Path:
+    """The first program of the guide, and its scenario."""
+    blocks = re.findall(r"```\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "shout.py").write_text(blocks[0])
+    (tmp_path / "shout.yaml").write_text(blocks[1])
+    return tmp_path / "shout.yaml"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+COMMANDS = {"python": ["python3", "flood.py"], "js": ["node", "flood.js"], "c": ["./flood"]}
 NEEDS = {"js": "node", "c": "cc"}
 MUST = bool(os.environ.get("MOBILENET_REQUIRE_LANGUAGES"))
 

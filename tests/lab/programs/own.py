@@ -1,8 +1,15 @@
-"""Small scenarios of programs, written for a test."""
+"""Small scenarios of programs, written for a test, and runs of them."""
 
 import json
+import os
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from mobilenet.api import Run, run
 
 AROUND = """import json, os, signal, sys, time
 for line in sys.stdin:
@@ -13,29 +20,71 @@ for line in sys.stdin:
 """
 
 
-def scenario(folder: Path, host: list[str], station: list[str] | None = None, **more: float) -> Path:
-    """Two cells, two hosts that stand, a few seconds; the file."""
-    protocol = {"answer_within_s": 5, "promises": "best_effort"} | {
-        key: more.pop(key) for key in ("answer_within_s",) if key in more
-    }
-    (folder / "silent.py").write_text(AROUND.format(code="    pass"))
-    command = {"host": host, "station": station or [sys.executable, "silent.py"]}
-    values = {
-        "duration_s": 5,
-        "drain_s": 1,
-        "stations": {"layout": {"shape": "points", "points_m": [[0, 0], [200, 0]]}},
-        "hosts": {"count": 2, "mobility": {"model": "static"}},
-        "protocol": {"command": command, **protocol},
-        "workload": {"interval_s": 1, "payload_bytes": 10},
-        **more,
-    }
+def alive(folder: Path) -> list[int]:
+    """Other processes that stand in this folder, or have it in their command line."""
+    process_ids = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            with suppress(OSError):  # it has ended since
+                command = (process / "cmdline").read_bytes().decode("utf-8", "replace")
+                if str(folder) in command or str(folder) in os.readlink(process / "cwd"):
+                    process_ids.append(int(process.name))
+    return process_ids
+
+
+def wait_until(holds: Callable[[], bool], within_s: float = 30) -> bool:
+    deadline = time.monotonic() + within_s
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
+
+
+def write(folder: Path, values: dict[str, Any]) -> Path:
     path = folder / "scenario.yaml"
     path.write_text(json.dumps(values))
     return path
 
 
-def answering(folder: Path, code: str, **more: float) -> Path:
+def play(path: Path, out: str = "run", **how: Any) -> Run:
+    """Run it, with permission for its code; its directory is next to the scenario."""
+    return run(path, out=path.parent / out, allow_code=True, **how)
+
+
+def scenario(folder: Path, host: list[str], station: list[str] | None = None, **more: Any) -> Path:
+    """Two cells, two hosts that stand, a few seconds; the file."""
+    (folder / "silent.py").write_text(AROUND.format(code="    pass"))
+    protocol = {
+        "command": {"host": host, "station": station or [sys.executable, "silent.py"]},
+        "answer_within_s": more.pop("answer_within_s", 5),
+        "promises": "best_effort",
+    }
+    values = {
+        "duration_s": 5,
+        "drain_s": 1,
+        "stations": {"layout": {"shape": "points", "points_m": [[0, 0], [200, 0]]}},
+        "hosts": {"count": 2, "mobility": {"model": "static"}},
+        "protocol": protocol,
+        "workload": {"interval_s": 1, "payload_bytes": 10},
+    }
+    return write(folder, values | more)
+
+
+def answering(folder: Path, code: str, **more: Any) -> Path:
     """Hosts that run `code` at each event `e`, and then are done."""
     text = "\n".join("    " + line for line in (code or "pass").strip().splitlines())
     (folder / "host.py").write_text(AROUND.format(code=text))
     return scenario(folder, [sys.executable, "host.py"], **more)
+
+
+def processes(folder: Path, program: str, protocol: dict[str, Any] | None = None, **more: Any) -> Path:
+    """Processes that run this program, of which nothing but agreement is expected; the file."""
+    (folder / "node.py").write_text(program)
+    expected = {"command": [sys.executable, "node.py"], "order": "none", "delivers": "agreement"}
+    return write(folder, {"processes": 4, "protocol": expected | (protocol or {}), **more})
+
+
+def of_node(samples: Path, out: Path, node: str, **overrides: Any) -> Run:
+    """A run of nodes that were written for Maelstrom, with this text."""
+    (samples / f"{out.name}.py").write_text(node)
+    changes = {"protocol.command": ["python3", "maelstrom.py", "python3", f"{out.name}.py"]}
+    return run(samples / "maelstrom.yaml", out=out, allow_code=True, overrides=changes | overrides)

@@ -18,7 +18,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
 from mobilenet.simulation.parties import ProgramError
 from mobilenet.simulation.plugin_code import PluginError
-from tests.lab.programs.own import answering, scenario
+from tests.lab.programs.own import alive, answering, play, scenario, wait_until
 
 BAD = {
     "nonsense": ("print('hello')", r"line 1 of its output, hello: is not JSON; expected one object on each line"),
@@ -98,30 +98,25 @@ BAD = {
 }
 
 
-def run_hosts(folder: Path, code: str, **more: float) -> Run:
-    """A run in which hosts answer so."""
-    return run(answering(folder, code, **more), out=folder / "run", allow_code=True)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("what", BAD)
 def test_it_is_one_line(what: str, tmp_path: Path) -> None:
     code, complaint = BAD[what]
     began = time.monotonic()
     with pytest.raises(PluginError, match=complaint) as caught:
-        run_hosts(tmp_path, code)
+        play(answering(tmp_path, code))
     assert str(caught.value).startswith("h0: ") and "\n" not in str(caught.value) and len(str(caught.value)) < 1200
     assert caught.value.is_input
     assert time.monotonic() - began < 20
-    assert nobody_left(tmp_path)
+    assert wait_until(lambda: not alive(tmp_path))
 
 
 @pytest.mark.parametrize("code", ["time.sleep(60)", "sys.stdout.write('{\"do\"'); sys.stdout.flush(); time.sleep(60)"])
 def test_who_does_not_answer_in_time_ends_the_run(code: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"h0: no answer within 0.5 s \(protocol.answer_within_s\)") as caught:
-        run_hosts(tmp_path, code, answer_within_s=0.5)
+        play(answering(tmp_path, code, answer_within_s=0.5))
     assert not caught.value.is_input  # exit code 3
-    assert nobody_left(tmp_path)
+    assert wait_until(lambda: not alive(tmp_path))
 
 
 IN_PIECES = """
@@ -148,7 +143,7 @@ def test_an_answer_in_pieces_has_one_deadline(tmp_path: Path) -> None:
     finally:
         children.close()
     with pytest.raises(PluginError, match="h0: no answer within 1 s"):
-        run_hosts(tmp_path, IN_PIECES, answer_within_s=1.0)
+        play(answering(tmp_path, IN_PIECES, answer_within_s=1.0))
 
 
 NOT_THERE = (
@@ -170,7 +165,7 @@ def test_who_names_what_is_not_there(action: str, tmp_path: Path) -> None:
     with pytest.raises(
         PluginError, match=f"^[hs]0: line 1 of .*: {kind} 2 does not exist; there are 2 {kind}s, .*; the event was"
     ):
-        run(path, out=tmp_path / "run", overrides=words, allow_code=True)
+        play(path, overrides=words)
 
 
 AT_ONCE = {
@@ -188,14 +183,14 @@ def test_who_begins_anew_at_once_for_ever_ends_the_run(
     monkeypatch.setattr(party, "MOST_AT_ONCE", 2000)
     pattern = rf'h0: more than 2,000 events at the same moment, .* the last: {{"ev":"{event}",.*; expected'
     with pytest.raises(PluginError, match=pattern):
-        run_hosts(tmp_path, AT_ONCE[event])
-    assert nobody_left(tmp_path)
+        play(answering(tmp_path, AT_ONCE[event]))
+    assert wait_until(lambda: not alive(tmp_path))
 
 
 def test_what_was_recorded_until_then_is_kept(tmp_path: Path) -> None:
     code = "sys.exit(3) if e['ev'] == 'broadcast' else 0"
     with pytest.raises(PluginError, match=r"exit code 3.*marked as ended early"):
-        run_hosts(tmp_path, code)
+        play(answering(tmp_path, code))
     assert Run(tmp_path / "run").manifest["ended_by_error"].startswith("h")
 
 
@@ -217,7 +212,7 @@ def test_a_command_that_cannot_be_started(command: list[str], complaint: str, tm
     for name in ("binary", "script"):
         (tmp_path / name).chmod(0o755)
     with pytest.raises(PluginError, match=complaint):
-        run(scenario(tmp_path, command), out=tmp_path / "run", allow_code=True)
+        play(scenario(tmp_path, command))
 
 
 WARNED = {
@@ -249,7 +244,7 @@ def test_a_command_is_a_list_of_words(tmp_path: Path) -> None:
 
 def test_a_run_that_is_never_at_rest_is_no_violation_and_says_so(tmp_path: Path) -> None:
     code = """print('{"do":"settled","value":false}') if e['ev'] == 'start' else 0"""
-    drained = run_hosts(tmp_path, code).verdicts["drained"]
+    drained = play(answering(tmp_path, code)).verdicts["drained"]
     assert drained.answer == "unknown"
     assert drained.explanation.endswith("but a program may still act later; a longer drain_s may settle this)")
 
@@ -265,7 +260,7 @@ def test_what_was_never_broadcast_is_a_verdict(tmp_path: Path) -> None:
     code = (
         """print('{"do":"joined","session":1,"station":0}\\n{"do":"deliver","id":[1,7]}') if e['ev'] == 'join' else 0"""
     )
-    done = run_hosts(tmp_path, code)
+    done = play(answering(tmp_path, code))
     assert done.verdict == "violated" and done.verdicts["creation"].answer == "violated"
 
 
@@ -282,8 +277,8 @@ if e['ev'] == 'start' and os.fork() == 0:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only process groups are ended")
 def test_nobody_escapes(tmp_path: Path) -> None:
-    run_hosts(tmp_path, ESCAPES)
-    assert nobody_left(tmp_path)
+    play(answering(tmp_path, ESCAPES))
+    assert wait_until(lambda: not alive(tmp_path))
 
 
 @pytest.mark.long
@@ -293,19 +288,16 @@ def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
     answering(tmp_path, ESCAPES + "time.sleep(0.2)", duration_s=1000)
     command = [sys.executable, "-m", "mobilenet", "run", "scenario.yaml", "--allow-code", "--out", "run"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while len(there(tmp_path)) < 4 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert len(there(tmp_path)) >= 4
+    assert wait_until(lambda: len(alive(tmp_path)) >= 4)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    assert nobody_left(tmp_path)
+    assert wait_until(lambda: not alive(tmp_path))
     assert not (tmp_path / "run").exists()
 
 
 def test_a_flood_on_standard_error_is_cut(tmp_path: Path) -> None:
     code = "sys.stderr.write('x' * 1_000_000 if e['ev'] == 'broadcast' else '')"
-    done = run_hosts(tmp_path, code)
+    done = play(answering(tmp_path, code))
     kept = list(done.path.glob("*.stderr.txt"))
     assert kept and all(path.stat().st_size == 65_536 for path in kept)
     assert set(done.manifest["files"]) >= {path.name for path in kept}
@@ -314,30 +306,10 @@ def test_a_flood_on_standard_error_is_cut(tmp_path: Path) -> None:
 def test_a_program_that_talks_before_it_listens_blocks_nobody(tmp_path: Path) -> None:
     """Its answer is bigger than a pipe, and so is what it is told next."""
     code = """print('{"do":"log","text":"' + 'x' * 900_000 + '"}') if e['ev'] == 'broadcast' else 0"""
-    done = run(answering(tmp_path, code), overrides={"record.programs": True}, out=tmp_path / "run", allow_code=True)
+    done = play(answering(tmp_path, code), overrides={"record.programs": True})
     lines = done.lines
     actions = [json.loads(line) for line in lines["line"][lines["said"]]]
     assert any(len(action.get("text", "")) == 900_000 for action in actions)
-
-
-def there(folder: Path) -> list[int]:
-    """Processes that stand in this folder."""
-    process_ids = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                if os.readlink(entry / "cwd") == str(folder.resolve()):
-                    process_ids.append(int(entry.name))
-            except OSError:
-                continue
-    return process_ids
-
-
-def nobody_left(folder: Path) -> bool:
-    deadline = time.monotonic() + 5
-    while there(folder) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not there(folder)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
@@ -346,7 +318,7 @@ def test_who_turns_on_the_supervisor_does_not_survive_it(number: int, tmp_path: 
     code = f"open(f'pid-{{os.getpid()}}', 'w').close(); os.kill(os.getppid(), {int(number)}); time.sleep(60)"
     began = time.monotonic()
     with pytest.raises(PluginError, match=r"h0: no answer within 1 s|killed or stopped from outside"):
-        run(answering(tmp_path, code, answer_within_s=1.0), out=tmp_path / "run", allow_code=True)
+        play(answering(tmp_path, code, answer_within_s=1.0))
     assert time.monotonic() - began < 40
     for mark in tmp_path.glob("pid-*"):
         status = Path("/proc", mark.name.removeprefix("pid-"), "status")

@@ -1,7 +1,6 @@
 """--twice, replay and shrink: each ends in something that a person can look at."""
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ from mobilenet.record.reader import RunError
 from mobilenet.record.writer import write_table
 from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.scenario.yaml_writer import inline
-from tests.conftest import FIRST, ROOT
-from tests.lab.programs.own import answering
+from tests.conftest import FIRST
+from tests.lab.programs.own import answering, play
 
 REFUSING = """print('{"do":"refuse"}') if e['ev'] == 'broadcast' else 0"""
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
@@ -57,9 +56,9 @@ if e["ev"] in ("join", "broadcast"):
 def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:
     file = answering(tmp_path, KEYS_IN_ANY_ORDER)
     changes = {"record.programs": True}
-    one = run(file, out=tmp_path / "one", overrides=changes, allow_code=True)
+    one = play(file, "one", overrides=changes)
     (tmp_path / "there").touch()
-    two = run(file, out=tmp_path / "two", overrides=changes, allow_code=True)
+    two = play(file, "two", overrides=changes)
     once, then = lines_of(one.path)[0], lines_of(two.path)[0]
     assert once != then and one.manifest["fingerprint"] == two.manifest["fingerprint"]
     assert first_difference(once, then) is None
@@ -72,7 +71,7 @@ def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:
 
 def test_replay(tmp_path: Path) -> None:
     file = answering(tmp_path, """print('{"do":"log","text":"a"}') if e['ev'] == 'broadcast' else 0""")
-    path = run(file, out=tmp_path / "run", allow_code=True).path
+    path = play(file).path
     assert command("replay", path, "--node", "h1")[0] == 2  # it would run the programs
     status, output = command("replay", path, "--node", "h1", "--allow-code")
     assert status == 0 and "the fingerprint is the same" in output and "all as recorded" in output
@@ -88,7 +87,7 @@ def test_replay(tmp_path: Path) -> None:
 
 
 def test_replay_waits_no_longer_than_the_run_did(tmp_path: Path) -> None:
-    path = run(answering(tmp_path, REFUSING), out=tmp_path / "run", allow_code=True).path
+    path = play(answering(tmp_path, REFUSING)).path
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
     words = ("replay", path, "--allow-code", "--within-s", 0.5, "--", sys.executable, tmp_path / "slow.py")
     status, output = command(*words)
@@ -106,7 +105,7 @@ STRANGE = {
 @pytest.mark.parametrize("column", STRANGE)
 def test_lines_that_no_run_records(column: str, tmp_path: Path) -> None:
     changes = {"record.programs": True}
-    done = run(answering(tmp_path, REFUSING), overrides=changes, out=tmp_path / "run", allow_code=True)
+    done = play(answering(tmp_path, REFUSING), overrides=changes)
     value, complaint = STRANGE[column]
     table = done.lines
     table[column] = [value if output else was for output, was in zip(table["said"], table[column], strict=True)]
@@ -153,7 +152,7 @@ def test_with_fewer_hosts_nobody_names_those_that_are_gone(tmp_path: Path) -> No
     changes = [{"host": "h1", "at_s": 1, "kind": "leave"}, {"host": "h0", "at_s": 2, "kind": "leave"}]
     by_hand = [{"do": "crash", "host": "h1", "at_s": 3}, {"do": "loss", "loss": 0.1, "at_s": 3}]
     file = answering(tmp_path, lie, churn={"changes": changes}, interventions=by_hand)
-    path = run(file, out=tmp_path / "run", allow_code=True).path
+    path = play(file).path
     search = Shrinking(path, allow_code=True, on_trial=lambda summary: None)
     thinned = OfHosts(search)._without_strangers(1)
     assert [one.host for one in thinned["churn.changes"]] == ["h0"]
@@ -163,7 +162,7 @@ def test_with_fewer_hosts_nobody_names_those_that_are_gone(tmp_path: Path) -> No
 
 
 def test_what_violates_nothing_cannot_be_shrunk(tmp_path: Path) -> None:
-    path = run(answering(tmp_path, REFUSING), out=tmp_path / "run", allow_code=True).path
+    path = play(answering(tmp_path, REFUSING)).path
     with pytest.raises(RunError, match="no property is violated"):
         Shrinking(path, allow_code=True)
 
@@ -176,11 +175,11 @@ def lies_as_h3_recovers(folder: Path) -> Path:
         "hosts": {"count": 5, "mobility": {"model": "static"}},
         "faults": {"schedule": "explicit", "outages": outages},
     }
-    return answering(folder, lie, **more)  # type: ignore[arg-type]
+    return answering(folder, lie, **more)
 
 
 def test_hosts_that_do_not_matter_are_removed_wherever_they_stand(tmp_path: Path) -> None:
-    path = run(lies_as_h3_recovers(tmp_path), out=tmp_path / "run", allow_code=True).path
+    path = play(lies_as_h3_recovers(tmp_path)).path
     search = Shrinking(path, allow_code=True)
     moved = OfHosts(search)._with_hosts({0: 0, 1: 1, 3: 2, 4: 3})
     assert [one.host for one in moved["faults.outages"]] == ["h2"]
@@ -188,7 +187,7 @@ def test_hosts_that_do_not_matter_are_removed_wherever_they_stand(tmp_path: Path
 
 @pytest.mark.long
 def test_a_whole_search_removes_them(tmp_path: Path) -> None:
-    search = Shrinking(run(lies_as_h3_recovers(tmp_path), out=tmp_path / "run", allow_code=True).path, allow_code=True)
+    search = Shrinking(play(lies_as_h3_recovers(tmp_path)).path, allow_code=True)
     search.run()
     assert isinstance(search.scenario, Scenario) and search.scenario.hosts.count == 1
 
@@ -228,13 +227,10 @@ def test_at_last_the_hosts_that_do_not_act_are_tried_with_many_seeds() -> None:
 
 
 @pytest.mark.long
-def test_hosts_that_only_walk_are_removed(tmp_path: Path) -> None:
+def test_hosts_that_only_walk_are_removed(shout: Path) -> None:
     """Of the guide's first program; the order is violated by one sender and one receiver."""
-    blocks = re.findall(r"```\n(.*?)```", (ROOT / "docs/guide/programs.md").read_text(encoding="utf-8"), re.DOTALL)
-    (tmp_path / "shout.py").write_text(blocks[0])
-    (tmp_path / "shout.yaml").write_text(blocks[1])
     causal = {"protocol.promises": "causal", "protocol.delivers_to_all": False}
-    done = run(tmp_path / "shout.yaml", overrides=causal, out=tmp_path / "run", allow_code=True)
+    done = play(shout, overrides=causal)
     search = Shrinking(done.path, allow_code=True, most=60, on_trial=lambda summary: None)
     search.run()
     assert isinstance(search.scenario, Scenario) and search.scenario.hosts.count == 2

@@ -1,20 +1,18 @@
 """Programs as processes on a network that loses messages: by chance, and between the sides of a partition."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import mobilenet
-from mobilenet.api import Run, run
+from mobilenet.api import Run
 from mobilenet.cli.run import _summary
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
 from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.verify import verify_run
-from tests.lab.programs.own import AROUND
+from tests.lab.programs.own import AROUND, play, processes
 
 ONCE = """
     def do(action, **keys): print(json.dumps({"do": action, **keys}))
@@ -45,28 +43,18 @@ AGAIN = """
 
 
 def scenario(folder: Path, code: str, **network: Any) -> Path:
-    (folder / "node.py").write_text(AROUND.format(code=code))
-    values = {
-        "processes": 4,
-        "duration": 500,
-        "workload": {"messages": 5, "instants": {"kind": "uniform", "latest": 20}},
-        "network": {"kind": "abstract", **network},
-        "record": {"programs": True},
-        "protocol": {"command": [sys.executable, "node.py"], "order": "none", "delivers": "agreement"},
-    }
-    path = folder / "scenario.yaml"
-    path.write_text(json.dumps(values))
-    return path
+    workload = {"messages": 5, "instants": {"kind": "uniform", "latest": 20}}
+    more = {"duration": 500, "workload": workload, "record": {"programs": True}}
+    return processes(folder, AROUND.format(code=code), network={"kind": "abstract", **network}, **more)
 
 
-def play(folder: Path, code: str, **network: Any) -> Run:
-    path = scenario(folder, code, **network)
-    return run(path, out=path.parent / "run", allow_code=True)
+def lossy(folder: Path, code: str, **network: Any) -> Run:
+    return play(scenario(folder, code, **network))
 
 
 @pytest.mark.parametrize("jitter", (0, 0.5))
 def test_a_delivery_that_the_network_lost_is_no_violation(jitter: float, tmp_path: Path) -> None:
-    done = play(tmp_path, ONCE, loss=0.2, jitter=jitter)
+    done = lossy(tmp_path, ONCE, loss=0.2, jitter=jitter)
     lost = done.counters["messages"]["lost"]
     assert 4 <= lost <= 24 and done.metrics["deliveries"] == 4 * 4 * 5 - lost
     answers = {name: verdict.answer for name, verdict in done.verdicts.items()}
@@ -74,20 +62,20 @@ def test_a_delivery_that_the_network_lost_is_no_violation(jitter: float, tmp_pat
     assert f"the network lost {lost} messages" in done.verdicts["agreement"].explanation
     assert verify_run(done.path) == done.verdicts
     (tmp_path / "again").mkdir()
-    again = play(tmp_path / "again", ONCE, loss=0.2, jitter=jitter)
+    again = lossy(tmp_path / "again", ONCE, loss=0.2, jitter=jitter)
     assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
 
 
 def test_programs_that_send_again_deliver_everything(tmp_path: Path) -> None:
     apart = {"since": 2, "until": 15, "apart": ["p0"]}
-    done = play(tmp_path, AGAIN, loss=0.3, partitions=[apart])
+    done = lossy(tmp_path, AGAIN, loss=0.3, partitions=[apart])
     assert done.verdict == "valid" and done.metrics["deliveries"] == 4 * 4 * 5, done.verdicts
     sent = done.lines[(done.lines.node == "p0") & (done.lines.time_ns >= 4 * 10**9) & (done.lines.time_ns < 15 * 10**9)]
     assert not sent.line.str.contains('"ev":"receive"').any()  # what was sent before has arrived, and nothing since
 
 
 def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
-    done = play(tmp_path, ONCE, partitions=[{"since": 0, "until": 400, "apart": ["p0", "p1"]}])
+    done = lossy(tmp_path, ONCE, partitions=[{"since": 0, "until": 400, "apart": ["p0", "p1"]}])
     assert "40 of them lost" in _summary(done)
     assert "partition from 0 to 400 t.u.: p0, p1 separated from all others" in _summary(done)
     assert done.counters["messages"]["lost"] == 4 * 5 * 2 and done.metrics["deliveries"] == 4 * 5 * 2
@@ -95,7 +83,7 @@ def test_a_partition_loses_what_is_sent_across_it(tmp_path: Path) -> None:
 
 
 def test_losses_excuse_no_invented_message(tmp_path: Path) -> None:
-    done = play(tmp_path, ONCE.replace('id=e["message"]', "id=[0, 77]"), loss=0.2)
+    done = lossy(tmp_path, ONCE.replace('id=e["message"]', "id=[0, 77]"), loss=0.2)
     assert done.verdicts["creation"].answer == "violated"
 
 

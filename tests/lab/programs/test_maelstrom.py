@@ -1,6 +1,5 @@
 """Broadcast nodes written for Maelstrom, unmodified, as processes."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +8,15 @@ import pytest
 from mobilenet.api import Run, run
 from mobilenet.lab.programs import cast
 from mobilenet.simulation.plugin_code import PluginError
+from tests.lab.programs.own import of_node
+
+ANSWER = 'answer["messages"] = values'
 
 
-def play(samples: Path, out: Path, change: tuple[str, str] | None = None) -> Run:
-    scenario = samples / "maelstrom.yaml"
-    if change is not None:
-        node = (samples / "maelstrom_node.py").read_text()
-        assert change[0] in node
-        (samples / f"{out.name}.py").write_text(node.replace(*change))
-        scenario = samples / f"{out.name}.yaml"
-        scenario.write_text((samples / "maelstrom.yaml").read_text().replace("maelstrom_node.py", f"{out.name}.py"))
-    return run(scenario, out=out, allow_code=True)
+def play(samples: Path, out: Path, change: tuple[str, str] = ("", "")) -> Run:
+    node = (samples / "maelstrom_node.py").read_text()
+    assert change[0] in node
+    return of_node(samples, out, node.replace(*change))
 
 
 @pytest.mark.parametrize("topology", ["line", "all"])
@@ -40,46 +37,18 @@ def test_mistakes_are_found(samples: Path, tmp_path: Path, monkeypatch: pytest.M
     assert play(samples, tmp_path / "forgets", forgetful).verdicts["agreement"].answer == "violated"
 
 
-def test_a_node_that_fails_says_so(samples: Path, tmp_path: Path) -> None:
-    expected = r"^p0: its program ended with exit code 1; .*the node has ended with exit code 5"
-    with pytest.raises(PluginError, match=expected):
-        play(samples, tmp_path / "fails", ('answer["messages"] = values', "sys.exit(5)"))
-    error = ('answer["messages"] = values', 'answer["type"] = "error"')
-    with pytest.raises(PluginError, match="the node answers read with an error"):
-        play(samples, tmp_path / "errs", error)
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "complaint"),
-    [
-        (
-            "cut",
-            ('answer["messages"] = values', "print('{\"src\"')"),
-            r"the node wrote '\{\"src\"', expected a message",
-        ),
-        ("stranger", ('"dest": neighbour,', '"dest": "n99",'), "the node wrote .*n99.*, expected a message"),
-        ("text", ('answer["messages"] = values', 'answer["messages"] = ["a"]'), "expected a list of whole numbers"),
-        ("none", ('answer["messages"] = values', "pass"), "expected a list of whole numbers"),
-    ],
-)
-def test_a_malformed_message_is_one_line(
-    name: str, change: tuple[str, str], complaint: str, samples: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(PluginError, match=complaint) as caught:
-        play(samples, tmp_path / name, change)
-    assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
-
-
-ANSWER = 'answer["messages"] = values'
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
+        ((ANSWER, "print('{\"src\"')"), r"the node wrote '\{\"src\"', expected a message"),
+        ((ANSWER, 'answer["messages"] = ["a"]'), "expected a list of whole numbers"),
+        ((ANSWER, "pass"), "expected a list of whole numbers"),
+        ((ANSWER, 'answer["type"] = "error"'), "the node answers read with an error"),
         ((ANSWER, "sys.stdout.buffer.write(b'\\xff{}\\n'); sys.stdout.flush()"), r"bytes that are not UTF-8 in '\\xff"),
         ((ANSWER, r"""print('{"dest":"n1","body":{"type":"a","x":"\\ud800"}}')"""), "half a character"),
         ((ANSWER, 'print(\'{"dest":"n1","body":{"type":"a","x":NaN}}\')'), "NaN is not JSON"),
         ((ANSWER, 'print(\'{"dest":"n1","body":{"type":"a","x":1e999}}\')'), "Out of range float values are not JSON"),
+        (('"dest": neighbour,', '"dest": "n99",'), "the node wrote .*n99.*, expected a message"),
         (('"dest": neighbour,', '"dest": "zz",'), r"expected a message to a node \(n0 to n\d\) or a client \(c1\)"),
         (('"dest": neighbour,', '"dest": 3,'), "expected a message of Maelstrom with dest, body"),
         ((ANSWER, "sys.exit(5)"), "the node has ended with exit code 5"),
@@ -88,7 +57,8 @@ ANSWER = 'answer["messages"] = values'
 def test_what_is_wrong_with_a_node_is_one_line_with_its_command(
     change: tuple[str, str], complaint: str, samples: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(PluginError, match=rf"python3 bad\.py: .*{complaint}") as caught:
+    expected = rf"^p\d: its program ended with exit code 1; .*python3 bad\.py: .*{complaint}"
+    with pytest.raises(PluginError, match=expected) as caught:
         play(samples, tmp_path / "bad", change)
     assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
     left = [file for file in (tmp_path / "bad").glob("*.stderr.txt") if "Traceback" in file.read_text()]
@@ -127,15 +97,11 @@ def test_a_grow_only_set_is_judged_like_a_broadcast(samples: Path, tmp_path: Pat
     ):
         assert old in node
         node = node.replace(old, new)
-    for name, text in (
-        ("g_set.py", node),
-        ("bug.py", node.replace("for neighbour in neighbours:", "for neighbour in ():")),
-    ):
-        (samples / name).write_text(text)
-        changes = {"protocol.command": ["python3", "maelstrom.py", "python3", name], "processes": 4}
-        settings = {"protocol.settings": {"workload": "g-set"}, "workload.sources": 4}
-        done = run(samples / "maelstrom.yaml", out=tmp_path / name, allow_code=True, overrides=changes | settings)
-        assert done.verdicts["agreement"].answer == ("valid" if name == "g_set.py" else "violated")
+    changes = {"protocol.settings": {"workload": "g-set"}, "workload.sources": 4, "processes": 4}
+    sound = of_node(samples, tmp_path / "g_set", node, **changes)
+    forgetful = node.replace("for neighbour in neighbours:", "for neighbour in ():")
+    bug = of_node(samples, tmp_path / "bug", forgetful, **changes)
+    assert (sound.verdicts["agreement"].answer, bug.verdicts["agreement"].answer) == ("valid", "violated")
     with pytest.raises(
         PluginError, match=r"settings\.workload is 'kafka', expected one of broadcast, g-set, pn-counter"
     ):
@@ -167,11 +133,9 @@ for line in sys.stdin:
 
 def count_with(samples: Path, out: Path, old: str, new: str, messages: int = 5) -> Run:
     assert old in COUNTER
-    (samples / f"{out.name}.py").write_text(COUNTER.replace(old, new))
     changes: dict[str, Any] = {"processes": 4, "workload.sources": 4, "workload.messages": messages}
-    changes["protocol.command"] = [sys.executable, "maelstrom.py", sys.executable, f"{out.name}.py"]
     changes["protocol.settings"] = {"workload": "pn-counter"}
-    return run(samples / "maelstrom.yaml", out=out, allow_code=True, overrides=changes)
+    return of_node(samples, out, COUNTER.replace(old, new), **changes)
 
 
 def test_a_counter_shows_which_messages_it_has_counted(samples: Path, tmp_path: Path) -> None:

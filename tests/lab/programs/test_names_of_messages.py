@@ -6,15 +6,13 @@ Source    ours: docs/guide/programs.md
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from mobilenet.viz.spacetime import draw, window_around
 from mobilenet.viz.spacetime.window import messages_to_show
 
-from mobilenet.api import run
-from tests.lab.programs.own import AROUND, answering
+from tests.lab.programs.own import AROUND, answering, play, processes
 
 HOST = """
 if e["ev"] == "join": print('{"do":"joined","session":1,"station":%d}' % e.get("station", 0))
@@ -32,22 +30,14 @@ PROCESS = """
 
 
 def test_a_name_of_ours_beside_messages_without_one(tmp_path: Path) -> None:
-    recorded_run = run(answering(tmp_path, HOST), out=tmp_path / "run", allow_code=True)
-    kinds = recorded_run.counters["by_message_type"]["host"]
+    kinds = play(answering(tmp_path, HOST)).counters["by_message_type"]["host"]
     assert kinds["Says"]["count"] == 3 * kinds["says"]["count"] > 0
 
 
 def test_names_of_processes_that_differ_in_case(tmp_path: Path) -> None:
-    (tmp_path / "process.py").write_text(AROUND.format(code=PROCESS))
-    values = {
-        "processes": 3,
-        "detector": None,
-        "protocol": {"command": [sys.executable, "process.py"], "order": "none"},
-        "workload": {"sources": 1, "messages": 2},
-    }
-    (tmp_path / "scenario.yaml").write_text(json.dumps(values))
-    recorded_run = run(tmp_path / "scenario.yaml", out=tmp_path / "run", allow_code=True)
-    assert recorded_run.counters["messages"]["by_kind"] == {"a": 4}
+    workload = {"sources": 1, "messages": 2}
+    done = play(processes(tmp_path, AROUND.format(code=PROCESS), processes=3, detector=None, workload=workload))
+    assert done.counters["messages"]["by_kind"] == {"a": 4}
 
 
 NAMING = """
@@ -63,7 +53,7 @@ if e["ev"] == "broadcast":
 
 def test_a_diagram_names_the_messages_that_a_frame_carries(tmp_path: Path) -> None:
     changes = {"record.messages": True}
-    done = run(answering(tmp_path, NAMING), out=tmp_path / "run", allow_code=True, overrides=changes)
+    done = play(answering(tmp_path, NAMING), overrides=changes)
     events, messages = done.events, done.messages
     window = window_around(events, "message:h1:1")
     selection = messages_to_show(messages, events, window)
@@ -81,7 +71,5 @@ KINDS = {"SHOUT h0:1": "Says", "told": "told", "1st": "Says", "a" * 40: "a" * 40
 def test_a_word_that_is_no_name_is_not_counted_by_itself(kind: str, tmp_path: Path) -> None:
     """As the guide says it."""
     send = json.dumps({"do": "send", "to": 0, "message": {"kind": kind}, "bytes": 20})
-    recorded_run = run(
-        answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"), out=tmp_path / "run", allow_code=True
-    )
-    assert list(recorded_run.counters["by_message_type"]["host"]) == [KINDS[kind]]
+    done = play(answering(tmp_path, f"if e['ev'] == 'cell': print({send!r})"))
+    assert list(done.counters["by_message_type"]["host"]) == [KINDS[kind]]

@@ -1,16 +1,15 @@
 """Nodes that act by a clock of their own: what virtual time keeps from them is unknown, and no violation."""
 
-import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mobilenet.api import Run, run
+from mobilenet.api import Run
 from mobilenet.lab.programs import cast
 from mobilenet.verify import verify_run
+from tests.lab.programs.own import of_node, play, processes
 
 GOSSIP = """
 import json, sys, threading, time
@@ -58,18 +57,12 @@ for line in sys.stdin:
 
 
 def gossip(samples: Path, out: Path, node: str = GOSSIP) -> Run:
-    (samples / f"{out.name}.py").write_text(node)
-    overrides = [f"protocol.command=[{sys.executable}, maelstrom.py, {sys.executable}, {out.name}.py]", "processes=4"]
-    return run(samples / "maelstrom.yaml", out=out, allow_code=True, overrides=[*overrides, "workload.sources=4"])
+    return of_node(samples, out, node, processes=4, **{"workload.sources": 4})
 
 
-def play(folder: Path, line: str, **more: Any) -> Run:
-    (folder / "node.py").write_text(CLOCKED.format(said=line))
-    protocol = {"command": [sys.executable, "node.py"], "order": "none", "delivers": "agreement"}
-    values = {"processes": 3, "workload": {"sources": 3, "messages": 1}, "protocol": protocol, **more}
-    path = folder / "scenario.yaml"
-    path.write_text(json.dumps(values))
-    return run(path, out=folder / "run", allow_code=True)
+def play_clocked(folder: Path, line: str, **more: Any) -> Run:
+    path = processes(folder, CLOCKED.format(said=line), processes=3, workload={"sources": 3, "messages": 1}, **more)
+    return play(path)
 
 
 def test_a_node_that_gossips_by_its_clock_is_unknown_each_time(samples: Path, tmp_path: Path) -> None:
@@ -95,7 +88,7 @@ def test_a_clock_excuses_no_invented_message(samples: Path, tmp_path: Path) -> N
 
 def test_any_program_may_report_a_clock(tmp_path: Path) -> None:
     began = time.monotonic()
-    done = play(tmp_path, '{"do": "own_clock"}')
+    done = play_clocked(tmp_path, '{"do": "own_clock"}')
     assert time.monotonic() - began < cast.LISTENS_S  # the first report ends the wait
     assert done.verdicts["agreement"].answer == "unknown" and done.verdicts["validity"].answer == "valid"
     assert set(done.manifest["own_clock"]) <= {"p0", "p1", "p2"}
@@ -103,10 +96,12 @@ def test_any_program_may_report_a_clock(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["", "own_clock", '{"do":"own_clock","why":1}', '{"do":"done"}', "[" * 5000])
 def test_anything_else_reports_none(line: str, tmp_path: Path) -> None:
-    done = play(tmp_path, line)
+    done = play_clocked(tmp_path, line)
     assert done.verdicts["agreement"].answer == "violated" and "own_clock" not in done.manifest
 
 
 def test_nobody_is_asked_where_nothing_is_missing(tmp_path: Path) -> None:
-    done = play(tmp_path, '{"do":"own_clock"}', faults=[{"process": "p0", "at": 50}, {"process": "p1", "at": 50}])
+    done = play_clocked(
+        tmp_path, '{"do":"own_clock"}', faults=[{"process": "p0", "at": 50}, {"process": "p1", "at": 50}]
+    )
     assert done.verdict == "valid" and "own_clock" not in done.manifest

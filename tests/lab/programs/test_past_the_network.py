@@ -1,13 +1,10 @@
 """Programs that deliver what nothing can have brought them: valid of nothing, and not a violation."""
 
-import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from mobilenet.api import run
-from tests.lab.programs.own import AROUND, answering
+from tests.lab.programs.own import AROUND, answering, play, processes
 
 JOINS = """
 if e["ev"] == "cell" and e["station"] is not None: cell = e["station"]
@@ -25,8 +22,7 @@ if e["ev"] == "timer": print(json.dumps({"do": "deliver", "id": [1 - me, 0]}))
 
 @pytest.mark.parametrize("recorded", (False, True))
 def test_a_host_that_guesses_is_unknown(recorded: bool, tmp_path: Path) -> None:
-    path = answering(tmp_path, GUESSES, record={"programs": recorded})  # type: ignore[arg-type]
-    done = run(path, out=tmp_path / "run", allow_code=True)
+    done = play(answering(tmp_path, GUESSES, record={"programs": recorded}))
     creation = done.verdicts["creation"]
     assert creation.answer == done.verdict == "unknown", done.verdicts
     words = "no frame that was sent after the broadcast of" if recorded else "0 frames were received in the whole run"
@@ -45,16 +41,15 @@ def test_a_process_that_guesses_is_unknown(recorded: bool, tmp_path: Path) -> No
         do("timer", name="x", after_ns=2 * 10**9)
     if e["ev"] == "broadcast": do("deliver", id=e["id"])
     if e["ev"] == "timer": do("deliver", id=[1 - me, 0]); do("buffer", name="held", size=0)"""
-    (tmp_path / "node.py").write_text(AROUND.format(code=code))
-    values = {
-        "processes": 2,
-        "duration": 10,
-        "workload": {"sources": 2, "messages": 1},
-        "record": {"programs": recorded},
-        "protocol": {"command": [sys.executable, "node.py"], "order": "none", "delivers": "correct_source"},
-    }
-    path = tmp_path / "scenario.yaml"
-    path.write_text(json.dumps(values))
-    creation = run(path, out=tmp_path / "run", allow_code=True).verdicts["creation"]
+    path = processes(
+        tmp_path,
+        AROUND.format(code=code),
+        {"delivers": "correct_source"},
+        processes=2,
+        duration=10,
+        workload={"sources": 2, "messages": 1},
+        record={"programs": recorded},
+    )
+    creation = play(path).verdicts["creation"]
     assert creation.answer == "unknown"
     assert ("had received no message that was sent after the broadcast of" in creation.explanation) == recorded

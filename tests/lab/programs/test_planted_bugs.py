@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import run
-from tests.lab.programs.languages import those_here
+from tests.lab.programs.languages import COMMANDS, those_here
 
-GOOD = {"python": ["python3", "flood.py"], "js": ["node", "flood.js"], "c": ["./flood"]}
 BAD = {
     "python": ("fifo_order", "overtook"),
     "js": ("duplication", "twice"),
@@ -23,7 +22,7 @@ SEEDS = (3, 4)  # in so short a time not every seed shows each of them
 def test_found(language: str, seed: int, samples: Path, tmp_path: Path) -> None:
     shutil.copytree(samples, tmp_path, dirs_exist_ok=True)
     verdicts = {}
-    for name, command in (("good", GOOD[language]), ("bad", [*GOOD[language], "--bug"])):
+    for name, command in (("good", COMMANDS[language]), ("bad", [*COMMANDS[language], "--bug"])):
         wanted = {"seed": seed, "duration_s": SECONDS, "protocol": {"command": command, "promises": "fifo"}}
         done = run(tmp_path / "flood.yaml", overrides=wanted, out=tmp_path / name, allow_code=True)
         assert done.verdict == ("valid" if name == "good" else "violated")

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from mobilenet.api import Run, run
+from mobilenet.api import Run
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
+from tests.lab.programs.own import play, processes
 from viz.figures.record import Record
 
 FLOOD = """import json, sys
@@ -40,21 +41,15 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 
 
-def play(folder: Path, world: str, code: str = FLOOD, **more: Any) -> Run:
-    (folder / "flood.py").write_text(code)
-    scenario = {
-        "processes": 6,
-        "workload": {"sources": 6, "messages": 2, "instants": {"kind": "uniform", "latest": 5}},
-        "protocol": {"command": ["python3", "flood.py"], "order": "none", "delivers": "agreement", **more},
-        **WORLDS[world],
-    }
-    (folder / "scenario.yaml").write_text(json.dumps(scenario))
-    return run(folder / "scenario.yaml", out=folder / "run", allow_code=True, overrides={"record.programs": True})
+def flood(folder: Path, world: str, code: str = FLOOD, **protocol: Any) -> Run:
+    workload = {"sources": 6, "messages": 2, "instants": {"kind": "uniform", "latest": 5}}
+    path = processes(folder, code, protocol, processes=6, workload=workload, **WORLDS[world])
+    return play(path, overrides={"record.programs": True})
 
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_flooding_is_valid_everywhere(world: str, tmp_path: Path) -> None:
-    done = play(tmp_path, world)
+    done = flood(tmp_path, world)
     assert done.verdict == "valid", done.verdicts
     crashed = 1 if "faults" in WORLDS[world] else 0
     assert (done.events["event"] == "deliver").sum() >= 5 * 5 * 2
@@ -67,7 +62,7 @@ def test_flooding_is_valid_everywhere(world: str, tmp_path: Path) -> None:
 def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
     lie = """do("buffer", name="told", size=0)
     if e["ev"] == "broadcast": do("complete", id=[me, 77])"""
-    done = play(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
+    done = flood(tmp_path, "abstract", FLOOD.replace('do("buffer", name="told", size=0)', lie))
     assert done.verdicts["completion"].answer == "violated"
     assert re.search(
         r"is notified that p\d:77 is complete, but no process has broadcast", done.verdicts["completion"].explanation
@@ -76,7 +71,7 @@ def test_who_completes_what_nobody_broadcast_is_judged(tmp_path: Path) -> None:
 
 def test_who_fails_before_anything_happens_leaves_a_run(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="marked as ended early"):
-        play(tmp_path, "abstract", "import sys; sys.exit('no settings')")
+        flood(tmp_path, "abstract", "import sys; sys.exit('no settings')")
     assert (tmp_path / "run" / "p0.stderr.txt").read_text() == "no settings\n"
     assert verify_run(tmp_path / "run")["record"].answer == "unknown"
     done = Run(tmp_path / "run")
@@ -85,4 +80,4 @@ def test_who_fails_before_anything_happens_leaves_a_run(tmp_path: Path) -> None:
 
 
 def test_order_is_judged(tmp_path: Path) -> None:
-    assert play(tmp_path, "packet", order="causal").verdict == "violated"
+    assert flood(tmp_path, "packet", order="causal").verdict == "violated"

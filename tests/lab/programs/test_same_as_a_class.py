@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.api import run
-from tests.lab.programs.languages import those_here
+from tests.lab.programs.languages import COMMANDS, those_here
 
 ROOT = Path(__file__).parents[3]
 WORLDS = {
@@ -21,7 +21,6 @@ WORLDS = {
         },
     ),
 }
-PROGRAMS = {"python": ["python3", "flood.py"], "js": ["node", "flood.js"], "c": ["./flood"]}
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +42,8 @@ def fingerprint(folder: Path, world: str, protocol: dict[str, object]) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("language", those_here(PROGRAMS))
+@pytest.mark.parametrize("language", those_here(COMMANDS))
 def test_same_events(language: str, world: str, of_the_class: dict[str, str], samples: Path, tmp_path: Path) -> None:
     shutil.copytree(samples, tmp_path, dirs_exist_ok=True)
-    protocol = {"command": PROGRAMS[language], "promises": "fifo"}
+    protocol = {"command": COMMANDS[language], "promises": "fifo"}
     assert fingerprint(tmp_path, world, protocol) == of_the_class[world]

@@ -39,7 +39,7 @@ protocol:
 """
 
 
-def write_program(folder: Path, samples: Path, words: str) -> Path:
+def write_program(folder: Path, samples: Path, words: str = "python3, maelstrom.py, ./bin/node") -> Path:
     """A node in `bin`, its module in `lib`, its data in `data`, the adapter next to the scenario."""
     for name in ("bin", "lib/deep", "data"):
         (folder / name).mkdir(parents=True)
@@ -56,23 +56,27 @@ def write_program(folder: Path, samples: Path, words: str) -> Path:
     return path
 
 
+@pytest.fixture
+def program(samples: Path, tmp_path: Path) -> Path:
+    return write_program(tmp_path / "own", samples)
+
+
+def run_again(done: mobilenet.Run, tmp_path: Path) -> mobilenet.Run:
+    """Without the folder of its program, from another place."""
+    shutil.rmtree(tmp_path / "own")
+    moved = Path(shutil.move(done.path, tmp_path / "moved"))
+    assert divergence(moved, allow_code=True) is None
+    again = mobilenet.run(moved / "scenario.yaml", out=tmp_path / "again", allow_code=True)
+    assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
+    return again
+
+
 @pytest.mark.parametrize("words", ["python3, maelstrom.py, ./bin/node", "env, python3, ./maelstrom.py, bin/node"])
 def test_a_kept_run_repeats_from_elsewhere(words: str, samples: Path, tmp_path: Path) -> None:
     done = mobilenet.run(write_program(tmp_path / "own", samples, words), out=tmp_path / "run", allow_code=True)
     assert done.verdict == "valid" and done.metrics["deliveries"] > 8
-    shutil.rmtree(tmp_path / "own")
-    moved = Path(shutil.move(tmp_path / "run", tmp_path / "moved"))
-    assert not (moved / "data" / "large.bin").exists()
-    assert divergence(moved, allow_code=True) is None
-    again = mobilenet.run(moved / "scenario.yaml", out=tmp_path / "again", allow_code=True)
-    assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
-
-
-def test_a_study_of_them_repeats_from_elsewhere(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
-    study = scenario.with_name("study.yaml")
-    study.write_text("scenario: scenario.yaml\nfactors: {processes: [3, 4]}\nreplications: {min: 2}\n")
-    handed_on(Study.load(study), tmp_path, monkeypatch)
+    assert not (done.path / "data" / "large.bin").exists()
+    run_again(done, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -85,43 +89,37 @@ def test_a_study_of_them_repeats_from_elsewhere(samples: Path, tmp_path: Path, m
         ("[/etc]", "protocol.files.0: expected a path, relative to the scenario's folder, of a file or folder"),
     ],
 )
-def test_what_cannot_be_copied_is_one_line(files: str, complaint: str, samples: Path, tmp_path: Path) -> None:
-    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+def test_what_cannot_be_copied_is_one_line(files: str, complaint: str, program: Path, tmp_path: Path) -> None:
     (tmp_path / "own" / "events.parquet").write_text("")
     with pytest.raises(ScenarioError) as caught:
-        mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
+        mobilenet.run(program, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
     assert complaint in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("files", ['[lib, "data/*.txt", "*.json", "*.parq*", "*.txt"]', '[lib, data, "*"]', '["**/*"]'])
-def test_patterns_match_nothing_of_a_kept_run(files: str, samples: Path, tmp_path: Path) -> None:
-    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+def test_patterns_match_nothing_of_a_kept_run(files: str, program: Path, tmp_path: Path) -> None:
     (tmp_path / "own" / "words.json").write_text("[]")
     (tmp_path / "own" / "p0.parquets").write_text("")
     (tmp_path / "own" / "p1.stderr.txt").write_text("of another run")
     (tmp_path / "own" / "a[1].txt").write_text("")
     (tmp_path / "own" / "other.txt").symlink_to("a[1].txt")
-    done = mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
+    done = mobilenet.run(program, out=tmp_path / "run", allow_code=True, overrides=[f"protocol.files={files}"])
     assert done.verdict == "valid"
     assert not (done.path / "p1.stderr.txt").exists()  # it would pass for a program's standard error
-    shutil.rmtree(tmp_path / "own")
-    moved = Path(shutil.move(tmp_path / "run", tmp_path / "moved"))
-    assert (moved / "words.json").exists() and (moved / "a[1].txt").exists() and (moved / "other.txt").exists()
-    (moved / "words.txt").write_text("left by someone")
-    assert divergence(moved, allow_code=True) is None
-    again = mobilenet.run(moved / "scenario.yaml", out=tmp_path / "again", allow_code=True)
-    assert again.manifest["fingerprint"] == done.manifest["fingerprint"]
-    assert {path.name for path in again.path.iterdir()} == {path.name for path in moved.iterdir()} - {"words.txt"}
+    kept = {path.name for path in done.path.iterdir()}
+    assert {"words.json", "a[1].txt", "other.txt"} <= kept
+    (done.path / "words.txt").write_text("left by someone")
+    again, moved = run_again(done, tmp_path), tmp_path / "moved"
+    assert {path.name for path in again.path.iterdir()} == kept
     assert (again.path / "scenario.yaml").read_text() == (moved / "scenario.yaml").read_text()
 
 
 def test_a_study_with_a_pattern_repeats_from_elsewhere(
-    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
-    scenario.write_text(scenario.read_text().replace("files: [lib,", 'files: [lib, "*.json", "*.yaml",'))
+    program.write_text(program.read_text().replace("files: [lib,", 'files: [lib, "*.json", "*.yaml",'))
     (tmp_path / "own" / "words.json").write_text("[]")
-    study = scenario.with_name("study.yml")
+    study = program.with_name("study.yml")
     study.write_text("scenario: scenario.yaml\nfactors: {processes: [3, 4]}\nreplications: {min: 2}\n")
     (tmp_path / "own" / "own.yaml").write_text("")
     handed_on(Study.load(study), tmp_path, monkeypatch)
@@ -146,28 +144,26 @@ def test_a_run_with_a_pattern_shrinks(tmp_path: Path) -> None:
     assert search.trials == 3
 
 
-def test_a_folder_that_a_pattern_leaves_out_is_told(samples: Path, tmp_path: Path) -> None:
-    scenario = load_scenario(write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node"))
+def test_a_folder_that_a_pattern_leaves_out_is_told(program: Path, tmp_path: Path) -> None:
+    scenario = load_scenario(program)
     warnings = [line for line in scenario.with_changes(['protocol.files=[lib, "*"]']).warnings() if "files" in line]
     assert warnings == ["protocol.files.1: * leaves out 3 folders, such as bin; a pattern matches only files"]
 
 
-def test_too_many_files_are_one_line(samples: Path, tmp_path: Path) -> None:
-    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
+def test_too_many_files_are_one_line(program: Path, tmp_path: Path) -> None:
     for number in range(1001):
         (tmp_path / "own" / "data" / f"{number}.txt").touch()
     with pytest.raises(ScenarioError, match="matches 1002 files, expected at most 1000; name their folder instead"):
-        mobilenet.run(scenario, out=tmp_path / "run", allow_code=True)
+        mobilenet.run(program, out=tmp_path / "run", allow_code=True)
 
 
-def test_a_kept_run_without_its_files_says_where_to_name_them(samples: Path, tmp_path: Path) -> None:
-    scenario = write_program(tmp_path / "own", samples, "python3, maelstrom.py, ./bin/node")
-    done = mobilenet.run(scenario, out=tmp_path / "run", allow_code=True, overrides=["protocol.files=[]"])
+def test_a_kept_run_without_its_files_says_where_to_name_them(program: Path, tmp_path: Path) -> None:
+    done = mobilenet.run(program, out=tmp_path / "run", allow_code=True, overrides=["protocol.files=[]"])
     hint = "; if the program loads other files, name them in protocol.files of the original scenario and run it again"
     with pytest.raises(ScenarioError) as caught:
         mobilenet.run(done.path / "scenario.yaml", out=tmp_path / "again", allow_code=True, keep_early_end=False)
     assert hint in str(caught.value)
     (tmp_path / "own" / "lib" / "maelstrom.py").unlink()
     with pytest.raises(ScenarioError) as caught:
-        mobilenet.run(scenario, out=tmp_path / "other", allow_code=True, keep_early_end=False)
+        mobilenet.run(program, out=tmp_path / "other", allow_code=True, keep_early_end=False)
     assert hint not in str(caught.value)

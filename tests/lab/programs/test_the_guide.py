@@ -1,32 +1,23 @@
 """The first program of docs/guide/programs.md, as a user would type it."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from mobilenet.api import run
-from tests.lab.programs.own import answering
-
-GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "programs.md"
+from tests.lab.programs.conftest import GUIDE
+from tests.lab.programs.own import answering, play
 
 
-@pytest.fixture
-def shout(tmp_path: Path) -> Path:
-    blocks = re.findall(r"```\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    (tmp_path / "shout.py").write_text(blocks[0])
-    (tmp_path / "shout.yaml").write_text(blocks[1])
-    return tmp_path / "shout.yaml"
-
-
-def test_it_is_valid(shout: Path, tmp_path: Path) -> None:
-    done = run(shout, out=tmp_path / "run", allow_code=True)
+def test_it_is_valid_and_the_numbers_of_a_sender_begin_at_0(shout: Path) -> None:
+    done = play(shout)
     assert done.verdict == "valid" and done.metrics["deliveries"] > 100
+    events = done.events
+    assert events[events["event"] == "broadcast"].groupby("node")["message"].first()["h1"] == "h1:0"
 
 
-def test_it_is_not_causal(shout: Path, tmp_path: Path) -> None:
+def test_it_is_not_causal(shout: Path) -> None:
     promise = {"protocol.promises": "causal"}
-    assert run(shout, out=tmp_path / "run", allow_code=True, overrides=promise).verdict == "violated"
+    assert play(shout, overrides=promise).verdict == "violated"
 
 
 JOINS_LATE = """
@@ -47,17 +38,12 @@ def test_a_host_that_crashes_before_it_has_joined_is_not_asked_again(remembers: 
     """What the guide says of membership."""
     faults = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 1}]}
     more = {"faults": faults, "record": {"programs": True}}
-    file = answering(tmp_path, JOINS_LATE.replace("REMEMBERS", str(remembers)), **more)  # type: ignore[arg-type]
-    done = run(file, out=tmp_path / "run", allow_code=True)
+    file = answering(tmp_path, JOINS_LATE.replace("REMEMBERS", str(remembers)), **more)
+    done = play(file)
     lines, events = done.lines, done.events
     asked = lines[(lines["node"] == "h0") & lines["line"].str.contains('"ev":"join"', regex=False)]
     assert len(asked) == 1
     assert ("join" in set(events[events["node"] == "h0"]["event"])) is remembers
-
-
-def test_the_numbers_of_a_sender_begin_at_0(shout: Path, tmp_path: Path) -> None:
-    events = run(shout, out=tmp_path / "run", allow_code=True).events
-    assert events[events["event"] == "broadcast"].groupby("node")["message"].first()["h1"] == "h1:0"
 
 
 def test_the_guide_says_what_it_must() -> None:
@@ -75,10 +61,10 @@ if e['ev'] == 'broadcast': print('{"do":"refuse"}')
 
 def test_a_station_that_does_not_serve_keeps_a_run_from_rest(tmp_path: Path) -> None:
     file = answering(tmp_path, SERVES_NOT)
-    assert run(file, out=tmp_path / "served", allow_code=True).verdicts["drained"].answer == "valid"
+    assert play(file, "served").verdicts["drained"].answer == "valid"
     silent = tmp_path / "silent.py"
     owing = """
     if e['ev'] == 'start': print('{"do":"serves","host":1,"value":false}')"""
     silent.write_text(silent.read_text().replace("    pass", owing))
-    verdict = run(file, out=tmp_path / "owed", allow_code=True).verdicts["drained"]
+    verdict = play(file, "owed").verdicts["drained"]
     assert verdict.answer == "unknown" and "h1 is in the cell of s" in verdict.explanation

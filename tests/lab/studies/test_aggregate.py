@@ -28,14 +28,15 @@ def close(a: float, b: float) -> bool:
     return a == pytest.approx(b, rel=1e-9, abs=1e-12)
 
 
+def runs_of(finished: Result, configuration: int) -> list[Path]:
+    return [finished.store.runs / f"c{configuration:03d}-r{r:04d}" for r in range(1, REPLICATIONS + 1)]
+
+
 @pytest.mark.long
 def test_summary_is_the_t_interval_over_runs(finished: Result) -> None:
     table = pd.read_parquet(finished.store.tables / "summary.parquet")
     for configuration in range(len(finished.store.configurations)):
-        rows = [
-            json.loads((finished.store.runs / f"c{configuration:03d}-r{r:04d}" / "metrics.json").read_text())
-            for r in range(1, REPLICATIONS + 1)
-        ]
+        rows = [json.loads((run / "metrics.json").read_text()) for run in runs_of(finished, configuration)]
         own = table[table["configuration"] == configuration].set_index("metric")
         for metric in rows[0]:
             values = np.array([row[metric] for row in rows if row[metric] is not None], dtype=float)
@@ -55,8 +56,7 @@ def test_delays_of_all_runs_together(finished: Result) -> None:
     table = pd.read_parquet(finished.store.tables / "delays.parquet")
     for configuration in range(len(finished.store.configurations)):
         delays = []
-        for r in range(1, REPLICATIONS + 1):
-            run = finished.store.runs / f"c{configuration:03d}-r{r:04d}"
+        for run in runs_of(finished, configuration):
             manifest = json.loads((run / "manifest.json").read_text())
             events = pd.read_parquet(run / "events.parquet")
             sent = dict(events[events["event"] == "broadcast"][["message", "time_ns"]].itertuples(index=False))
@@ -73,8 +73,7 @@ def test_buffers_over_time(finished: Result) -> None:
     table = pd.read_parquet(finished.store.tables / "buffers.parquet")
     own = table[table["configuration"] == 0]
     per_run: dict[tuple[str, int], list[float]] = {}
-    for r in range(1, REPLICATIONS + 1):
-        run = finished.store.runs / f"c000-r{r:04d}"
+    for run in runs_of(finished, 0):
         end_s = json.loads((run / "manifest.json").read_text())["duration_s"]
         events, samples = pd.read_parquet(run / "events.parquet"), pd.read_parquet(run / "samples.parquet")
         joined = events[events["event"] == "join"].groupby("node")["time_ns"].min()

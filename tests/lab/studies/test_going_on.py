@@ -6,12 +6,10 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from pyspark.sql import SparkSession
 
 import mobilenet
 from mobilenet.lab.studies import StudyError
@@ -19,53 +17,40 @@ from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.parts import planned_targets
-from mobilenet.lab.studies.spark import local_master, spark_session
 from mobilenet.lab.studies.store import create, with_replications_so_far
-from mobilenet.lab.studies.study import Result, default_directory, run_study
+from mobilenet.lab.studies.study import Result, default_directory
 from mobilenet.lab.studies.tables import tables_of_what_is_there, write_tables
 from mobilenet.lab.studies.task import perform_runs
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse
-from tests.conftest import ROOT
+from tests.conftest import FIRST, SCENARIOS
+from tests.lab.studies.directories import run, study_in, tables_of
 
 pytestmark = pytest.mark.spark
 
-TABLES = ("summary", "runs", "buffers", "delays")
+GOSSIP = SCENARIOS / "own_protocol"
 EVIL = "from pathlib import Path\nPath('{mark}').write_text('run')\n"
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    """One for all tests here, since each costs seconds."""
-    with spark_session(local_master(2)) as session:
-        yield session
-
-
-def nothing(standing: Standing) -> None: ...
-
-
-def tables_of(path: Path) -> dict[str, bytes]:
-    return {name: (path / "tables" / f"{name}.{kind}").read_bytes() for name in TABLES for kind in ("csv", "parquet")}
-
-
-def a_study(folder: Path, scenario: str, more: str = "") -> Path:
-    file = folder / "study.yaml"
-    file.write_text(f"scenario: {scenario}\nset: {{duration_s: 5}}\nreplications: {{min: 2}}\n{more}")
-    return file
+def gossip_study(folder: Path, old: str, new: str, more: str = "") -> Path:
+    """A study of a protocol in which something is replaced."""
+    shutil.copy(GOSSIP / "gossip.yaml", folder)
+    code = (GOSSIP / "gossip.py").read_text()
+    assert old in code
+    (folder / "gossip.py").write_text(code.replace(old, new))
+    return study_in(folder, more, "gossip.yaml")
 
 
 def test_tables_are_the_same_without_spark(finished: Result, tmp_path: Path) -> None:
     shutil.copytree(finished.store.path, tmp_path / "copy")
     store = create(finished.store.study, tmp_path / "copy")
-    expected = tables_of(store.path)
     shutil.rmtree(store.tables)
     write_tables(store, planned_targets(store.path / "runs.parquet", len(store.configurations)))
-    assert tables_of(store.path) == expected
+    assert tables_of(store.path) == tables_of(finished.store.path)
 
 
 def test_an_unfinished_study_can_be_looked_at(finished: Result, tmp_path: Path) -> None:
-    path = tmp_path / "half"
-    shutil.copytree(finished.store.path, path)
+    path = Path(shutil.copytree(finished.store.path, tmp_path / "half"))
     first, *others = sorted((path / "measured").glob("*.parquet"))
     for part in others:
         part.unlink()
@@ -76,31 +61,32 @@ def test_an_unfinished_study_can_be_looked_at(finished: Result, tmp_path: Path) 
     assert len(pd.read_csv(path / "tables" / "runs.csv")) == there
 
 
-def test_a_planted_scenario_is_refused_and_its_code_not_run(spark: SparkSession, tmp_path: Path) -> None:
-    file, mark = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), tmp_path / "mark"
+def test_a_planted_scenario_is_refused_and_its_code_not_run(tmp_path: Path) -> None:
+    file, mark = study_in(tmp_path), tmp_path / "mark"
     planted = tmp_path / "out" / "configurations" / "c000"
     planted.mkdir(parents=True)
-    text = (ROOT / "scenarios" / "first.yaml").read_text()
-    (planted / "scenario.yaml").write_text(text.replace("{name: mobile_causal}", '{class: "evil.py:Evil"}'))
+    text = FIRST.read_text().replace("{name: mobile_causal}", '{class: "evil.py:Evil"}')
+    (planted / "scenario.yaml").write_text(text)
     (planted / "evil.py").write_text(EVIL.format(mark=mark))
     (tmp_path / "out" / "runs" / "c000-r0001").mkdir(parents=True)
     with pytest.raises(StudyError, match="is not a study"):
-        run_study(file, tmp_path / "out", spark, nothing)
-    create(Study.load(file), tmp_path / "begun")
-    shutil.rmtree(tmp_path / "begun" / "configurations")
-    shutil.copytree(planted.parent, tmp_path / "begun" / "configurations")
-    (tmp_path / "begun" / "runs" / "c000-r0001").mkdir()
+        run(file, tmp_path / "out")
+    begun = tmp_path / "begun"
+    create(Study.load(file), begun)
+    shutil.rmtree(begun / "configurations")
+    shutil.copytree(planted.parent, begun / "configurations")
+    (begun / "runs" / "c000-r0001").mkdir()
     with pytest.raises(StudyError, match=r"c000/scenario.yaml: belongs to another study: .*evil.py:Evil"):
-        run_study(file, tmp_path / "begun", spark, nothing)
-    (tmp_path / "begun" / "runs" / "c000-r0001").rmdir()  # nothing was made of it: it is replaced
-    assert run_study(file, tmp_path / "begun", spark, nothing).done == 2
+        run(file, begun)
+    (begun / "runs" / "c000-r0001").rmdir()  # nothing was made of it: it is replaced
+    assert run(file, begun).done == 2
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("left", [b"", b"seed: 5\nhosts: {count: [", b"\xff\xfe", b"no keys", None])
 def test_a_damaged_configuration_is_written_anew(left: bytes | None, tmp_path: Path) -> None:
     """Cut, empty or no YAML, it says nothing that its study does not. Runs stay: they are looked at by themselves."""
-    file, messages = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), list[str]()
+    file, messages = study_in(tmp_path), list[str]()
     store = create(Study.load(file), tmp_path / "out")
     scenario = store.scenario_of(0)
     whole = scenario.read_bytes()
@@ -118,7 +104,7 @@ def test_a_damaged_configuration_is_written_anew(left: bytes | None, tmp_path: P
 @pytest.mark.parametrize("left", ["", "seed: 5\n"])
 def test_configurations_are_whole(left: str, tmp_path: Path) -> None:
     """What a kill left of them by a version that did not rename is written again."""
-    file = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml", "factors: {wireless.loss: [0, 0.1]}\n")
+    file = study_in(tmp_path, "factors: {wireless.loss: [0, 0.1]}\n")
     store = create(Study.load(file), tmp_path / "out")
     whole = store.scenario_of(1).read_text()
     store.scenario_of(1).write_text(left)
@@ -128,61 +114,59 @@ def test_configurations_are_whole(left: str, tmp_path: Path) -> None:
     assert names == ["c000", "c001", "factors.yaml"]
 
 
-def test_runs_of_another_scenario_do_not_count(
-    spark: SparkSession, finished: Result, study_file: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "mixed"
-    shutil.copytree(finished.store.path, path)
+def test_runs_of_another_scenario_do_not_count(finished: Result, study_file: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copytree(finished.store.path, tmp_path / "mixed"))
     shutil.rmtree(path / "runs" / "c001-r0002")
     shutil.copytree(path / "runs" / "c000-r0002", path / "runs" / "c001-r0002")  # the same seed, another loss
-    assert run_study(study_file, path, spark, nothing).failed == []
+    assert run(study_file, path).failed == []
     assert tables_of(path) == tables_of(finished.store.path)
 
 
-def test_a_plug_in_in_a_subfolder_goes_on_and_an_edited_one_does_not(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "protocols").mkdir()
-    source = ROOT / "scenarios" / "own_protocol"
+def test_a_plug_in_in_a_subfolder_goes_on_and_an_edited_one_does_not(tmp_path: Path) -> None:
     code = tmp_path / "protocols" / "gossip.py"
-    shutil.copy(source / "gossip.py", code)
-    text = (source / "gossip.yaml").read_text().replace("gossip.py:", "protocols/gossip.py:")
+    code.parent.mkdir()
+    shutil.copy(GOSSIP / "gossip.py", code)
+    text = (GOSSIP / "gossip.yaml").read_text().replace("gossip.py:", "protocols/gossip.py:")
     (tmp_path / "scenario.yaml").write_text("\n".join(line for line in text.splitlines() if not line.startswith("#")))
-    file = a_study(tmp_path, "scenario.yaml")
-    first = run_study(file, tmp_path / "out", spark, nothing, allow_code=True)
-    assert (first.done, first.failed) == (2, [])
-    assert run_study(file, tmp_path / "out", spark, nothing, allow_code=True).done == 2
+    file = study_in(tmp_path, scenario="scenario.yaml")
+    for _ in range(2):
+        result = run(file, tmp_path / "out", allow_code=True)
+        assert (result.done, result.failed) == (2, [])
     code.write_text(code.read_text() + "\n# edited\n")
     with pytest.raises(StudyError, match=r"gossip.py: belongs to another study"):
-        run_study(file, tmp_path / "out", spark, nothing, allow_code=True)
+        run(file, tmp_path / "out", allow_code=True)
 
 
-def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(spark: SparkSession, tmp_path: Path) -> None:
-    source = ROOT / "scenarios" / "own_protocol"
-    shutil.copy(source / "gossip.yaml", tmp_path / "scenario.yaml")
-    text = "import os, signal\n" + (source / "gossip.py").read_text()
-    dies = "        os.kill(os.getpid(), signal.SIGKILL) if self.settings.times == 4 else None\n"
-    (tmp_path / "gossip.py").write_text(text.replace("        rumour = Rumour(", dies + "        rumour = Rumour("))
-    file = tmp_path / "study.yaml"
-    levels = "factors: {protocol.settings.times: [3, 4]}"
-    file.write_text(f"scenario: scenario.yaml\nset: {{duration_s: 5}}\n{levels}\nreplications: {{min: 2}}\n")
-    result = run_study(file, tmp_path / "out", spark, nothing, allow_code=True)
+def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(tmp_path: Path) -> None:
+    begins = "        rumour = Rumour("
+    dies = "        import os\n        os.kill(os.getpid(), 9) if self.settings.times == 4 else None\n"
+    file = gossip_study(tmp_path, begins, dies + begins, "factors: {protocol.settings.times: [3, 4]}\n")
+    result = run(file, tmp_path / "out", allow_code=True)
     assert result.done == 2 and len(result.failed) == 2
-    for run, failed in zip(("c001-r0001", "c001-r0002"), result.failed, strict=True):
-        assert failed.startswith(f"{run}: the process of this run ended without a message, 2 times")
+    for name, failed in zip(("c001-r0001", "c001-r0002"), result.failed, strict=True):
+        assert failed.startswith(f"{name}: the process of this run ended without a message, 2 times")
 
 
-def test_precise_configurations_do_not_pay_for_others(spark: SparkSession, tmp_path: Path) -> None:
-    file = tmp_path / "study.yaml"
-    file.write_text(
-        f"scenario: {ROOT}/scenarios/first.yaml\nset: {{duration_s: 20}}\nfactors: {{wireless.loss: [0, 0.3]}}\n"
-        "replications: {min: 3, max: 9, step: 3, until: {metric: delivery_delay_mean_s, relative_half_width: 0.2}}\n"
-    )
+def test_a_study_of_which_nothing_succeeds_says_so(tmp_path: Path) -> None:
+    """With a rule that asks for more: there is nothing to be precise about, and no table has a row."""
+    rule = "replications: {min: 2, max: 4, until: {metric: delivery_delay_mean_s, relative_half_width: 0.1}}\n"
+    file = gossip_study(tmp_path, "self.heard: set[MessageId] = set()", "raise RuntimeError('no')", rule)
+    result = run(file, tmp_path / "out", allow_code=True)
+    assert result.done == 0 and len(result.failed) == 2 and all("RuntimeError: no" in why for why in result.failed)
+    assert list((tmp_path / "out" / "starting").iterdir()) == []
+
+
+def test_precise_configurations_do_not_pay_for_others(tmp_path: Path) -> None:
+    rule = "{min: 3, max: 9, step: 3, until: {metric: delivery_delay_mean_s, relative_half_width: 0.2}}"
+    file = study_in(tmp_path, f"factors: {{wireless.loss: [0, 0.3]}}\nreplications: {rule}\n", duration_s=20)
     standings: list[Standing] = []
-    result = run_study(file, tmp_path / "out", spark, standings.append)
-    n = pd.read_csv(tmp_path / "out" / "tables" / "runs.csv").groupby("configuration").size()
+    out = tmp_path / "out"
+    result = run(file, out, standings.append)
+    n = pd.read_csv(out / "tables" / "runs.csv").groupby("configuration").size()
     assert result.failed == [] and n.min() < n.max() <= 9
-    whole = tables_of(tmp_path / "out")  # gone on with, its first rounds leave later parts out
-    run_study(file, tmp_path / "out", spark, nothing)
-    assert tables_of(tmp_path / "out") == whole
+    whole = tables_of(out)  # gone on with, its first rounds leave later parts out
+    run(file, out)
+    assert tables_of(out) == whole
     later = [standing for standing in standings if standing.round == n.max() // 3]
     note = f"least precise: loss {[0, 0.3][n.idxmax()]:g}: delivery_delay_mean_s ± "
     assert later and all(standing.note.startswith(note) for standing in later)
@@ -190,7 +174,7 @@ def test_precise_configurations_do_not_pay_for_others(spark: SparkSession, tmp_p
 
 
 def test_from_python(finished: Result, tmp_path: Path) -> None:
-    scenario = parse((ROOT / "scenarios" / "first.yaml").read_bytes(), "first.yaml").plain()
+    scenario = parse(FIRST.read_bytes(), "first.yaml").plain()
     study_frames = mobilenet.study(
         {"scenario": scenario, "set": {"duration_s": 5}, "replications": {"min": 2}},
         out=tmp_path / "out",
@@ -211,22 +195,8 @@ def test_from_python(finished: Result, tmp_path: Path) -> None:
         mobilenet.study({"scenari": "x.yaml"}, out=tmp_path / "other")
 
 
-def test_a_study_of_which_nothing_succeeds_says_so(tmp_path: Path) -> None:
-    """With a rule that asks for more: there is nothing to be precise about, and no table has a row."""
-    source = ROOT / "scenarios" / "own_protocol"
-    shutil.copy(source / "gossip.yaml", tmp_path / "scenario.yaml")
-    code = (source / "gossip.py").read_text()
-    (tmp_path / "gossip.py").write_text(code.replace("self.heard: set[MessageId] = set()", "raise RuntimeError('no')"))
-    file = tmp_path / "study.yaml"
-    rule = "{min: 2, max: 4, until: {metric: delivery_delay_mean_s, relative_half_width: 0.1}}"
-    file.write_text(f"scenario: scenario.yaml\nset: {{duration_s: 5}}\nreplications: {rule}\n")
-    result = run_study(file, tmp_path / "out", local_master(2), nothing, allow_code=True)
-    assert result.done == 0 and len(result.failed) == 2 and all("RuntimeError: no" in why for why in result.failed)
-    assert list((tmp_path / "out" / "starting").iterdir()) == []
-
-
 def test_a_run_that_fails_keeps_its_reason_when_its_batch_is_tried_again(tmp_path: Path) -> None:
-    file = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml")
+    file = study_in(tmp_path)
     store = create(Study.load(file), tmp_path / "out")
     (store.runs / "c000-r0001").write_text("in the way")
     for _ in range(3):
@@ -246,7 +216,7 @@ def test_a_worker_freezes_what_it_has_imported_once() -> None:
 
 def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> None:
     """A study extended by `--replications 3` is not shortened by its own file."""
-    file, out, messages = a_study(tmp_path, f"{ROOT}/scenarios/first.yaml"), tmp_path / "out", list[str]()
+    file, out, messages = study_in(tmp_path), tmp_path / "out", list[str]()
     assert with_replications_so_far(Study.load(file), out, messages.append).replications.min == 2
     create(Study.load(file, replications=3), out)
     assert with_replications_so_far(Study.load(file), out, messages.append).replications.min == 3
@@ -259,7 +229,7 @@ def test_more_replications_stay_unless_fewer_are_asked_for(tmp_path: Path) -> No
 
 def test_a_study_in_its_own_directory_goes_on_there(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    create(Study.load(a_study(tmp_path, f"{ROOT}/scenarios/first.yaml")), out)
+    create(Study.load(study_in(tmp_path)), out)
     for named in (out, out / "study.yaml"):
         kept = Study.load(named, replications=4)
         assert default_directory(kept, named) == out

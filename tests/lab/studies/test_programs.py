@@ -10,14 +10,13 @@ import pytest
 
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.commands import missing
-from mobilenet.lab.studies.spark import local_master
-from mobilenet.lab.studies.study import run_study
 from mobilenet.parameters import ScenarioError
-from tests.conftest import ROOT
+from tests.conftest import SCENARIOS
+from tests.lab.studies.directories import run
 
 pytestmark = pytest.mark.spark
 
-PROGRAMS = ROOT / "scenarios" / "programs"
+PROGRAMS = SCENARIOS / "programs"
 
 
 def a_study(folder: Path, command: str, scenario: str = "flood.yaml") -> Path:
@@ -34,8 +33,8 @@ def a_study(folder: Path, command: str, scenario: str = "flood.yaml") -> Path:
 def test_it_runs_as_any_other(tmp_path: Path) -> None:
     study = a_study(tmp_path, f"[{sys.executable}, flood.py]")
     with pytest.raises(ScenarioError, match="pass --allow-code"):
-        run_study(study, tmp_path / "out", local_master(2), lambda standing: None)
-    result = run_study(study, tmp_path / "out", local_master(2), lambda standing: None, allow_code=True)
+        run(study, tmp_path / "out")
+    result = run(study, tmp_path / "out", allow_code=True)
     assert (result.done, result.failed, result.violated) == (4, [], [])
 
 
@@ -44,7 +43,7 @@ def test_a_worker_without_the_program_is_named_before_anything_starts(tmp_path: 
     with pytest.raises(
         StudyError, match=r"protocol.command: there is no no-such-language on .*; expected the programs"
     ):
-        run_study(study, tmp_path / "out", local_master(2), lambda standing: None, allow_code=True)
+        run(study, tmp_path / "out", allow_code=True)
     assert not list((tmp_path / "out" / "runs").iterdir())
 
 
@@ -60,4 +59,4 @@ def test_there_are_no_studies_in_real_time(tmp_path: Path) -> None:
     with pytest.raises(
         ScenarioError, match="its programs run in real time, where no two runs are the same, so it cannot be studied"
     ):
-        run_study(study, tmp_path / "out", local_master(2), lambda standing: None, allow_code=True)
+        run(study, tmp_path / "out", allow_code=True)

@@ -22,6 +22,7 @@ from mobilenet.lab.studies.statistics import (
     survival_quantiles,
     t_interval,
 )
+from validation.statistics import alarms_of_looks
 
 
 def test_t_interval_of_a_textbook() -> None:
@@ -100,6 +101,11 @@ def test_kaplan_meier_by_hand() -> None:
     assert survival_quantiles(delays, waiting, [0.5]) == [2]  # 1 - 3/4 * 2/3 = 0.5
     assert survival_quantiles(delays, waiting, [0.75]) == [4]
     assert survival_quantiles(np.array([1.0]), np.array([2.0, 2.0]), [0.9]) == [None]  # never seen
+
+
+def test_repeated_looks_at_equal_configurations() -> None:
+    alarms, claimed = alarms_of_looks(30)
+    assert claimed <= 0.05 < alarms  # a p value is for one look
 
 
 def test_verdicts() -> None:

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -26,22 +25,12 @@ from mobilenet.lab.studies.spark import java_version, local_master, spark_sessio
 from mobilenet.lab.studies.study import Result, compare_study, estimate, run_study
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.lab.studies.task import perform_runs
+from tests.cli.command import mobilenet
 from tests.conftest import REPLICATIONS, ROOT
+from tests.lab.studies.directories import kill, manifests, run, study_in, tables_of
 from validation.aggregation import build, measure_all, oracle
 
 pytestmark = pytest.mark.spark
-
-MOBILENET = [sys.executable, "-m", "mobilenet"]
-TABLES = ("summary", "runs", "buffers", "delays")
-
-
-def nothing(*counts: int) -> None: ...
-
-
-def tables_of(path: Path) -> dict[str, bytes]:
-    return {name: (path / "tables" / f"{name}.csv").read_bytes() for name in TABLES} | {
-        "comparison": (path / "comparison.csv").read_bytes(), "all": (path / "runs.csv").read_bytes(),
-    }  # fmt: skip
 
 
 def test_a_finished_study(finished: Result) -> None:
@@ -64,33 +53,19 @@ def test_seeds_are_common_but_worlds_differ(finished: Result) -> None:
 
 
 def test_one_worker_gives_the_same_tables(finished: Result, study_file: Path, tmp_path: Path) -> None:
-    run_study(study_file, tmp_path / "one", local_master(1), nothing)
+    run(study_file, tmp_path / "one", workers=1)
     assert tables_of(tmp_path / "one") == tables_of(finished.store.path)
 
 
 def test_a_killed_study_goes_on(finished: Result, study_file: Path, tmp_path: Path) -> None:
-    out = tmp_path / "killed"
-    command = [*MOBILENET, "study", str(study_file), "--out", str(out), "--workers", "2", "--quiet"]
-    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and len(complete(out)) < 3:
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    before = {run: (out / "runs" / run / "manifest.json").stat().st_mtime_ns for run in complete(out)}
-    assert 3 <= len(before) < 16 and not (out / "tables").exists()
-    subprocess.run(command, check=True, timeout=300)
-    after = {run: (out / "runs" / run / "manifest.json").stat().st_mtime_ns for run in complete(out)}
-    assert len(after) == 16 and all(after[run] == written for run, written in before.items())
-    assert tables_of(out) == tables_of(finished.store.path)
+    before = kill("study", study_file, "--out", "out", place=tmp_path, runs=3)
+    assert len(before) < 16 and not (tmp_path / "out" / "tables").exists()
+    assert mobilenet("study", study_file, "--out", "out", "--workers", "2", "--quiet", place=tmp_path).returncode == 0
+    assert before.items() < manifests(tmp_path).items() and len(manifests(tmp_path)) == 16
+    assert tables_of(tmp_path / "out") == tables_of(finished.store.path)
 
 
 NAME = "spark-defaults.conf"
-
-
-def complete(out: Path) -> list[str]:
-    runs = out / "runs"
-    return [path.name for path in runs.iterdir() if not path.name.startswith(".")] if runs.is_dir() else []
 
 
 def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
@@ -125,48 +100,40 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
 
 
 def test_a_run_that_fails_is_a_row_and_is_tried_again(finished: Result, study_file: Path, tmp_path: Path) -> None:
-    out = tmp_path / "broken"
-    shutil.copytree(finished.store.path, out)
-    shutil.rmtree(out / "runs" / "c001-r0002")
-    (out / "runs" / "c001-r0002").write_text("in the way")
-    result = run_study(study_file, out, local_master(2), nothing)
-    assert (
-        result.done == 15
-        and len(result.failed) == 1
-        and "c001-r0002: " in result.failed[0]
-        and "already exists" in result.failed[0]
-    )
-    rows = pd.read_csv(out / "runs.csv").set_index("run")
-    assert rows.loc["c001-r0002", "state"] == "failed" and (rows["state"] == "done").sum() == 15
+    out = Path(shutil.copytree(finished.store.path, tmp_path / "broken"))
+    in_the_way = out / "runs" / "c001-r0002"
+    shutil.rmtree(in_the_way)
+    in_the_way.touch()
+    result = run(study_file, out)
+    (failed,) = result.failed
+    assert result.done == 15 and "c001-r0002: " in failed and "already exists" in failed
+    states = pd.read_csv(out / "runs.csv").set_index("run")["state"]
+    assert states.pop("c001-r0002") == "failed" and set(states) == {"done"}
     assert set(pd.read_csv(out / "tables" / "summary.csv").query("configuration == 1")["n"]) == {3}
-    (out / "runs" / "c001-r0002").unlink()
-    assert run_study(study_file, out, local_master(2), nothing).failed == []
+    in_the_way.unlink()
+    assert run(study_file, out).failed == []
     assert tables_of(out) == tables_of(finished.store.path)
 
 
 def test_a_damaged_run_is_computed_again(finished: Result, study_file: Path, tmp_path: Path) -> None:
-    out = tmp_path / "damaged"
-    shutil.copytree(finished.store.path, out)
+    out = Path(shutil.copytree(finished.store.path, tmp_path / "damaged"))
     events = out / "runs" / "c000-r0001" / "events.parquet"
     events.write_bytes(events.read_bytes()[:1000])
     (out / "runs" / "c001-r0002" / "samples.parquet").unlink()
     lefts: list[int] = []
-    assert run_study(study_file, out, local_master(2), lambda standing: lefts.append(standing.left)).failed == []
+    assert run(study_file, out, lambda standing: lefts.append(standing.left)).failed == []
     assert min(lefts) == 0 and max(lefts) <= 2
     assert tables_of(out) == tables_of(finished.store.path)
 
 
 def test_levels_of_any_kind_can_be_compared_and_drawn(tmp_path: Path) -> None:
     """null, mappings and numbers with a point stand in tables, comparison and picture under the same name."""
-    file = tmp_path / "levels.yaml"
-    file.write_text(
-        f"scenario: {ROOT}/scenarios/first.yaml\nset: {{duration_s: 8}}\nreplications: {{min: 2}}\nfactors:\n"
-        "  wireless.loss: [0.0, 0.2]\n"
+    levels = (
+        "factors:\n  wireless.loss: [0.0, 0.2]\n"
         "  faults: [null, {schedule: explicit, outages: [{host: h1, at_s: 3, duration_s: 1}]}]\n"
         "compare: {factor: faults, baseline: null, metrics: [delivery_delay_mean_s, handoff_interruption_mean_s]}\n"
     )
-    out = tmp_path / "levels"
-    run_study(file, out, local_master(2), nothing)
+    out = run(study_in(tmp_path, levels, duration_s=8), tmp_path / "levels").store.path
     compare_study(out)
     draw(out, out / "comparison.svg")
     rows = pd.read_csv(out / "comparison.csv", keep_default_na=False)
@@ -198,29 +165,46 @@ def test_a_scenario_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
-def test_what_is_refused(finished: Result, study_file: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.yaml"
-    other.write_text(study_file.read_text().replace("[1, 2]", "[1, 3]"))
-    with pytest.raises(
-        StudyError, match=r"belongs to another study: factors.workload.interval_s was \[1, 2\] and is now \[1, 3\]"
-    ):
-        run_study(other, finished.store.path, local_master(1), nothing)
+@pytest.mark.parametrize(
+    ("old", "new", "folder", "problem"),
+    [
+        (
+            "[1, 2]",
+            "[1, 3]",
+            "finished",
+            r"another study: factors.workload.interval_s was \[1, 2\]",
+        ),
+        ("", "", "full", "exists and is not a study"),
+        ("metrics: [delivery", "metrics: [delviery", "new", "unknown metric 'delviery_delay_mean_s'"),
+    ],
+)
+def test_a_study_that_is_refused(
+    finished: Result, study_file: Path, tmp_path: Path, old: str, new: str, folder: str, problem: str
+) -> None:
+    (tmp_path / "other.yaml").write_text(study_file.read_text().replace(old, new))
     (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "letter.txt").write_text("dear")
-    with pytest.raises(StudyError, match="exists and is not a study"):
-        run_study(study_file, tmp_path / "full", local_master(1), nothing)
-    for master, why in (
-        ("spark://127.0.0.1:1", "no answer"), ("mars", "expected local"), ("local[0]", "expected local"),
+    (tmp_path / "full" / "letter.txt").touch()
+    with pytest.raises(StudyError, match=problem):
+        run(tmp_path / "other.yaml", finished.store.path if folder == "finished" else tmp_path / folder, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("master", "problem"),
+    [
+        ("spark://127.0.0.1:1", "no answer"),
         ("spark://nowhere.invalid:7077", "no answer"),
-    ):  # fmt: skip
-        with pytest.raises(StudyError, match=why), spark_session(master):
-            pass
+        ("mars", "expected local"),
+        ("local[0]", "expected local"),
+    ],
+)
+def test_a_master_that_is_refused(master: str, problem: str) -> None:
+    with pytest.raises(StudyError, match=problem), spark_session(master):
+        pass
+
+
+def test_only_a_study_is_compared(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="not a study directory"):
         compare_study(tmp_path)
-    bad_metric = tmp_path / "metric.yaml"
-    bad_metric.write_text(study_file.read_text().replace("metrics: [delivery", "metrics: [delviery"))
-    with pytest.raises(StudyError, match="unknown metric 'delviery_delay_mean_s'"):
-        run_study(bad_metric, tmp_path / "metric", local_master(1), nothing)
 
 
 def test_estimate(study_file: Path) -> None:
@@ -244,32 +228,16 @@ def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
     """Where the machine has none: in a process of its own, with a PATH without Java."""
     bare = tmp_path / "bin"
     bare.mkdir()
-    for tool in (
-        "sh",
-        "bash",
-        "dirname",
-        "basename",
-        "cat",
-        "ps",
-        "uname",
-        "env",
-        "nice",
-        "id",
-        "hostname",
-        "tr",
-        "sed",
-        "grep",
-    ):
-        path = shutil.which(tool)
-        if path:
-            (bare / tool).symlink_to(path)
+    tools = (
+        "sh", "bash", "dirname", "basename", "cat", "ps", "uname", "env", "nice", "id", "hostname", "tr", "sed", "grep",
+    )  # fmt: skip
+    for path in filter(None, map(shutil.which, tools)):
+        (bare / Path(path).name).symlink_to(path)
     code = (
         "from mobilenet.lab.studies.spark import *\n"
         "with spark_session('local[1]') as spark: print(java_home(), spark.range(5).count())"
     )
-    environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PATH")} | {
-        "PATH": str(bare)
-    }
+    environment = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"} | {"PATH": str(bare)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
     )

@@ -23,12 +23,15 @@ ROOT = Path(__file__).parents[4]
 PARAMETERS = MobileCausalParameters()
 
 
-def mobile(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
-    made = Network(MobileCausal, PARAMETERS, cells, parents)
-    for host in range(len(cells)):
+def with_members(made: Network, hosts: int) -> Network:
+    for host in range(hosts):
         made.join(host)
     made.settle()
     return made
+
+
+def mobile(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
+    return with_members(Network(MobileCausal, PARAMETERS, cells, parents), len(cells))
 
 
 class Silent:
@@ -172,11 +175,7 @@ def test_the_program_of_the_guide_runs(tmp_path: Path) -> None:
 
 
 def over_tcp(cells: list[int | None], parents: tuple[int, ...] = ()) -> Network:
-    made = Network(TcpFlooding, TcpFloodingParameters(), cells, parents)
-    for host in range(len(cells)):
-        made.join(host)
-    made.settle()
-    return made
+    return with_members(Network(TcpFlooding, TcpFloodingParameters(), cells, parents), len(cells))
 
 
 def test_flooding_over_tcp_can_be_driven() -> None:

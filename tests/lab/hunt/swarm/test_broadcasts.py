@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import mobilenet
 from mobilenet.lab.hunt.swarm.broadcasts import draw
-from mobilenet.lab.hunt.swarm.campaign import judge_seed, keep_run, run_campaign
+from mobilenet.lab.hunt.swarm.campaign import run_campaign
 from mobilenet.protocols.vcube.parameters import PARAMETERS
-from mobilenet.scenario import ProcessScenario
 from mobilenet.simulation.processes.experiment import Experiment
 from mobilenet.simulation.processes.steps import LaneWithoutOrder
 from tests.tools import invoke
@@ -98,32 +95,20 @@ def test_aggregation_is_split_and_held_back() -> None:
     assert packets["several"] > 10 and packets["split"] > 20
 
 
-@pytest.mark.parametrize("protocol", ["causal_reliable", "tcp_flooding"])
-def test_a_kept_schedule_says_how_to_repeat_it(protocol: str, tmp_path: Path) -> None:
-    keep_run(3, tmp_path / "kept", protocol=protocol)
-    run = mobilenet.Run(tmp_path / "kept")
-    assert (
-        run.verdict == "valid"
-        and run.manifest["command"] == f"mobilenet swarm --count 1 --seed 3 --protocol {protocol}"
-    )
-    assert run.manifest["fingerprint"] == judge_seed(3, protocol=protocol).fingerprint
-    if protocol == "causal_reliable":
-        again = mobilenet.run(ProcessScenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")
-        assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
+@pytest.mark.parametrize(
+    "words",
+    [("--protocol", "all_to_all"), ("--protocol", "mobile_causal_selective"), ("--backbone", "vcube_causal")],
+    ids=" ".join,
+)
+def test_the_command_takes_protocols_and_backbones(words: tuple[str, str]) -> None:
+    result = invoke("swarm", "--count", 3, "--seed", 1, "--workers", 1, *words)
+    assert result.exit_code == 0 and "3 valid" in result.output
+    assert "Events per schedule, on average: " in result.output
+    assert f"Next: mobilenet swarm --count 3 --seed 4 {' '.join(words)}" in result.output
 
 
-def test_the_command_takes_protocols_and_backbones() -> None:
-    def call(*words: str) -> tuple[int, str]:
-        result = invoke("swarm", "--count", "3", "--seed", "1", "--workers", "1", *words)
-        return result.exit_code, result.output
-
-    code, output = call("--protocol", "all_to_all")
-    assert code == 0 and "3 valid" in output and "Events per schedule, on average: " in output
-    assert "Next: mobilenet swarm --count 3 --seed 4 --protocol all_to_all" in output
-    code, output = call("--protocol", "mobile_causal_selective")
-    assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --protocol mobile_causal_selective" in output
-    code, output = call("--backbone", "vcube_causal")
-    assert code == 0 and "Next: mobilenet swarm --count 3 --seed 4 --backbone vcube_causal" in output
-    code, output = call("--protocol", "reliable", "--backbone", "tree")
-    assert code == 2 and "applies only to mobile_causal" in output
-    assert call("--protocol", "gossip")[0] == 2
+@pytest.mark.parametrize("words", [("--protocol", "reliable", "--backbone", "tree"), ("--protocol", "gossip")])
+def test_options_that_are_refused(words: tuple[str, ...]) -> None:
+    result = invoke("swarm", "--count", 3, *words)
+    assert result.exit_code == 2
+    assert ("applies only to mobile_causal" in result.output) is ("--backbone" in words)

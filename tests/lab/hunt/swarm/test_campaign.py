@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,13 @@ from mobilenet.lab.hunt.swarm.campaign import Result, judge_seed, keep_run, run_
 from mobilenet.lab.hunt.swarm.scenes import Radio
 from mobilenet.network.radio_models import model_of
 from mobilenet.protocols.names import AMONG_PROCESSES
-from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.verify.judge import Answer
 from tests.tools import invoke
 
 ROOT = Path(mobilenet.__file__).parents[1]
+PLUG_INS = ROOT / "scenarios" / "own_protocol"
+RING, GOSSIP = f"{PLUG_INS / 'ring.py'}:Ring", f"{PLUG_INS / 'gossip.py'}:Gossip"
 VIOLATION: tuple[Answer, str] = ("violated", "causal_order: h0:1 overtook h0:0")
 
 
@@ -69,19 +71,32 @@ def test_scenes_have_content() -> None:
     assert all(counts[event] > 5 for event in wanted), counts
 
 
-@pytest.mark.parametrize("seed", [16, 17])
-def test_a_run_can_be_kept_and_opened(seed: int, tmp_path: Path) -> None:
-    keep_run(seed, tmp_path / "kept")
-    run = mobilenet.Run(tmp_path / "kept")
-    assert run.verdict == "valid" and run.manifest["command"] == f"mobilenet swarm --count 1 --seed {seed}"
-    assert run.manifest["fingerprint"] == judge_seed(seed).fingerprint
-    assert run.metrics["deliveries"] > 0
-
-
-def test_a_kept_radio_run_is_a_scenario_that_repeats_it(tmp_path: Path) -> None:
-    keep_run(17, tmp_path / "kept")
-    again = mobilenet.run(Scenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")
-    assert again.manifest["fingerprint"] == judge_seed(17).fingerprint
+@pytest.mark.parametrize(
+    ("seed", "how", "options"),
+    [
+        (16, {}, ""),
+        (17, {}, ""),
+        (16, {"radio": "acking"}, " --mac acking"),
+        (16, {"backbone": "vcube_causal", "radio": "acking"}, " --backbone vcube_causal --mac acking"),
+        (3, {"protocol": "causal_reliable"}, " --protocol causal_reliable"),
+        (3, {"protocol": "tcp_flooding"}, " --protocol tcp_flooding"),
+        (3, {"protocol": RING}, f" --protocol {RING} --allow-code"),
+        (2, {"protocol": GOSSIP}, f" --protocol {GOSSIP} --allow-code"),
+    ],
+)
+def test_a_schedule_can_be_kept_opened_and_repeated(
+    seed: int, how: dict[str, Any], options: str, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    keep_run(seed, kept, **how)
+    run = mobilenet.Run(kept)
+    assert run.verdict == "valid" and run.metrics["deliveries"] > 0
+    assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed {seed}{options}"
+    result = judge_seed(seed, **how)
+    assert run.manifest["fingerprint"] == result.fingerprint
+    if result.network != "adversary":  # whose choices no scenario has
+        again = mobilenet.run(kept / "scenario.yaml", out=tmp_path / "again", allow_code=True)
+        assert again.manifest["fingerprint"] == run.manifest["fingerprint"]
 
 
 def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,12 +108,21 @@ def test_a_protocol_that_raises_has_violated_its_self_checks(monkeypatch: pytest
     assert result.answer == "violated" and "h1 is owned at [0, 2]" in result.explanation
 
 
-def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def violations(seeds: range, workers: int, keep: Path | None) -> Iterator[Result]:
-        for seed in seeds:
-            yield Result(seed, "radio", *VIOLATION) if seed == 7 else Result(seed, "radio", "valid", "")
+def violate(monkeypatch: pytest.MonkeyPatch, *violated: int) -> list[dict[str, str]]:
+    """Have these seeds be violated; the options that campaigns are asked with."""
+    asked: list[dict[str, str]] = []
 
-    monkeypatch.setattr(campaign, "run_campaign", violations)
+    def results(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
+        asked.append(others)
+        for seed in seeds:
+            yield Result(seed, "radio", *VIOLATION) if seed in violated else Result(seed, "radio", "valid", "")
+
+    monkeypatch.setattr(campaign, "run_campaign", results)
+    return asked
+
+
+def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    violate(monkeypatch, 7)
     result = invoke("swarm", "--count", 5, "--seed", 5, "--workers", 1)
     assert result.exit_code == 1
     assert "schedule 7 (radio) violated:" in result.output
@@ -164,17 +188,6 @@ def test_over_another_radio_every_seed_plays_on_it_and_none_is_violated(protocol
     assert all(happened[event] > 13 for event in wanted), happened
 
 
-@pytest.mark.parametrize("backbone", ["tree", "vcube_causal"])
-def test_a_run_over_another_mac_can_be_kept_and_repeated(backbone: str, tmp_path: Path) -> None:
-    keep_run(16, tmp_path / "kept", backbone, radio="acking")
-    run = mobilenet.Run(tmp_path / "kept")
-    others = ("" if backbone == "tree" else f" --backbone {backbone}") + " --mac acking"
-    assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed 16{others}"
-    again = mobilenet.run(Scenario.load(tmp_path / "kept" / "scenario.yaml"), out=tmp_path / "again")
-    fingerprint = judge_seed(16, backbone=backbone, radio="acking").fingerprint
-    assert again.manifest["fingerprint"] == run.manifest["fingerprint"] == fingerprint != judge_seed(16).fingerprint
-
-
 def test_what_is_not_valid_over_another_mac_is_kept_as_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(campaign, "overall", lambda verdicts: "unknown")
     result = judge_seed(16, tmp_path / "kept", protocol="tcp_flooding", radio="acking")
@@ -183,26 +196,24 @@ def test_what_is_not_valid_over_another_mac_is_kept_as_it_was(monkeypatch: pytes
     assert run.manifest["fingerprint"] == result.fingerprint
 
 
-def test_the_command_names_the_mac_where_it_is_not_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[dict[str, str]] = []
-
-    def violations(seeds: range, workers: int, keep: Path | None, **others: str) -> Iterator[Result]:
-        asked.append(others)
-        yield from (Result(seed, "radio", *VIOLATION) for seed in seeds)
-
-    monkeypatch.setattr(campaign, "run_campaign", violations)
-    options = ["swarm", "--count", "1", "--seed", "5", "--workers", "1", "--protocol", "tcp_flooding", "--mac"]
-    output = invoke(*options, "acking").output
-    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --mac acking --keep runs" in output
-    assert "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --mac acking" in output
-    output = invoke(*options, "dcf").output
-    assert "Repeat: mobilenet swarm --count 1 --seed 5 --protocol tcp_flooding --keep runs" in output
-    assert output.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding"
-    output = invoke(*options, "dcf", "--keep", "a place").output
-    assert (
-        output.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 6 --protocol tcp_flooding --keep 'a place'"
-    )
-    assert [others.get("radio") for others in asked] == ["acking", None, None]
+@pytest.mark.parametrize(
+    ("words", "repeat", "following", "radio"),
+    [
+        (["acking"], " --mac acking --keep runs", " --mac acking", "acking"),
+        (["dcf"], " --keep runs", "", None),
+        (["dcf", "--keep", "a place"], " --keep 'a place'", " --keep 'a place'", None),
+    ],
+)
+def test_the_command_names_the_mac_where_it_is_not_the_usual_one(
+    words: list[str], repeat: str, following: str, radio: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = violate(monkeypatch, 5)
+    command = "mobilenet swarm --count 1 --seed {} --protocol tcp_flooding{}"
+    options = ("--count", 1, "--seed", 5, "--workers", 1, "--protocol", "tcp_flooding")
+    output = invoke("swarm", *options, "--mac", *words).output
+    assert f"Repeat: {command.format(5, repeat)}\n" in output
+    assert output.splitlines()[-1] == f"Next: {command.format(6, following)}"
+    assert [others.get("radio") for others in asked] == [radio]
 
 
 @pytest.mark.parametrize("protocol", sorted(AMONG_PROCESSES))
@@ -229,15 +240,11 @@ def test_options_of_programs_that_do_not_go_together(options: str) -> None:
     assert result.exit_code == 2 and result.output.splitlines() == [TOGETHER[options]]
 
 
-PLUG_INS = ROOT / "scenarios" / "own_protocol"
-
-
 def test_a_plug_in_can_be_fuzzed_and_is_judged_by_what_its_class_declares(tmp_path: Path) -> None:
-    gossip = f"{PLUG_INS / 'gossip.py'}:Gossip"
-    results = list(campaign.run_campaign(range(1, 5), 1, protocol=gossip))
+    results = list(campaign.run_campaign(range(1, 5), 1, protocol=GOSSIP))
     assert [result.answer for result in results] == ["valid"] * 4
     text = (PLUG_INS / "gossip.py").read_text(encoding="utf-8")
     (tmp_path / "bold.py").write_text(text.replace('promises = "best_effort"', 'promises = "causal"'), encoding="utf-8")
     bold = list(campaign.run_campaign(range(1, 7), 1, protocol=f"{tmp_path / 'bold.py'}:Gossip"))
     assert "violated" in [result.answer for result in bold]
-    assert campaign.again(3, protocol=gossip).endswith(f"--protocol {gossip} --allow-code")
+    assert campaign.again(3, protocol=GOSSIP).endswith(f"--protocol {GOSSIP} --allow-code")

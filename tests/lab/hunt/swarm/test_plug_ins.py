@@ -10,15 +10,12 @@ import pytest
 
 import mobilenet
 from mobilenet.lab.hunt.swarm import plug_ins
-from mobilenet.lab.hunt.swarm.campaign import Result, judge_seed, keep_run, network_of, run_campaign
-from mobilenet.scenario import ProcessScenario
+from mobilenet.lab.hunt.swarm.campaign import Result, keep_run, network_of, run_campaign
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
+from tests.lab.hunt.swarm.test_campaign import GOSSIP, PLUG_INS, RING
 from tests.tools import invoke
 
-PLUG_INS = Path(mobilenet.__file__).parents[1] / "scenarios" / "own_protocol"
-RING = f"{PLUG_INS / 'ring.py'}:Ring"
-GOSSIP = f"{PLUG_INS / 'gossip.py'}:Gossip"
 COURIER = f"{PLUG_INS / 'courier.py'}:Courier"
 OF_VCUBE = """
 from mobilenet.protocols.vcube.causal_reliable import CausalReliableBroadcast
@@ -126,15 +123,6 @@ def test_a_promise_to_survive_crashes_is_put_to_the_test(tmp_path: Path) -> None
     assert any(result.explanation.startswith("agreement") for result in results)
 
 
-def test_a_kept_schedule_of_a_ring_repeats_itself(tmp_path: Path) -> None:
-    keep_run(3, tmp_path / "kept", protocol=RING)
-    run = mobilenet.Run(tmp_path / "kept")
-    assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed 3 --protocol {RING} --allow-code"
-    kept = ProcessScenario.load(tmp_path / "kept" / "scenario.yaml")
-    again = mobilenet.run(kept, out=tmp_path / "again", allow_code=True)
-    assert again.manifest["fingerprint"] == run.manifest["fingerprint"] == judge_seed(3, protocol=RING).fingerprint
-
-
 def test_an_experiment_is_the_same_each_time() -> None:
     for seed in range(20):
         drawn = plug_ins.experiment_of(seed, RING)
@@ -181,11 +169,8 @@ def test_a_causal_broadcast_of_ones_own_survives_the_adversary_unless_it_is_brok
 
 def test_a_kept_schedule_of_a_plug_in_is_judged_again_from_its_directory(tmp_path: Path) -> None:
     keep_run(2, tmp_path / "kept", protocol=GOSSIP)
-    run = mobilenet.Run(tmp_path / "kept")
-    assert run.manifest["command"] == f"mobilenet swarm --count 1 --seed 2 --protocol {GOSSIP} --allow-code"
-    assert run.manifest["promises"]["broadcast"] == "best_effort" and run.verdict == "valid"
+    assert mobilenet.Run(tmp_path / "kept").manifest["promises"]["broadcast"] == "best_effort"
     assert overall(verify_run(tmp_path / "kept")) == "valid" and (tmp_path / "kept" / "gossip.py").is_file()
-    assert run.manifest["fingerprint"] == judge_seed(2, protocol=GOSSIP).fingerprint
 
 
 def test_a_host_s_broadcast_reaches_its_station_and_perhaps_others(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ APART = os.getuid() == 0 and bool(os.environ.get("MOBILENET_NAMESPACES_APART")) 
 MUST = bool(os.environ.get("MOBILENET_REQUIRE_NAMESPACES"))
 SBIN = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 FOR_ALL = 0o666
-ONE_CELL = {"layout": {"shape": "points", "points_m": [[0, 0]]}}
+USUAL = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+BACKBONE = {"kind": "tree", "shape": "chain", "bandwidth_mbps": 100, "delay_ms": 2}
+WAITS = ["sleep", "60"]
 
 
 @functools.cache
@@ -40,13 +42,25 @@ def skip_without(*tools: str) -> None:
         pytest.fail(reason) if MUST else pytest.skip(reason)
 
 
+def cells(*x_m: int, **backbone: Any) -> dict[str, Any]:
+    layout = {"shape": "points", "points_m": [[x, 0] for x in x_m]}
+    return {"layout": layout, "backbone": BACKBONE | backbone}
+
+
+def standing(folder: Path, **places_m: tuple[int, int]) -> dict[str, Any]:
+    """Write tracks on which these hosts stand; return what a scenario has of it."""
+    rows = [f"{t},{host},{x},{y}" for t in (0, 10, 20) for host, (x, y) in places_m.items()]
+    (folder / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
+    return {"mobility": {"model": "tracks", "file": "tracks.csv"}}
+
+
 def scenario(folder: Path, commands: dict[str, Any], count: int = 2, duration_s: float = 2.0, **more: Any) -> Path:
     """Hosts that stand in one cell, unless `more` has others; `commands`: words, or a line for sh."""
     words = {name: ["sh", "-c", each] if isinstance(each, str) else each for name, each in commands.items()}
     values = {
         "duration_s": duration_s,
         "drain_s": 1.5,
-        "stations": {**ONE_CELL, "backbone": {"kind": "tree", "shape": "chain", "bandwidth_mbps": 100, "delay_ms": 2}},
+        "stations": cells(0),
         "hosts": {"count": count, "mobility": {"model": "static"}},
         "workload": {"arrivals": "none"},
         "protocol": {"name": "ip", "commands": words, **more.pop("protocol", {})},

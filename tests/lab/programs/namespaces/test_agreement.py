@@ -15,24 +15,16 @@ import pytest
 
 from mobilenet.api import Run
 from mobilenet.record.pcap import packets_in
-from tests.lab.programs.namespaces.own import APART, output_of, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import USUAL, cells, output_of, play, scenario, skip_without, standing
 
-pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+pytestmark = USUAL
 ICMP, UDP = 1, 17
 REQUEST, REPLY = 8, 0
-TWO_CELLS = {
-    "stations": {
-        "layout": {"shape": "points", "points_m": [[0, 0], [300, 0]]},
-        "backbone": {"kind": "tree", "shape": "chain", "bandwidth_mbps": 100, "delay_ms": 40},
-    },
-}
 
 
 def _apart(folder: Path) -> dict[str, object]:
     """One host in each cell."""
-    rows = [f"{t},{host},{x},5" for t in (0, 10, 20) for host, x in (("h0", 5), ("h1", 305))]
-    (folder / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
-    return {**TWO_CELLS, "hosts": {"mobility": {"model": "tracks", "file": "tracks.csv"}}}
+    return {"stations": cells(0, 300, delay_ms=40), "hosts": standing(folder, h0=(5, 5), h1=(305, 5))}
 
 
 def test_round_trips_of_ping(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from mobilenet.lab.bench import packets
-from tests.lab.programs.namespaces.own import APART, skip_without
+from tests.lab.programs.namespaces.own import USUAL, skip_without
 
-pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+pytestmark = USUAL
 
 
 def test_rows_have_all_columns_and_none_is_faster_than_the_model(monkeypatch: pytest.MonkeyPatch) -> None:

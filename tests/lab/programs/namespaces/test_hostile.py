@@ -20,9 +20,9 @@ from mobilenet.lab.programs.realtime.applications import Applications, SentDatag
 from mobilenet.lab.programs.realtime.tunnels import Tunnels
 from mobilenet.protocols.packet_relay import Packet
 from mobilenet.verify import verify_run
-from tests.lab.programs.namespaces.own import APART, output_of, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import USUAL, WAITS, cells, output_of, play, scenario, skip_without, standing
 
-pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+pytestmark = USUAL
 FLOOD = """
 import socket, time
 stream = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -34,36 +34,23 @@ while time.monotonic() < end:
 """
 BOMB = "bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 4; true"
 SIGNALS = "for n in 1 2 3; do kill -9 -1 2>/dev/null; kill -9 1; sleep 1; done; true"
-FLOODED, OTHER = (0, 0), (300, 0)
-HOSTS = {"h0": FLOODED, "h1": FLOODED, "h2": OTHER, "h3": OTHER, "h4": OTHER, "h5": OTHER}
+HOSTS = {f"h{number}": (0 if number < 2 else 300, 5 + number) for number in range(6)}  # in two cells
 
 
 def test_a_flood_a_fork_bomb_and_signals_disturb_no_other_cell(tmp_path: Path) -> None:
     """h0 floods its own cell and all cells with broadcasts; h4 and h5 attack the machine."""
     skip_without("ping")
     (tmp_path / "flood.py").write_text(FLOOD)
-    rows = [f"{t},{host},{x},{5 + int(host[1])}" for t in (0, 10, 20) for host, (x, _) in HOSTS.items()]
-    (tmp_path / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
     commands = {
         "h0": [sys.executable, "flood.py"],
-        "h1": ["sleep", "60"],
+        "h1": WAITS,
         "h2": "sleep 0.5; ping -c 15 -i 0.2 h3; true",
-        "h3": ["sleep", "60"],
+        "h3": WAITS,
         "h4": BOMB,
         "h5": SIGNALS,
     }
-    done = play(
-        scenario(
-            tmp_path,
-            commands,
-            duration_s=6.0,
-            stations={
-                "layout": {"shape": "points", "points_m": [list(FLOODED), list(OTHER)]},
-                "backbone": {"kind": "tree", "shape": "chain", "bandwidth_mbps": 100, "delay_ms": 2},
-            },
-            hosts={"mobility": {"model": "tracks", "file": "tracks.csv"}},
-        )
-    )
+    hosts = standing(tmp_path, **HOSTS)
+    done = play(scenario(tmp_path, commands, duration_s=6.0, stations=cells(0, 300), hosts=hosts))
     assert output_of(done, "h2").count("bytes from h3") >= 14
     assert done.verdict == "valid"
 
@@ -86,7 +73,7 @@ def test_a_faulty_emulator_is_found(
     monkeypatch.setattr(
         Applications, "hand_over", lambda self, name, packet: fault(lambda *what: sound(self, *what), name, packet)
     )
-    commands = {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"], "h2": ["sleep", "60"]}
+    commands = {"h0": "ping -c 3 -i 0.2 h1; true", "h1": WAITS, "h2": WAITS}
     done = play(scenario(tmp_path, commands, count=3, duration_s=1.5))
     verdict = verify_run(done.path)["conservation"]
     assert verdict.answer == "violated" and re.search(expected, verdict.explanation)
@@ -132,6 +119,6 @@ def test_an_emulator_that_is_faulty_at_the_device_is_found(
     """The captures at both ends agree; but the kernel counts, and makes checksums."""
     skip_without("ping")
     plant(monkeypatch)
-    done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": ["sleep", "60"]}, duration_s=1.5))
+    done = play(scenario(tmp_path, {"h0": "ping -c 3 -i 0.2 h1; true", "h1": WAITS}, duration_s=1.5))
     verdict = verify_run(done.path)["conservation"]
     assert verdict.answer == "violated" and re.search(expected, verdict.explanation)

@@ -17,7 +17,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.simulation.parties import RealTime
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
-from tests.lab.programs.namespaces.own import output_of, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import WAITS, output_of, play, scenario, skip_without
 
 pytestmark = [pytest.mark.programs, pytest.mark.long]
 SPOOFER = """
@@ -40,7 +40,7 @@ def test_forged_packets_go_nowhere(tmp_path: Path) -> None:
     """Root in its namespaces sends under another address, to the outside, and what is no packet."""
     skip_without()
     (tmp_path / "spoof.py").write_text(SPOOFER)
-    commands = {"h0": [sys.executable, "spoof.py"], "h1": ["sleep", "60"], "h2": ["sleep", "60"]}
+    commands = {"h0": [sys.executable, "spoof.py"], "h1": WAITS, "h2": WAITS}
     done = play(scenario(tmp_path, commands, count=3, protocol={"root": True}))
     real_time = done.manifest["real_time"]
     assert real_time["packets_spoofed"] == {"h0": 1}
@@ -70,7 +70,7 @@ for number, flags, payload in ((1, 2, b""), (2, 16, b"ab"), (2, 16, b"cd"), (4, 
 def test_a_program_that_breaks_tcp_itself_does_not_accuse_the_emulator(tmp_path: Path) -> None:
     skip_without()
     (tmp_path / "raw.py").write_text(OTHER_BYTES)
-    commands = {"h0": [sys.executable, "raw.py"], "h1": ["sleep", "60"]}
+    commands = {"h0": [sys.executable, "raw.py"], "h1": WAITS}
     done = play(scenario(tmp_path, commands, protocol={"root": True}))
     assert done.metrics["datagrams"] >= 4 and done.verdict == "valid"  # type: ignore[operator]
 
@@ -165,13 +165,13 @@ def test_a_run_that_a_program_ends_early_is_judged(tmp_path: Path) -> None:
     """Its last packets may have left its device when it fails, without having entered the network."""
     skip_without("ping")
     with pytest.raises(PluginError, match="ended with exit code 3"):
-        play(scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": ["sleep", "60"]}))
+        play(scenario(tmp_path, {"h0": "sleep 0.3; ping -c 5 -i 0.01 h1 & sleep 0.33; exit 3", "h1": WAITS}))
     verdicts = verify_run(tmp_path / "run")
     assert "violated" not in {verdict.answer for verdict in verdicts.values()}
 
 
 def test_a_shell_needs_a_node(tmp_path: Path) -> None:
     skip_without()
-    path = scenario(tmp_path, {"h0": ["sleep", "60"]})
+    path = scenario(tmp_path, {"h0": WAITS})
     with pytest.raises(ScenarioError, match="--shell s0: expected a host, or a station with a program"):
         run(path, out=tmp_path / "run", allow_code=True, real_time=RealTime(shell=("s0", -1)))

@@ -22,9 +22,9 @@ from mobilenet.record.reader import read_events
 from tests.browser import Page, chromium, is_required
 from tests.lab.live.conftest import Server
 from tests.lab.live.test_window import APP, LIVE, Window
-from tests.lab.programs.namespaces.own import APART, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import USUAL, play, scenario, skip_without
 
-pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+pytestmark = USUAL
 PAGE = b"real software\n" * 9000
 GET = "while sleep 0.2; do curl -s http://s0/page | wc -c; done"
 COMMANDS = {"s0": ["python3", "-m", "http.server", "80"], "h0": GET, "h1": "ping -i 0.3 h0 > /dev/null"}

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.programs.namespaces.own import APART, scenario, skip_without
+from tests.lab.programs.namespaces.own import USUAL, scenario, skip_without
 
-pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+pytestmark = USUAL
 MARK = "MOBILENET_TEST_MARK"
 STUBBORN = "trap '' INT TERM HUP; (setsid sleep 600 &) ; nohup sleep 600 & while true; do sleep 600; done"
 

@@ -18,10 +18,10 @@ from mobilenet.viz.style import Look
 from mobilenet.api import Run
 from mobilenet.viz import style
 from tests.browser import Page, chromium, is_required
-from tests.lab.programs.namespaces.own import APART, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import USUAL, play, scenario, skip_without
 from tests.viz.overlap import legends_on_curves, overlapping
 
-pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+pytestmark = USUAL
 CARD = "document.querySelector('.mn-right-side').textContent"
 
 

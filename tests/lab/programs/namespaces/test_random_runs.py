@@ -21,10 +21,10 @@ import pytest
 from mobilenet.parameters import ScenarioError
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify import verify_run
-from tests.lab.programs.namespaces.own import APART, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import USUAL, play, scenario, skip_without
 from tests.lab.programs.namespaces.test_nothing_is_left import MARK, processes_with
 
-pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+pytestmark = USUAL
 DURATION_S = 6.0
 LONGEST_S = 40  # for a whole run, outside of pytest, which has its own timeout
 TOOLS = ("ping", "iperf3", "curl", "mosquitto", "mosquitto_pub", "mosquitto_sub", "redis-server", "redis-cli", "socat")

@@ -15,9 +15,9 @@ import pytest
 
 from mobilenet.api import Run
 from mobilenet.record.pcap import packets_in
-from tests.lab.programs.namespaces.own import APART, output_of, play, scenario, skip_without
+from tests.lab.programs.namespaces.own import USUAL, output_of, play, scenario, skip_without, standing
 
-pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+pytestmark = USUAL
 ANSWER = b"real software\n" * 2000
 
 
@@ -77,14 +77,12 @@ def test_multicast_and_broadcast(reach: str, others: int, tmp_path: Path) -> Non
         "sleep 1; for n in 1 2 3; do echo many | socat -u - UDP4-DATAGRAM:239.1.1.1:5555; "
         "echo every | socat -u - UDP4-DATAGRAM:10.77.255.255:5556,broadcast; done"
     )
-    more = {
-        "stations": {"layout": {"shape": "points", "points_m": [[0, 0], [200, 0]]}},
-        "hosts": {"mobility": {"model": "tracks", "file": "tracks.csv"}},
-    }
-    rows = [f"{t},{host},{x},5" for t in (0, 5, 10) for host, x in (("h0", 5), ("h1", 10), ("h2", 205))]
-    (tmp_path / "tracks.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
+    hosts = standing(tmp_path, h0=(5, 5), h1=(10, 5), h2=(205, 5))
+    layout = {"shape": "points", "points_m": [[0, 0], [200, 0]]}
     commands = {"h0": ask, "h1": listen, "h2": listen}
-    path = scenario(tmp_path, commands, duration_s=6.0, protocol={"broadcast": reach}, **more)
+    path = scenario(
+        tmp_path, commands, duration_s=6.0, protocol={"broadcast": reach}, stations={"layout": layout}, hosts=hosts
+    )
     done = play(path)
     heard = [name for name in ("h1", "h2") if "many" in output_of(done, name) and "every" in output_of(done, name)]
     assert heard == ["h1", "h2"][:others]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from tests.lab.programs.namespaces.own import APART, skip_without
+from tests.lab.programs.namespaces.own import USUAL, skip_without
 from tests.test_docs import REAL_SOFTWARE, Reader
 
-pytestmark = [pytest.mark.programs, pytest.mark.long, pytest.mark.skipif(APART, reason="run apart")]
+pytestmark = USUAL
 
 
 def test_its_commands(tmp_path: Path) -> None:

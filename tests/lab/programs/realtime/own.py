@@ -6,7 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from mobilenet.api import Run
+from mobilenet.simulation.parties import RealTime
+from tests.lab.programs.own import play, write
+
 PORTS = itertools.count(20_000 + (id(sys) >> 12) % 2000 * 4, 2)  # several test processes run beside each other
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
 PROGRAM = """import socket, sys, time
 address, port, peers = sys.argv[1], int(sys.argv[2]), [p.split(":") for p in sys.argv[3].split(",")]
 me = int(address.rpartition(".")[2])
@@ -24,7 +31,8 @@ def scenario(folder: Path, code: str | None, hosts: int = 2, duration_s: float =
     protocol: dict[str, Any] = {"name": "datagrams", "port": port, "own_port": port + 1, **more.pop("protocol", {})}
     if code is not None:
         (folder / "program.py").write_text(PROGRAM + code)
-        protocol |= {"command": [sys.executable, "program.py", "{address}", "{own_port}", "{peers}"], "lines": {}}
+        command = [sys.executable, "program.py", "{address}", "{own_port}", "{peers}"]
+        protocol = {"command": command, "lines": {}} | protocol
     values = {
         "duration_s": duration_s,
         "drain_s": 1.5,
@@ -34,6 +42,18 @@ def scenario(folder: Path, code: str | None, hosts: int = 2, duration_s: float =
         "protocol": protocol,
         **more,
     }
-    path = folder / "scenario.yaml"
-    path.write_text(json.dumps(values))
-    return path
+    return write(folder, values)
+
+
+def serve(path: Path, out: str = "run", limit_ms: float | None = None, **how: Any) -> Run:
+    """Run it in real time; its directory is next to the scenario."""
+    return play(path, out, real_time=RealTime(limit_ms), **how)
+
+
+def talk(folder: Path, code: str, hosts: int = 2, duration_s: float = 1.0, **more: Any) -> Run:
+    """A run in which these programs talk."""
+    return serve(scenario(folder, code, hosts, duration_s, **more))
+
+
+def port_of(path: Path) -> int:
+    return int(json.loads(path.read_text())["protocol"]["port"])

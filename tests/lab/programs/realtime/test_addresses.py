@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 
-from mobilenet.api import Run, run
+from mobilenet.api import Run
 from mobilenet.cli.serve import _summary
-from mobilenet.simulation.parties import RealTime
-from tests.lab.programs.realtime.own import scenario
+from tests.lab.programs.realtime.own import talk
 
 
-def talk(folder: Path, code: str, hosts: int = 3, **protocol: Any) -> Run:
-    """A run in which these programs talk for two seconds."""
-    path = scenario(folder, f"{code}\nwhile True: time.sleep(1)", hosts, 2.0, protocol=protocol)
-    return run(path, out=folder / "run", allow_code=True, real_time=RealTime())
+def talk_on(folder: Path, code: str, **protocol: Any) -> Run:
+    """Three programs, which talk for two seconds."""
+    return talk(folder, f"{code}\nwhile True: time.sleep(1)", 3, 2.0, protocol=protocol)
 
 
 def facts(done: Run) -> dict[str, Any]:
@@ -47,7 +45,7 @@ if me == 1:
 @pytest.mark.parametrize("flat", [False, True])
 def test_an_address_that_a_program_was_told_leads_there(flat: bool, tmp_path: Path) -> None:
     """The sender is who is bound to its own address, whatever pair the address belongs to."""
-    done = talk(tmp_path, GOSSIP, flat=flat)
+    done = talk_on(tmp_path, GOSSIP, flat=flat)
     assert (tmp_path / "heard").read_text() == f"from 2 127.77.{2 if flat else 1}.2"
     assert facts(done)["senders_renamed"] == ([] if flat else [["h2", "h0"]])
     assert ("programs that pass on addresses may need protocol.flat: true" in _summary(done)) is not flat
@@ -73,7 +71,7 @@ for round in range(3):  # a client, with another port for each question
 
 
 def test_clients_on_any_port_get_the_answers_of_a_server(tmp_path: Path) -> None:
-    done = talk(tmp_path, SERVER)
+    done = talk_on(tmp_path, SERVER)
     answers = sorted(file.read_text() for file in tmp_path.glob("answer-*"))
     assert answers == ["1-0", "1-1", "1-2", "2-0", "2-1", "2-2"]
     assert facts(done)["datagrams_not_taken"] == 0 and done.metrics["datagrams_received"] == 12
@@ -89,7 +87,7 @@ for _ in range(2): open(f"came-{me}-{_}", "wb").write(own.recv(10))
 
 
 def test_a_program_may_send_from_another_socket_than_it_listens_at(tmp_path: Path) -> None:
-    talk(tmp_path, TWO_SOCKETS)
+    talk_on(tmp_path, TWO_SOCKETS)
     assert len(list(tmp_path.glob("came-*"))) == 6
 
 
@@ -101,7 +99,7 @@ time.sleep(0.4)
 if me == 0:
     for number in range(5): own.sendto(b"x", peers[1]); time.sleep(0.05)
 """
-    done = talk(tmp_path, code)
+    done = talk_on(tmp_path, code)
     assert facts(done)["datagrams_not_taken"] == 5 and done.metrics["datagrams_received"] == 0
     lines = _summary(done).splitlines()
     assert lines[1].startswith("from 0 to 2 s: 5 datagrams, 0 received")
@@ -113,11 +111,11 @@ def test_from_a_socket_without_an_address_nobody_knows_whose_it_is(tmp_path: Pat
     code = """
 if me == 0: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", peers[1])
 """
-    done = talk(tmp_path, code, flat=True)
+    done = talk_on(tmp_path, code, flat=True)
     assert facts(done)["datagrams_unidentified"] == 1 and done.metrics["datagrams"] == 0
 
 
 @pytest.mark.long
 def test_a_run_without_datagrams_is_valid_of_nothing(tmp_path: Path) -> None:
-    done = talk(tmp_path, "")
+    done = talk_on(tmp_path, "")
     assert done.verdicts["conservation"].explanation == "no program sent a datagram" and done.verdict == "unknown"

@@ -1,4 +1,4 @@
-"""Servers and clients packaged by Debian reach each other by address, and every question is answered.
+"""Servers and clients packaged by Debian reach each other by address, as do the nodes of a Python package.
 
 Source    ours: docs/guide/real-time.md
 """
@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from mobilenet.api import run
-from mobilenet.simulation.parties import RealTime
-from tests.lab.programs.realtime.own import scenario
+from tests.lab.programs.realtime.own import ON_LINUX, PORTS, port_of, scenario, serve
 
 QUESTIONS = 3
 SERVERS = {
@@ -35,19 +34,15 @@ def test_each_question_has_its_answer(server: str, tmp_path: Path) -> None:
     client, question, answer = CLIENTS[server]
     if shutil.which(server, path=f"{os.environ['PATH']}:/usr/sbin") is None or shutil.which(client) is None:
         pytest.skip(f"{server} or {client} is not installed")
-    path = scenario(tmp_path, None, hosts=3, duration_s=3.0)
-    port = int(path.read_text().partition('"port": ')[2].partition(",")[0])
+    command = ["sh", "run.sh", "{me}", "{address}", "{own_port}", "127.77.{me}.0"]
+    path = scenario(tmp_path, None, 3, 3.0, protocol={"command": command})
     (tmp_path / "run.sh").write_text(
-        f"PATH=$PATH:/usr/sbin me=$1 address=$2 own=$3 port={port} server=$4\n"
+        f"PATH=$PATH:/usr/sbin me=$1 address=$2 own=$3 port={port_of(path)} server=$4\n"
         f"if [ $me = 0 ]; then {SERVERS[server]}; fi\nsleep 0.6\n"
         f"for round in {' '.join(map(str, range(QUESTIONS)))}; do {question} > answer-$me-$round 2> /dev/null; done\n"
         "sleep 60\n"
     )
-    text = path.read_text().replace(
-        '"own_port"', '"command": ["sh", "run.sh", "{me}", "{address}", "{own_port}", "127.77.{me}.0"], "own_port"'
-    )
-    path.write_text(text)
-    done = run(path, out=tmp_path / "run", allow_code=True, real_time=RealTime())
+    done = serve(path)
     answers = {file.name: file.read_text() for file in tmp_path.glob("answer-*")}
     assert len(answers) == 2 * QUESTIONS and all(answer in text for text in answers.values()), answers
     assert done.metrics["datagrams_received"] == done.metrics["datagrams"] >= 4 * QUESTIONS  # type: ignore[operator]
@@ -68,12 +63,50 @@ export MOSH_KEY=$(sed -n 's/MOSH CONNECT [0-9]* //p' key)
 @pytest.mark.skipif(not all(map(shutil.which, ("mosh-server", "script"))), reason="mosh or script is not installed")
 def test_a_line_typed_into_mosh_reaches_its_server(tmp_path: Path) -> None:
     """The part over UDP: the key is read from a file, where mosh would use ssh."""
-    path = scenario(tmp_path, None, duration_s=5.0)
-    values = json.loads(path.read_text())
     (tmp_path / "run.sh").write_text(MOSH)
-    words = ["{me}", "{address}", "{own_port}", "127.77.{me}.0", str(values["protocol"]["port"])]
-    values["protocol"]["command"] = ["sh", "run.sh", *words]
-    path.write_text(json.dumps(values))
-    done = run(path, out=tmp_path / "run", allow_code=True, real_time=RealTime())
+    port = next(PORTS)
+    words = ["{me}", "{address}", "{own_port}", "127.77.{me}.0", str(port)]
+    protocol = {"command": ["sh", "run.sh", *words], "port": port, "own_port": port + 1}
+    done = serve(scenario(tmp_path, None, duration_s=5.0, protocol=protocol))
     assert "the server has green" in (tmp_path / "screen").read_text(errors="replace")
     assert done.metrics["datagrams_received"] >= 6  # type: ignore[operator]
+
+
+NODE = """
+import asyncio, pathlib, sys
+from kademlia.network import Server
+
+me, address, own_port, peers = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4].split(",")
+
+async def main():
+    node = Server()
+    await node.listen(own_port, interface=address)
+    await asyncio.sleep(0.5)
+    if me:
+        to, port = peers[0].split(":")  # host 0 for all others, which find each other through it
+        await node.bootstrap([(to, int(port))])
+        await asyncio.sleep(1)
+    if me == 1:
+        await node.set("colour", "green")
+    await asyncio.sleep(2)
+    if me > 1:
+        pathlib.Path(f"found-{me}").write_text(str(await node.get("colour")))
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@ON_LINUX
+@pytest.mark.long
+def test_a_value_is_found_by_nodes_that_only_heard_of_each_other(tmp_path: Path) -> None:
+    (tmp_path / "node.py").write_text(NODE)
+    command = [sys.executable, "node.py", "{me}", "{address}", "{own_port}", "{peers}"]
+    done = serve(scenario(tmp_path, None, 5, 7.0, protocol={"command": command, "flat": True}))
+    assert {file.name: file.read_text() for file in tmp_path.glob("found-*")} == dict.fromkeys(
+        ("found-2", "found-3", "found-4"), "green"
+    )
+    assert done.verdicts["conservation"].answer == done.verdicts["record"].answer == "valid"
+    sent = done.events[done.events.event == "datagram"]
+    pairs = {(node, json.loads(detail)["to"]) for node, detail in zip(sent.node, sent.detail, strict=True)}
+    assert any("h0" not in pair for pair in pairs), pairs  # nodes that only heard of each other

@@ -24,11 +24,12 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import RunError
 from mobilenet.simulation.parties import RealTime
 from mobilenet.simulation.plugin_code import PluginError
-from tests.lab.programs.realtime.own import scenario
+from mobilenet.verify import verify_run
+from tests.lab.programs.own import alive, wait_until
+from tests.lab.programs.realtime.own import ON_LINUX, port_of, scenario, serve, talk
 from tests.lab.programs.test_looking_closer import command
-from tests.tools import editing
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is local on Linux alone")
+pytestmark = ON_LINUX
 SAMPLE = Path(__file__).parents[4] / "scenarios" / "programs" / "udp.yaml"
 TALK = """
 if me == 0:
@@ -50,23 +51,9 @@ else:
 """
 
 
-def serve_run(path: Path, out: Path, limit_ms: float | None = None, **more: object) -> Run:
-    overrides = [f"{key}={value}" for key, value in more.items()]
-    return run(path, out=out, overrides=overrides, allow_code=True, real_time=RealTime(limit_ms))
-
-
-def talk(folder: Path, code: str, hosts: int = 2, duration_s: float = 1.0, **more: object) -> Run:
-    """A run in which these programs talk."""
-    return serve_run(scenario(folder, code, hosts, duration_s, **more), folder / "run")
-
-
-def serve(path: Path, *more: str) -> list[str]:
+def command_for(path: Path, *more: str) -> list[str]:
     """The command, which writes a run next to the scenario."""
     return [sys.executable, "-m", "mobilenet", "serve", str(path), "--out", str(path.parent / "run"), *more]
-
-
-def port_of(path: Path) -> int:
-    return int(json.loads(path.read_text())["protocol"]["port"])
 
 
 @pytest.mark.long
@@ -86,7 +73,8 @@ def test_what_they_say_and_send_is_recorded_and_judged(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_sample_keeps_its_promise(tmp_path: Path) -> None:
-    done = serve_run(SAMPLE, tmp_path / "run", duration_s=3, **{"protocol.port": 17_400, "protocol.own_port": 17_401})
+    changes = {"duration_s": 3, "protocol.port": 17_400, "protocol.own_port": 17_401}
+    done = run(SAMPLE, out=tmp_path / "run", overrides=changes, allow_code=True, real_time=RealTime())
     assert done.verdict != "violated"
     assert done.metrics["deliveries"] > done.metrics["broadcasts"] > 0  # type: ignore[operator]
 
@@ -127,7 +115,7 @@ def test_a_crash_kills_the_program_and_a_recovery_starts_another(tmp_path: Path)
     done = talk(tmp_path, code, duration_s=1.2, faults=outage)
     assert done.metrics["crashes"] == 1 and done.verdicts["record"].answer == "valid"
     assert len(list(tmp_path.glob("life-0-*"))) == 2 and len(list(tmp_path.glob("life-1-*"))) == 1
-    assert not _alive(str(tmp_path))
+    assert not alive(tmp_path)
 
 
 OUTAGE = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 1.0, "duration_s": 0.3}]}
@@ -142,7 +130,7 @@ for number in range(3): log.write(f"broadcast {number}\\ndeliver {me} {number}\\
 while True: time.sleep(1)"""
     path = scenario(tmp_path, code, 2, 2.5, faults=OUTAGE, protocol={"promises": "fifo", "logs": "log{me}.txt"})
     for out in ("one", "two"):  # the second finds the logs of the first
-        done = serve_run(path, tmp_path / out)
+        done = serve(path, out)
         assert done.verdict == "valid", done.verdicts
         of_h0 = done.events[(done.events.node == "h0") & done.events.event.isin(["broadcast", "deliver"])]
         assert of_h0.message.drop_duplicates().tolist() == [f"h0:{number}" for number in range(6)]
@@ -169,11 +157,8 @@ NO_NUMBERS = {
 
 @pytest.mark.parametrize("code", NO_NUMBERS)
 def test_what_is_no_number_is_one_line(code: str, tmp_path: Path) -> None:
-    path = scenario(tmp_path, f"{code}\nwhile True: time.sleep(1)")
-    with editing(path) as values:
-        values["protocol"]["lines"] = NO_NUMBERS[code]
     with pytest.raises(PluginError, match=r"h\d: in its line .*, expected a whole number of at most 12 digits"):
-        serve_run(path, tmp_path / "run")
+        talk(tmp_path, f"{code}\nwhile True: time.sleep(1)", protocol={"lines": NO_NUMBERS[code]})
 
 
 @pytest.mark.parametrize("logs", [None, "log{me}.txt"])
@@ -181,7 +166,7 @@ def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Pa
     lines = "broadcast 0\ndeliver 1 0\ndeliver 2 0\n"  # as programs write that count hosts from 1
     write = f"say({lines!r})" if logs is None else f"open(f'log{{me}}.txt', 'w').write({lines!r})"
     path = scenario(tmp_path, f"{write}\nwhile True: time.sleep(1)", protocol={"promises": "fifo", "logs": logs})
-    command = serve(path, "--allow-code")
+    command = command_for(path, "--allow-code")
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     where = "its standard output" if logs is None else "\\S*log[01].txt"
     expected = (
@@ -190,7 +175,44 @@ def test_a_sender_that_does_not_exist_is_one_line(logs: str | None, tmp_path: Pa
     assert done.returncode == 2
     assert re.search(f"{expected} to 1; if the programs number hosts from 1, ", " ".join(done.stderr.split()))
     assert not (tmp_path / "run").exists()  # other senders of its record would be wrong, too
-    assert not _alive(str(tmp_path))
+    assert not alive(tmp_path)
+
+
+GUESSES = """
+if me == 0: time.sleep(0.3); say("broadcast 0\\ndeliver 0 0")
+else: time.sleep(0.9); {sends}; say("deliver 0 0")
+while True: time.sleep(1)"""
+RELAYED = """
+if me == 0:
+    time.sleep(0.4); say("broadcast 0\\ndeliver 0 0")
+    while True: own.sendto(b"0", peers[1]); time.sleep(0.1)
+met = False
+while True:
+    try: data = own.recv(100)
+    except TimeoutError: continue
+    if not met: say("deliver 0 0")
+    met = True
+    if me == 1: own.sendto(data, peers[2])"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sends", ("pass", "own.sendto(b'hello', peers[0]); time.sleep(0.3)"))
+def test_a_delivery_that_no_datagram_brought_is_unknown(sends: str, tmp_path: Path) -> None:
+    done = talk(tmp_path, GUESSES.format(sends=sends), 2, 2.0, protocol={"promises": "fifo"})
+    creation = done.verdicts["creation"]
+    assert creation.answer == done.verdict == "unknown", done.verdicts
+    assert (
+        "h1 delivers h0:0, but by then h1 had received no datagram that was sent after the broadcast of h0:0"
+        in creation.explanation
+    )
+    assert verify_run(done.path) == done.verdicts
+
+
+@pytest.mark.long
+def test_a_delivery_that_came_through_another_host_is_valid(tmp_path: Path) -> None:
+    done = talk(tmp_path, RELAYED, 3, 3.0, protocol={"promises": "fifo"})
+    assert done.metrics["deliveries"] == 3
+    assert done.verdicts["creation"].answer == "valid", done.verdicts
 
 
 def test_no_sender_need_be_0(tmp_path: Path) -> None:
@@ -205,16 +227,14 @@ while True: time.sleep(1)"""
 @pytest.mark.long
 def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     path = scenario(tmp_path, "open('up', 'w').close()\nwhile True: time.sleep(1)", duration_s=60)
-    command = serve(path, "--allow-code")
+    command = command_for(path, "--allow-code")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as serving:
-        deadline = time.monotonic() + 30
-        while not (tmp_path / "up").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until((tmp_path / "up").exists)
         time.sleep(0.5)
         serving.send_signal(signal.SIGINT)
         complaint = serving.communicate(timeout=30)[1]
     assert serving.returncode == 3 and "stopped by Ctrl-C at" in complaint and "marked as ended early" in complaint
-    assert len(Run(tmp_path / "run").events) > 3 and not _alive(str(tmp_path))
+    assert len(Run(tmp_path / "run").events) > 3 and not alive(tmp_path)
 
 
 def test_the_clock_begins_when_the_programs_have_been_started() -> None:
@@ -236,7 +256,7 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
     path = scenario(tmp_path, None, duration_s=2, protocol=protocol)
     port = port_of(path)
     (tmp_path / "log0.txt").write_text("sent 99\n")  # of an earlier run
-    with subprocess.Popen(serve(path), stdout=subprocess.PIPE, text=True) as serving:
+    with subprocess.Popen(command_for(path), stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
         assert f"Host 0 sends to host 1 at 127.77.0.1:{port}" in serving.stdout.readline()
         one, other = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
@@ -265,7 +285,7 @@ def test_programs_that_somebody_else_has_started(tmp_path: Path) -> None:
 def test_strangers_are_dropped_and_counted(tmp_path: Path) -> None:
     path = scenario(tmp_path, "while True: time.sleep(1)")
     port = port_of(path)
-    command = serve(path, "--allow-code")
+    command = command_for(path, "--allow-code")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serving, _datagram_socket() as stranger:
         while serving.poll() is None:
             for where in ("127.0.0.1", "127.77.9.1", "127.77.1.1", *_own_address()):
@@ -293,30 +313,22 @@ def test_without_leave_to_bind_to_the_interface_there_is_a_socket_for_each_addre
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Gateway, "_on_the_loopback", lambda gateway, port: None)
-    path = scenario(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
-    done = serve_run(path, tmp_path / "run")
+    done = talk(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
     assert done.verdict == "valid" and done.metrics["deliveries"] == 10
 
 
-def test_a_program_that_fails_ends_the_run(tmp_path: Path) -> None:
-    with pytest.raises(
-        PluginError, match=r"h0: its program ended with exit code 3; the end of its standard error: no luck"
-    ):
-        talk(tmp_path, "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)")
-    assert not _alive(str(tmp_path))
-
-
 FAILS = {
-    "after it has closed its output": "__import__('os').close(1); time.sleep(0.3); sys.exit(4)",
-    "while another one holds its output": "os = __import__('os')\nif os.fork(): os._exit(4)\ntime.sleep(60)",
+    "if me == 0: sys.stderr.write('no luck\\n'); sys.exit(3)": "exit code 3; the end of its standard error: no luck",
+    "__import__('os').close(1); time.sleep(0.3); sys.exit(4)": "exit code 4",
+    "os = __import__('os')\nif os.fork(): os._exit(4)\ntime.sleep(60)": "exit code 4",  # a child holds its output
 }
 
 
-@pytest.mark.parametrize("when", FAILS)
-def test_a_failure_shows(when: str, tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match=r"h\d: its program ended with exit code 4"):
-        talk(tmp_path, FAILS[when], duration_s=6)
-    assert not _alive(str(tmp_path))
+@pytest.mark.parametrize("code", FAILS, ids=["at once", "with its output closed", "while another holds its output"])
+def test_a_program_that_fails_ends_the_run(code: str, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=rf"h\d: its program ended with {FAILS[code]}"):
+        talk(tmp_path, code, duration_s=6)
+    assert not alive(tmp_path)
 
 
 @pytest.mark.long
@@ -330,15 +342,12 @@ def test_who_closes_its_output_holds_nobody_up(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_expression_that_takes_for_ever_is_given_up(tmp_path: Path) -> None:
-    path = scenario(tmp_path, "say('broadcast 7'); say('a' * 60)\nwhile True: time.sleep(1)")
-    with editing(path) as values:
-        values["protocol"]["lines"] = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
-    with pytest.raises(
-        PluginError, match=r"h\d: searching its line a+ for protocol.lines.deliver takes longer than 1 s"
-    ):
-        serve_run(path, tmp_path / "run")
+    lines = {"deliver": "(?P<sender>(a+)+)(?P<number>b)", "broadcast": "t (?P<number>[0-9]+)"}
+    complaint = r"h\d: searching its line a+ for protocol.lines.deliver takes longer than 1 s"
+    with pytest.raises(PluginError, match=complaint):
+        talk(tmp_path, "say('broadcast 7'); say('a' * 60)\nwhile True: time.sleep(1)", protocol={"lines": lines})
     assert "broadcast" in set(Run(tmp_path / "run").events.event)  # what was said before it is kept
-    assert not _alive(str(tmp_path))
+    assert not alive(tmp_path)
 
 
 @pytest.mark.long
@@ -393,11 +402,11 @@ def test_a_program_may_end(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_who_falls_behind_is_stopped(tmp_path: Path) -> None:
     path = scenario(tmp_path, TALK)
-    command = serve(path, "--allow-code", "--hard-limit-ms", "0.1")
+    command = command_for(path, "--allow-code", "--hard-limit-ms", "0.1")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert re.search(r"the emulation is [0-9.]+ ms late, more than --hard-limit-ms 0.1; expected fewer", done.stderr)
-    assert "ms late" in Run(tmp_path / "run").manifest["ended_by_error"] and not _alive(str(tmp_path))
+    assert "ms late" in Run(tmp_path / "run").manifest["ended_by_error"] and not alive(tmp_path)
 
 
 def test_nobody_survives_the_emulator(tmp_path: Path) -> None:
@@ -411,17 +420,13 @@ if os.fork() == 0:
 open('up', 'w').close()
 while True: time.sleep(1)"""
     path = scenario(tmp_path, escapes, duration_s=60)
-    command = serve(path, "--allow-code")
+    command = command_for(path, "--allow-code")
     serving = subprocess.Popen(command, start_new_session=True)
-    deadline = time.monotonic() + 30
-    while not (tmp_path / "up").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert _alive(str(tmp_path))
+    wait_until((tmp_path / "up").exists)
+    assert alive(tmp_path)
     os.kill(serving.pid, signal.SIGKILL)
     serving.wait()
-    while _alive(str(path.parent)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _alive(str(path.parent))
+    assert wait_until(lambda: not alive(tmp_path))
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
@@ -429,7 +434,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with _datagram_socket() as taken:
         taken.bind(("127.0.0.1", port_of(path)))
         with pytest.raises(ScenarioError, match=r"protocol.port: cannot listen on port \d+ .*: Address already in use"):
-            serve_run(path, tmp_path / "run")
+            serve(path)
     assert not (tmp_path / "run").exists()
 
 
@@ -442,10 +447,10 @@ def test_it_is_never_played_again(tmp_path: Path) -> None:
         protocol_messages(done.path, allow_code=True)
     with pytest.raises(RunError, match="no lines to send to its programs; expected a run of programs in virtual time"):
         lines_of(done.path, allow_code=True)
-    lied = serve_run(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), tmp_path / "lied")
+    lied = serve(scenario(tmp_path, LIES["creation"], 2, 2.0, protocol={"promises": "fifo"}), "lied")
     with pytest.raises(RunError, match=r"a run in real time, .* expected a run in virtual time"):
         Shrinking(lied.path, allow_code=True)
-    kept = serve_run(scenario(tmp_path, TALK, 2, 2.0), tmp_path / "kept", **{"record.messages": "true"})
+    kept = serve(scenario(tmp_path, TALK, 2, 2.0), "kept", overrides={"record.messages": True})
     assert set(protocol_messages(kept.path)[0].kind) >= {"Here", "Known", "Moved", "Datagram"}
 
 
@@ -500,24 +505,6 @@ def _own_address() -> list[str]:
         return [any_socket.getsockname()[0]]
 
 
-def _alive(text: str) -> list[str]:
-    """Processes that have it in their command line or as their folder."""
-    process_ids = []
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit() or int(process.name) == os.getpid():
-            continue
-        try:
-            command_and_folder = (
-                (process / "cmdline").read_bytes().decode("utf-8", "replace"),
-                os.readlink(process / "cwd"),
-            )
-        except OSError:
-            continue
-        if any(text in each for each in command_and_folder):
-            process_ids.append(process.name)
-    return process_ids
-
-
 COURSE = """import socket, sys, time
 me, hosts, output = int(sys.argv[2]), [line.split() for line in open(sys.argv[4])], open(sys.argv[6], "w")
 own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -544,28 +531,25 @@ while True:  # each sends until all have certainly received: a datagram may be l
 @pytest.mark.long
 def test_a_course_whose_processes_are_numbered_from_1(tmp_path: Path) -> None:
     """Programs start and log as in the projects of EPFL's CS451: no wrapper, and no idle host."""
-    path = scenario(tmp_path, None, protocol={"promises": "fifo", "logs": "{me}.output"}, hosts=3)
     (tmp_path / "process.py").write_text(COURSE)
     words = ["--id", "{me}", "--hosts", "{hosts_file}", "--output", "{me}.output"]
-    with editing(path) as values:
-        values["protocol"]["command"] = [sys.executable, "process.py", *words]
-        values["protocol"]["lines"] = {
-            "broadcast": "^b (?P<number>[0-9]+)",
-            "deliver": "^d (?P<sender>[0-9]+) (?P<number>[0-9]+)",
-            "first_number": 1,
-        }
-    done = serve_run(path, tmp_path / "run")
+    lines = {
+        "broadcast": "^b (?P<number>[0-9]+)",
+        "deliver": "^d (?P<sender>[0-9]+) (?P<number>[0-9]+)",
+        "first_number": 1,
+    }
+    protocol = {"promises": "fifo", "logs": "{me}.output", "lines": lines}
+    command = [sys.executable, "process.py", *words]
+    done = serve(scenario(tmp_path, None, 3, protocol=protocol | {"command": command}))
     assert sorted(done.events[done.events.event == "broadcast"].message) == ["h0:0", "h1:0", "h2:0"]
     assert (done.events.event == "deliver").sum() == 9
     assert done.verdicts["fifo_order"].answer == done.verdicts["creation"].answer == "valid"
 
 
 def test_a_file_of_hosts_names_the_port_of_each(tmp_path: Path) -> None:
-    path = scenario(tmp_path, "", protocol={"own_port": None})
-    with editing(path) as values:
-        values["protocol"]["command"] = ["./x", "{hosts_file}"]
+    protocol = {"own_port": None, "command": ["./x", "{hosts_file}"]}
     with pytest.raises(ScenarioError, match=r"own_port: missing; {hosts_file} names the port"):
-        serve_run(path, tmp_path / "run")
+        talk(tmp_path, "", protocol=protocol)
 
 
 def test_a_kept_run_is_served_again_with_its_logs_in_the_new_directory(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
@@ -23,14 +25,79 @@ def rows(mean: float, runs: int = 200, spread: float = 0.1, name: str = "delay",
     ]
 
 
+def sloping(run_rows: list[Row], slopes: Iterable[float]) -> list[Row]:
+    return [row | {"backlog_slope": float(slope)} for row, slope in zip(run_rows, slopes, strict=True)]
+
+
 def judge(run_rows: list[Row], *wanted: Requirement) -> ValueJudgement:
     """With `rare` so large that ten runs without a contradicting one suffice."""
     return Judge(wanted or (DELAY,), 0.005, rare=0.6).judge(run_rows)
 
 
-def test_far_from_the_limit_ten_runs_are_enough() -> None:
-    assert (judge(rows(0.5)).state, judge(rows(0.5)).n) == (State.HOLDS, 10)
-    assert (judge(rows(2.0)).state, judge(rows(2.0)).n) == (State.FAILS, 10)
+USUAL, TEN = Judge((DELAY,), 0.005), Judge((DELAY,), 0.005, rare=0.6)  # the latter decides after ten runs
+BOTH = Judge((DELAY, RATIO), 0.005, rare=0.6)
+SELDOM = Judge((DELAY,), 0.005, rare=0.3)
+IN_SEARCH = Judge((DELAY,), 0.05 / 13)
+OF_RUNS = Judge((Requirement("delivery_delay_mean_s", True, 1.0, 0.05),), 0.05 / 13)  # which cannot be less than 0
+AT_0 = Judge((Requirement("delay", True, 0.8, 0.1),), 0.005)
+EQUAL: list[Row] = [{"delay": 0.0, "delivery_ratio": 1.0}] * 400
+EVERY_20TH: list[Row] = [{"delay": float(place % 20 == 0)} for place in range(400)]  # eight of 141 runs are above
+LONG: list[Row] = [row if place % 5 else {"delay": 1.5} for place, row in enumerate(rows(0.5, 400, 0.01))]
+VARIED = [
+    0.26,
+    3.0,
+    0.27,
+    2.0,
+    0.26,
+    4.0,
+    0.3,
+    0.26,
+    0.28,
+    0.3,
+]  # growth in each run, too different for the split error
+
+
+def at_least(limit: float) -> Judge:
+    return Judge((Requirement("delivery_ratio", False, limit, 0.002),), 0.005)
+
+
+@pytest.mark.parametrize(
+    ("judge", "run_rows", "state", "n", "assumes"),
+    [
+        # far from the limit ten runs are enough
+        (TEN, rows(0.5), State.HOLDS, 10, True),
+        (TEN, rows(2.0), State.FAILS, 10, True),
+        # every requirement has to hold, and where no run has the ratio, the delay still fails
+        (BOTH, rows(0.5, ratio=0.99), State.HOLDS, 10, True),
+        (BOTH, rows(0.5, ratio=0.5), State.FAILS, 10, True),
+        (BOTH, rows(2.0), State.FAILS, 10, True),
+        # a verdict needs runs that contradict it, or enough runs to have seen them
+        (IN_SEARCH, rows(0.5, 400, 0.01), State.HOLDS, 156, True),
+        (IN_SEARCH, LONG, State.HOLDS, 156, True),  # the eighth one is run 36, but others may be longer still
+        # a delay far above its limit fails soon, however many runs contradict
+        (OF_RUNS, rows(5.0, 400, name="delivery_delay_mean_s"), State.FAILS, 10, False),
+        (OF_RUNS, rows(2.0, 400, name="delivery_delay_mean_s"), State.FAILS, 14, False),
+        # a metric that no run has, as soon as it is certain that fewer runs than `rare` have it
+        (USUAL, [{}] * 2_000, State.NO_DATA, 156, False),
+        (SELDOM, [{}] * 2_000, State.NO_DATA, 20, False),
+        (SELDOM, [{} if place % 10 else row for place, row in enumerate(rows(0.5, 2_000))], State.HOLDS, 219, True),
+        # equal values decide only when nothing frequent can have been missed
+        (USUAL, EQUAL[:155], State.OPEN, 111, False),
+        (USUAL, EQUAL, State.HOLDS, 156, True),
+        (at_least(0.5), EQUAL, State.HOLDS, 14, False),
+        (at_least(0.99), EQUAL, State.HOLDS, 156, True),
+        (AT_0, EVERY_20TH[:111], State.OPEN, 111, False),
+        (AT_0, EVERY_20TH, State.HOLDS, 156, True),
+        # a backlog that may run away does not hold yet, and one run may lack the metric
+        (TEN, sloping(rows(0.5, 10), VARIED), State.OPEN, 10, True),
+        (TEN, sloping(rows(0.5, 10), [0.1] * 10), State.HOLDS, 10, True),
+        (TEN, [*rows(0.5, 9), {}], State.HOLDS, 10, True),
+    ],
+)
+def test_a_decision(judge: Judge, run_rows: list[Row], state: State, n: int, assumes: bool) -> None:
+    judgement = judge.judge(run_rows)
+    assert (judgement.state, judgement.n, judgement.assumes) == (state, n, assumes)
+    assert (judgement.next_n > n) is (state is State.OPEN)
 
 
 def test_near_the_limit_more_are_needed_and_the_next_look_is_known() -> None:
@@ -65,10 +132,9 @@ def test_later_runs_do_not_change_a_decision() -> None:
     assert judge(rows(0.8, 40)) == judge(rows(0.8, 40) + rows(9.0, 40))
 
 
-def test_every_requirement_has_to_hold() -> None:
-    good, bad = rows(0.5, ratio=0.99), rows(0.5, ratio=0.5)
-    assert judge(good, DELAY, RATIO).state is State.HOLDS and judge(bad, DELAY, RATIO).state is State.FAILS
-    assert [str(one.requirement) for one in judge(bad, DELAY, RATIO).estimates] == ["delay <= 1", "ratio >= 0.9"]
+def test_each_requirement_has_its_estimate() -> None:
+    estimates = BOTH.judge(rows(0.5, ratio=0.5)).estimates
+    assert [str(one.requirement) for one in estimates] == ["delay <= 1", "ratio >= 0.9"]
 
 
 def test_more_requirements_make_intervals_wider() -> None:
@@ -78,18 +144,8 @@ def test_more_requirements_make_intervals_wider() -> None:
 
 
 def test_a_backlog_that_runs_away_fails_whatever_the_delay() -> None:
-    away = [row | {"backlog_slope": 0.6 + 0.01 * number} for number, row in enumerate(rows(0.5, 20))]
-    judgement = judge(away)
+    judgement = judge(sloping(rows(0.5, 20), np.linspace(0.6, 0.79, 20)))
     assert judgement.state is State.FAILS and judgement.runs_away and judgement.is_clear
-
-
-def test_a_backlog_that_may_run_away_does_not_hold_yet() -> None:
-    """In each run it grew, but by amounts that are too different for the split error."""
-    slopes = [0.26, 3.0, 0.27, 2.0, 0.26, 4.0, 0.3, 0.26, 0.28, 0.3]
-    judgement = judge([row | {"backlog_slope": slope} for row, slope in zip(rows(0.5, 10), slopes, strict=True)])
-    assert judgement.state is State.OPEN
-    settled = judge([row | {"backlog_slope": 0.1} for row in rows(0.5, 10)])
-    assert settled.state is State.HOLDS
 
 
 @pytest.mark.parametrize(("mean", "spread"), [(0.6, 0.3), (0.8, 0.4), (0.5, 0.3)])
@@ -98,7 +154,7 @@ def test_runs_that_studies_call_unstable_do_not_hold(mean: float, spread: float)
     judge, fails = Judge((DELAY,), 0.05 / 13, rare=0.6), 0
     for seed in range(50):
         slopes = generator(seed, "slopes", "0").normal(mean, spread, 200)
-        own = [row | {"backlog_slope": float(slope)} for row, slope in zip(rows(0.3), slopes, strict=True)]
+        own = sloping(rows(0.3), slopes)
         whole = judge.judge(own)
         assert whole.state is State.FAILS or not grows(slopes[: whole.n])
         first = judge.judge(own[:10])
@@ -111,8 +167,7 @@ def test_a_backlog_that_does_not_run_away_holds_in_the_end() -> None:
     """Slopes around 0 look like growth by chance in at most some of the runs, and only for a while."""
     for seed in range(50):
         slopes = generator(seed, "settled", "0").normal(0, 1, 200)
-        own = [row | {"backlog_slope": float(slope)} for row, slope in zip(rows(0.3), slopes, strict=True)]
-        assert judge(own).state is State.HOLDS
+        assert judge(sloping(rows(0.3), slopes)).state is State.HOLDS
 
 
 @pytest.mark.parametrize("limit", [1.0, 1e6])
@@ -137,7 +192,6 @@ def test_a_mean_over_few_of_the_runs_decides_nothing() -> None:
         seen = judge(seldom)
         (own,) = seen.estimates
         assert seen.state is (State.HOLDS, State.FAILS)[number] and 5 <= own.n < own.runs / 2 and own.runs == seen.n
-    assert judge([*rows(0.5, 9), {}]).state is State.HOLDS
     assert not judge(rows(0.5, 10)).estimates[0].is_of_some
 
 
@@ -146,35 +200,6 @@ def test_a_metric_that_half_of_the_runs_have_is_decided_in_almost_every_search()
     for _ in range(50):
         own = [row if there else {} for row, there in zip(rows(0.5, 200), drawn.random(200) < 0.57, strict=True)]
         assert judge(own).state is State.HOLDS
-
-
-def test_a_metric_that_no_run_has_ends_the_search_of_a_point() -> None:
-    """As soon as it is certain that fewer runs than `rare` have it."""
-    none: list[Row] = [{}] * 2_000
-    judgement = Judge((DELAY,), 0.005).judge(none)
-    assert (judgement.state, judgement.n, judgement.next_n) == (State.NO_DATA, 156, 0)
-    assert Judge((DELAY,), 0.005, rare=0.3).judge(none).n == 20
-    some: list[Row] = [row if place % 10 == 0 else {} for place, row in enumerate(rows(0.5, 2_000))]
-    assert Judge((DELAY,), 0.005, rare=0.3).judge(some).state is State.HOLDS  # five have it earlier
-    assert Judge((DELAY, RATIO), 0.005, rare=0.6).judge(rows(2.0)).state is State.FAILS  # no run has the ratio
-
-
-def test_a_verdict_needs_runs_that_contradict_it_or_enough_runs_to_have_seen_them() -> None:
-    judge = Judge((DELAY,), 0.05 / 13)
-    judgement = judge.judge(rows(0.5, 400, 0.01))
-    assert (judgement.state, judgement.n, judgement.assumes) == (State.HOLDS, 156, True)
-    long: list[Row] = [row if place % 5 else {"delay": 1.5} for place, row in enumerate(rows(0.5, 400, 0.01))]
-    judgement = judge.judge(long)  # the eighth one is run 36, but others may be longer still
-    assert (judgement.state, judgement.n, judgement.assumes) == (State.HOLDS, 156, True)
-
-
-def test_a_delay_far_above_its_limit_fails_soon() -> None:
-    """It cannot be less than 0, however many runs contradict."""
-    delay = Requirement("delivery_delay_mean_s", True, 1.0, 0.05)
-    judgement = Judge((delay,), 0.05 / 13).judge(rows(5.0, 400, name="delivery_delay_mean_s"))
-    assert (judgement.state, judgement.n, judgement.assumes) == (State.FAILS, 10, False)
-    near = Judge((delay,), 0.05 / 13).judge(rows(2.0, 400, name="delivery_delay_mean_s"))
-    assert near.state is State.FAILS and 10 < near.n < 40
 
 
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
@@ -197,18 +222,3 @@ def test_ordinary_runs_beyond_the_limit_do_not_hide_rare_ones_that_are_farther()
         values = np.where(stream.random(2_000) < 0.6, 0.8, 1.06) + 5 * (stream.random(2_000) < 0.06)
         wrong += judge.judge([{"delay": float(value)} for value in values]).state is State.HOLDS
     assert wrong <= 1
-
-
-def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -> None:
-    judge = Judge((DELAY,), 0.005)
-    equal: list[Row] = [{"delay": 0.0, "delivery_ratio": 1.0}] * 400
-    assert judge.judge(equal[:155]).state is State.OPEN
-    judgement = judge.judge(equal)
-    assert (judgement.state, judgement.n, judgement.assumes) == (State.HOLDS, 156, True)
-    far, near = (Judge((Requirement("delivery_ratio", False, limit, 0.002),), 0.005) for limit in (0.5, 0.99))
-    assert (far.judge(equal).state, far.judge(equal).n, far.judge(equal).assumes) == (State.HOLDS, 14, False)
-    assert near.judge(equal).assumes
-    few: list[Row] = [{"delay": float(place % 20 == 0)} for place in range(400)]  # eight of 141 runs are above
-    judge = Judge((Requirement("delay", True, 0.8, 0.1),), 0.005)
-    assert judge.judge(few[:111]).state is State.OPEN
-    assert judge.judge(few).n == 156 and judge.judge(few).assumes

@@ -14,7 +14,7 @@ from tests.conftest import FIRST, SCENARIOS
 DELAY = "delivery_delay_p95_s <= 1"
 
 
-def plan_of(vary: str, low: float, high: float, *require: str, **others: Any) -> Plan:
+def plan_of(vary: str = "wireless.loss", low: float = 0, high: float = 1, *require: str, **others: Any) -> Plan:
     return plan(Question(others.pop("scenario", FIRST), vary, low, high, require or (DELAY,), **others))
 
 
@@ -81,9 +81,9 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "half a step": (
         ("hosts.count", 1, 9), {"resolution": 0.5}, "--resolution 0.5: hosts.count takes whole numbers, expected",
     ),
-    "no step": (("wireless.loss", 0, 1), {"resolution": 0.0}, "--resolution 0: expected more than 0"),
+    "no step": ((), {"resolution": 0.0}, "--resolution 0: expected more than 0"),
     "many steps": (
-        ("wireless.loss", 0, 1), {"resolution": 0.0001},
+        (), {"resolution": 0.0001},
         "--resolution: 10000 steps between 0 and 1, expected at most 999; choose a resolution of at least 0.00101",
     ),
     "a metric": (
@@ -91,15 +91,15 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
         "--require 'delivery_dely_p95_s <= 1': unknown metric 'delivery_dely_p95_s' (did you mean",
     ),
     "a budget": (
-        ("wireless.loss", 0, 1), {"budget": 49},
+        (), {"budget": 49},
         "--budget 49: too few runs, expected at least 50: the first 10 at each of 5 values",
     ),
-    "a tolerance": (("wireless.loss", 0, 1), {"tolerance": 1.5}, "--tolerance 1.5: expected a share of the limit"),
-    "an error": (("wireless.loss", 0, 1), {"error": 0.0}, "--error 0: expected a probability from 0.0001 to 0.5"),
-    "a share": (("wireless.loss", 0, 1), {"rare": 0.6}, "--rare 0.6: expected a share of the runs from 0.001 to 0.5"),
-    "set twice": (("wireless.loss", 0, 1), {"set": ("wireless.loss=1",)}, "--set wireless.loss: it is the key that"),
-    "set badly": (("wireless.loss", 0, 1), {"set": ("wireless.rang=1",)}, "--set wireless.rang=1: wireless.rang: unk"),
-    "no equals sign": (("wireless.loss", 0, 1), {"set": ("loss",)}, "--set loss: expected key=value, such as"),
+    "a tolerance": ((), {"tolerance": 1.5}, "--tolerance 1.5: expected a share of the limit"),
+    "an error": ((), {"error": 0.0}, "--error 0: expected a probability from 0.0001 to 0.5"),
+    "a share": ((), {"rare": 0.6}, "--rare 0.6: expected a share of the runs from 0.001 to 0.5"),
+    "set twice": ((), {"set": ("wireless.loss=1",)}, "--set wireless.loss: it is the key that"),
+    "set badly": ((), {"set": ("wireless.rang=1",)}, "--set wireless.rang=1: wireless.rang: unk"),
+    "no equals sign": ((), {"set": ("loss",)}, "--set loss: expected key=value, such as"),
     "code": (
         ("hosts.count", 1, 9), {"scenario": SCENARIOS / "own_protocol" / "gossip.yaml"},
         "gossip.yaml: protocol.class: runs Python code, gossip.py:Gossip, with your full permissions; if you trust it",
@@ -119,7 +119,7 @@ def test_in_python_messages_name_the_arguments() -> None:
     for asked, others, problem in (
         (("wireless.loss", 0, 2), {}, "high 2: wireless.loss: should be at most 1"),
         (("wireless.loss", 1, 1), {}, "low and high: both are 1"),
-        (("wireless.loss", 0, 1), {"set": {"wireless.rang": 1}}, "overrides wireless.rang=1: wireless.rang: unknown"),
+        ((), {"set": {"wireless.rang": 1}}, "overrides wireless.rang=1: wireless.rang: unknown"),
         (("wireless.loss", 0, 1, "x"), {}, "require 'x': cannot be read"),
         (("wireless.los", 0, 1), {}, "vary wireless.los: wireless.los: unknown key"),
     ):

@@ -66,44 +66,42 @@ def test_what_holds_only_in_between_is_not_monotone(inside: range) -> None:
     assert run_to_end(64, lambda value: value not in inside)[0].verdict is Verdict.NOT_MONOTONE
 
 
-def test_within_the_tolerance_an_alternation_is_not_a_contradiction() -> None:
-    judged = {0: decide(True), 16: decide(False, False), 32: decide(True, False), 48: decide(False)}
-    judged |= {64: decide(False)}
-    step = next_step(64, judged)
-    assert (step.verdict, step.holds_at, step.fails_at, step.run_counts) == (Verdict.UNDECIDED, 0, 16, {8: 10})
+HOLDS, FAILS, OPEN = decide(True), decide(False), ValueJudgement(State.OPEN, 10, 14)
+BARELY_HOLDS, BARELY_FAILS = decide(True, False), decide(False, False)  # within the tolerance
+FAR = ValueJudgement(State.FAILS, 10, 0, is_clear=True, is_far=True)
+NEXT: dict[str, tuple[dict[int, ValueJudgement], Step]] = {
+    "an alternation within the tolerance is not a contradiction": (
+        {0: HOLDS, 16: BARELY_FAILS, 32: BARELY_HOLDS, 48: FAILS, 64: FAILS}, Step(Verdict.UNDECIDED, {8: 10}, 0, 16),
+    ),
+    "what holds within the tolerance contradicts what fails beyond it": (
+        {0: HOLDS, 16: HOLDS, 32: FAR, 48: BARELY_HOLDS, 64: FAR}, Step(Verdict.NOT_MONOTONE, {}),
+    ),
+    "a quarter point outside of the bracket is decided before the answer": (
+        {0: HOLDS, 1: FAILS, 16: FAILS, 32: FAILS, 48: OPEN, 64: FAILS}, Step(Verdict.UNDECIDED, {48: 14}, 0, 1),
+    ),
+    "undecided ends come first": (
+        {0: OPEN, 16: OPEN, 32: OPEN, 48: FAILS, 64: OPEN}, Step(Verdict.UNDECIDED, {0: 14, 64: 14}),
+    ),
+    "then the first value": (
+        {0: HOLDS, 16: OPEN, 32: OPEN, 48: FAILS, 64: FAILS}, Step(Verdict.UNDECIDED, {16: 14}, 0, 48),
+    ),
+    "then the middle of the bracket": (
+        {0: HOLDS, 16: FAILS, 32: OPEN, 48: FAILS, 64: FAILS}, Step(Verdict.UNDECIDED, {8: 10}, 0, 16),
+    ),
+    "all of the first values are decided before it holds everywhere": (
+        dict.fromkeys(first_values(64), HOLDS) | {32: ValueJudgement(State.OPEN, 14, 20)},
+        Step(Verdict.UNDECIDED, {32: 20}),
+    ),
+    "a value without data does not end the search": (
+        {0: HOLDS, 16: HOLDS, 32: OPEN, 48: FAILS, 64: FAILS}, Step(Verdict.UNDECIDED, {32: 14}, 16, 48),
+    ),
+}  # fmt: skip
 
 
-def test_what_holds_only_within_the_tolerance_contradicts_what_fails_beyond_it() -> None:
-    far = ValueJudgement(State.FAILS, 10, 0, is_clear=True, is_far=True)
-    judged = {0: decide(True), 16: decide(True), 32: far, 48: decide(True, False), 64: far}
-    assert next_step(64, judged) == Step(Verdict.NOT_MONOTONE, {})
-
-
-def test_a_quarter_point_outside_of_the_bracket_is_decided_before_the_answer() -> None:
-    judged = {0: decide(True), 1: decide(False), 16: decide(False), 32: decide(False), 64: decide(False)}
-    judged |= {48: ValueJudgement(State.OPEN, 10, 14)}
-    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {48: 14}, 0, 1)
-
-
-def test_undecided_ends_come_first_and_then_the_middle_of_the_bracket() -> None:
-    unclear = ValueJudgement(State.OPEN, 10, 14)
-    judged = {0: unclear, 16: unclear, 32: unclear, 48: decide(False), 64: unclear}
-    assert next_step(64, judged).run_counts == {0: 14, 64: 14}
-    judged |= {0: decide(True), 64: decide(False)}
-    assert next_step(64, judged).run_counts == {16: 14}
-    judged |= {16: decide(False)}  # 32 comes last
-    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {8: 10}, 0, 16)
-
-
-def test_all_of_the_first_values_are_decided_before_it_holds_everywhere() -> None:
-    judged = dict.fromkeys(first_values(64), decide(True)) | {32: ValueJudgement(State.OPEN, 14, 20)}
-    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {32: 20})
-
-
-def test_a_value_without_data_does_not_end_the_search() -> None:
-    judged = {0: decide(True), 16: decide(True), 32: ValueJudgement(State.OPEN, 10, 14)}
-    judged |= {48: decide(False), 64: decide(False)}
-    assert next_step(64, judged) == Step(Verdict.UNDECIDED, {32: 14}, 16, 48)
+@pytest.mark.parametrize("case", NEXT)
+def test_the_next_step(case: str) -> None:
+    judged, step = NEXT[case]
+    assert next_step(64, judged) == step
 
 
 @pytest.mark.parametrize("last", [1, 4, 9, 64, 100])

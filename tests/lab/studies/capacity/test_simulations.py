@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,23 +13,15 @@ from mobilenet.lab.studies.capacity.answer import SearchResult
 from mobilenet.lab.studies.capacity.capacity import search
 from mobilenet.lab.studies.capacity.question import Question, plan
 from mobilenet.lab.studies.capacity.search import Verdict
-from mobilenet.lab.studies.spark import local_master, spark_session
+from mobilenet.lab.studies.spark import local_master
+from tests.lab.studies.directories import nothing
 from validation.capacity import most_wrong
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
 HERE = Path(__file__).parent
 WORKERS = 2
 RARE = 0.5  # both laws have no rare outcomes
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with spark_session(local_master(WORKERS)) as context:
-        yield context
 
 
 def sojourn_s(interval_s: float) -> float:
@@ -56,23 +48,19 @@ CASES: dict[str, tuple[Question, Callable[[float], float], Verdict]] = {
 }
 
 
-def search_model(question: Question, seed: int, out: Path, spark: SparkSession) -> SearchResult:
-    asked = Question(
-        question.scenario, question.vary, question.low, question.high, question.require, question.tolerance,
-        question.resolution, seed=seed, rare=RARE,
-    )  # fmt: skip
-    planned = plan(asked, allow_code=True)
-    done = search(planned, out, spark, lambda standing: None, allow_code=True)
+def search_model(question: Question, seed: int, out: Path) -> SearchResult:
+    planned = plan(replace(question, seed=seed, rare=RARE), allow_code=True)
+    done = search(planned, out, local_master(WORKERS), nothing, allow_code=True)
     assert done.failed == []
     return done.result
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_searches_are_right(name: str, repetitions: int, spark: SparkSession, tmp_path: Path) -> None:
+def test_searches_are_right(name: str, repetitions: int, tmp_path: Path) -> None:
     question, mean, direction = CASES[name]
     counts, runs = Counter[str](), 0
     for seed in range(1, repetitions + 1):
-        result = search_model(question, seed, tmp_path / str(seed), spark)
+        result = search_model(question, seed, tmp_path / str(seed))
         runs += result.runs
         (one,) = result.question.requirements
         if result.verdict is not direction:

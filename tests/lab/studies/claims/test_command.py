@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,7 +19,8 @@ from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.claims import answering
 from mobilenet.lab.studies.claims.answer import command_in
 from mobilenet.record.stamp import KEY
-from tests.cli.command import COMMAND, FIRST, mobilenet, one_line
+from tests.cli.command import FIRST, mobilenet, one_line
+from tests.lab.studies.directories import copy_queue, kill, manifests
 
 pytestmark = pytest.mark.spark
 
@@ -68,50 +68,54 @@ def claims_file(place: Path, text: str = FILE) -> Path:
     return place
 
 
-def contents(place: Path) -> dict[str, bytes]:
-    """What is written."""
-    return {name: (place / name).read_bytes() for name in WRITTEN}
+def contents(out: Path) -> dict[str, bytes]:
+    return {name: (out / name).read_bytes() for name in WRITTEN}
+
+
+def evaluate(place: Path, *words: str, out: str = "out", workers: int = 2) -> subprocess.CompletedProcess[str]:
+    return mobilenet("claims", "claims.yaml", "--workers", str(workers), "--out", out, *words, place=place)
+
+
+def document_in(place: Path) -> dict[str, Any]:
+    return dict(json.loads((place / "out" / "claims.json").read_text()))
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = claims_file(tmp_path_factory.mktemp("claims"))
-    done = mobilenet("claims", "claims.yaml", "--workers", "2", "--out", "out", place=place)
+    done = evaluate(place)
     assert done.returncode == 4, done  # one claim is undecided
     (place / "printed.txt").write_text(done.stdout)
     return place
 
 
 def test_what_it_prints(place: Path) -> None:
-    lines = (place / "printed.txt").read_text().splitlines()
-    assert lines[0] == "6 claims about 2 experiments, at most 400 runs of each configuration; out"
-    assert any(
-        re.match(r"fast: (broadcast [\d.]+ % of what was offered: )?holds\. Without loss, messages", line)
-        for line in lines
-    )
-    (slower,) = (line for line in lines if line.startswith("slower: "))
-    assert "does not hold (as expected). Over the deliveries that both made: delivery_delay_mean_s, ratio " in slower
-    assert ", required below 1 ± 0.05; " in slower and slower.endswith("; mobilenet report out/loss")
-    (other,) = (line for line in lines if line.startswith("other: "))
-    assert other.endswith("; mobilenet report out/again && mobilenet report out/loss")
-    assert any(
-        line.startswith("unlike: ") and ("undecided. 2 replications; its runs differ, so its exp" in line)
-        for line in lines
-    )
-    assert any(line.endswith("mobilenet swarm --count 6 --seed 1 --protocol best_effort") for line in lines)
+    first, *lines, summary, rare, end = (place / "printed.txt").read_text().splitlines()
+    assert first == "6 claims about 2 experiments, at most 400 runs of each configuration; out"
+    sentence_of = dict(line.split(": ", 1) for line in lines if ": " in line)
+    opening = r"(broadcast [\d.]+ % of what was offered: )?holds\. Without loss, messages"
+    assert re.match(opening, sentence_of["fast"])
     assert (
-        "6 claims: 4 hold, 1 does not hold, 1 undecided; probability that any answer is wrong: at most 5 %, not"
-        " counting values within the margins; " in lines[-3]
+        "does not hold (as expected). Over the deliveries that both made: delivery_delay_mean_s, ratio "
+        in (sentence_of["slower"])
     )
-    assert lines[-2] == "outcomes in under 50 % of the runs could have been missed, for 4 of 6 claims"
-    assert lines[-1] == "Next: look at out/claims.md"
+    assert ", required below 1 ± 0.05; " in sentence_of["slower"]
+    assert sentence_of["slower"].endswith("; mobilenet report out/loss")
+    assert sentence_of["other"].endswith("; mobilenet report out/again && mobilenet report out/loss")
+    assert "undecided. 2 replications; its runs differ, so its exp" in sentence_of["unlike"]
+    assert sentence_of["safe"].endswith("mobilenet swarm --count 6 --seed 1 --protocol best_effort")
+    assert summary.startswith(
+        "6 claims: 4 hold, 1 does not hold, 1 undecided; probability that any answer is wrong: at"
+    )
+    assert rare == "outcomes in under 50 % of the runs could have been missed, for 4 of 6 claims"
+    assert end == "Next: look at out/claims.md"
 
 
 def test_what_it_leaves(place: Path) -> None:
-    document = json.loads((place / "out" / "claims.json").read_text())
+    document = document_in(place)
     table = pd.read_csv(place / "out" / "claims.csv")
-    assert [one["claim"] for one in document["claims"]] == list(table["claim"]) and document["error"] == 0.05
-    assert document["rare"] == 0.5
+    assert [one["claim"] for one in document["claims"]] == list(table["claim"])
+    assert (document["error"], document["rare"]) == (0.05, 0.5)
     assert pd.read_parquet(place / "out" / "claims.parquet")["answer"].tolist() == table["answer"].tolist()
     fast = document["claims"][0]
     assert fast["low"] < fast["value"] < fast["high"] and fast["unit"] == "s" and fast["replications"] >= 10
@@ -123,40 +127,29 @@ def test_what_it_leaves(place: Path) -> None:
 
 
 def test_another_number_of_workers_answers_the_same(place: Path) -> None:
-    assert mobilenet("claims", "claims.yaml", "--workers", "1", "--out", "one", "-q", place=place).returncode == 4
+    assert evaluate(place, "-q", out="one", workers=1).returncode == 4
     assert contents(place / "one") == contents(place / "out")
 
 
 def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in place.glob("out/*/runs/*/manifest.json")}
-    done = mobilenet("claims", "claims.yaml", "--workers", "2", "--out", "out", "--json", place=place)
-    kept = json.loads((place / "out" / "claims.json").read_text())
+    before = manifests(place / "out")
+    done, kept = evaluate(place, "--json"), document_in(place)
     assert kept.pop(KEY)["command"] == "mobilenet claims CLAIMS/claims.yaml"
     assert json.loads(done.stdout) == kept
-    assert {path: path.stat().st_mtime_ns for path in place.glob("out/*/runs/*/manifest.json")} == before
+    assert manifests(place / "out") == before
 
 
 def test_a_killed_command_resumes(place: Path, tmp_path: Path) -> None:
-    claims_file(tmp_path)
-    words = [*COMMAND, "claims", "claims.yaml", "--out", "out", "--quiet"]
-    process = subprocess.Popen(words, cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and len(list(tmp_path.glob("out/loss/runs/c*"))) < 20:
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/loss/runs/c*/manifest.json")}
-    assert len(before) >= 20 and json.loads((tmp_path / "out" / "claims.json").read_text()) == {"claims": []}
-    again = mobilenet("claims", "claims.yaml", "--workers", "2", "--out", "out", "--quiet", place=tmp_path)
-    assert again.returncode == 4
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    before = kill("claims", "claims.yaml", "--out", "out", place=claims_file(tmp_path), runs=20)
+    assert document_in(tmp_path) == {"claims": []}
+    assert evaluate(tmp_path, "--quiet").returncode == 4
+    assert before.items() < manifests(tmp_path).items()
     assert contents(tmp_path / "out") == contents(place / "out")
 
 
 def test_quick_answers_what_it_can_and_says_what_it_left(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claims_file(tmp_path)
     looks = iter(range(1000))
 
     def check_time(means: answering.Means) -> None:
@@ -165,15 +158,15 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
             raise answering.TimeUp
 
     monkeypatch.setattr(answering.Means, "check_time", check_time)
-    done = mobilenet("claims", "claims.yaml", "--quick", "--out", "out", "--workers", "2", place=tmp_path)
+    done = evaluate(claims_file(tmp_path), "--quick")
     monkeypatch.undo()
-    document = json.loads((tmp_path / "out" / "claims.json").read_text())
-    left = [one["claim"] for one in document["claims"] if one["left"]]
+    claims = document_in(tmp_path)["claims"]
+    left = [one["claim"] for one in claims if one["left"]]
     lines = done.stdout.splitlines()
     assert done.returncode == 4 and left and f"not examined: {', '.join(left)}" in lines
     assert f"({len(left)} left by --quick)" in done.stdout
-    whole = {one["claim"]: one for one in json.loads((place / "out" / "claims.json").read_text())["claims"]}
-    for one in document["claims"]:  # what is answered is answered as without the limit
+    whole = {one["claim"]: one for one in document_in(place)["claims"]}
+    for one in claims:  # what is answered is answered as without the limit
         assert one["left"] or one == whole[one["claim"]]
     assert lines[-1] == "Next: mobilenet claims claims.yaml --out out"
     assert mobilenet(*shlex.split(lines[-1])[2:], "--quiet", place=tmp_path).returncode == 4
@@ -184,17 +177,14 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
 @pytest.mark.timeout(300)
 def test_quick_stops_in_time_in_the_middle_of_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = FILE.replace("\nclaims:", "\n  hours: {scenario: first.yaml, set: {duration_s: 360000}}\nclaims:")
-    claims_file(
-        tmp_path, f"{text}  late: {{relation: within, metric: broadcasts, value: {{experiment: hours}}, at_most: 9}}\n"
-    )
+    late = "  late: {relation: within, metric: broadcasts, value: {experiment: hours}, at_most: 9}\n"
     monkeypatch.setattr(answering, "QUICK_S", 18)
     began_s = time.monotonic()
-    done = mobilenet("claims", "claims.yaml", "--quick", "--out", "out", "--workers", "1", place=tmp_path)
+    done = evaluate(claims_file(tmp_path, text + late), "--quick", workers=1)
     assert done.returncode == 4 and time.monotonic() - began_s < 18 + 30
-    claim_of = {one["claim"]: one for one in json.loads((tmp_path / "out" / "claims.json").read_text())["claims"]}
-    assert (
-        claim_of["late"]["left"] and claim_of["late"]["answer"] == "undecided" and claim_of["fast"]["answer"] == "holds"
-    )
+    claim_of = {one["claim"]: one for one in document_in(tmp_path)["claims"]}
+    assert claim_of["late"]["left"] and claim_of["late"]["answer"] == "undecided"
+    assert claim_of["fast"]["answer"] == "holds"
     assert "late" in next(line for line in done.stdout.splitlines() if line.startswith("not examined: "))
     assert not list(tmp_path.glob("out/hours/runs/c*"))
 
@@ -217,54 +207,49 @@ def test_from_python(place: Path, tmp_path: Path) -> None:
         evaluation.study("los")
     with pytest.raises(StudyError, match="exists and does not contain answers to claims; choose another directory"):
         package.claims(tmp_path / "claims.yaml", out=tmp_path)
-    with pytest.raises(StudyError, match="with master, the master sets it"):
+    with pytest.raises(StudyError, match="workers, master, spark: expected one of them"):
         package.claims(tmp_path / "claims.yaml", workers=1, master="local[1]")
 
 
-def test_another_seed_is_another_directory(place: Path) -> None:
-    line = one_line(mobilenet("claims", "claims.yaml", "--seed", "2", "--out", "out", "-q", place=place), 2)
-    assert "out/loss: belongs to another study: seed was 1 and is now 2; name another directory with --out" in line
-    (place / "full").mkdir()
-    (place / "full" / "notes.txt").write_text("mine")
-    line = one_line(mobilenet("claims", "claims.yaml", "--out", "full", "-q", place=place), 2)
-    assert "full: exists and does not contain answers to claims; name another directory with --out" in line
-    two = mobilenet("claims", "claims.yaml", "--master", "local[1]", "--workers", "1", place=place)
-    assert "--workers sets the number of cores on this machine" in one_line(two, 2)
+@pytest.mark.parametrize(
+    ("words", "out", "problem"),
+    [
+        (("--seed", "2"), "out", "out/loss: belongs to another study: seed was 1 and is now 2; name another directory"),
+        ((), "full", "full: exists and does not contain answers to claims; name another directory with --out"),
+        (("--master", "local[1]"), "new", "--workers sets the number of cores on this machine"),
+    ],
+)
+def test_what_is_refused(place: Path, words: tuple[str, ...], out: str, problem: str) -> None:
+    (place / "full").mkdir(exist_ok=True)
+    (place / "full" / "notes.txt").touch()
+    assert problem in one_line(evaluate(place, *words, "-q", out=out), 2)
 
 
 def test_an_unexpected_answer_has_its_own_exit_code(tmp_path: Path) -> None:
     text = FILE[: FILE.index("  slower:")].replace("at_most: 0.5", "at_most: 0.5\n    expect: does not hold")
-    claims_file(tmp_path, text)
-    done = mobilenet("claims", "claims.yaml", "--workers", "1", place=tmp_path)
+    done = mobilenet("claims", "claims.yaml", "--workers", "1", place=claims_file(tmp_path, text))
     assert done.returncode == 1 and "not as expected: fast: holds, expected: does not hold" in done.stdout
     assert (tmp_path / "studies" / "claims" / "claims.md").is_file()
 
 
+OF_QUEUE = """\
+experiments:
+  queue: {{scenario: queue.yaml, set: {{duration_s: 21}}}}
+claims:
+  some: {{relation: within, metric: {metric}, value: {{experiment: queue}}, at_least: 1}}
+"""
+
+
 def test_a_metric_that_only_a_plug_in_could_have(tmp_path: Path) -> None:
-    folder = Path(__file__).parents[1] / "capacity"
-    for name in ("queue.py", "queue.yaml"):
-        (tmp_path / name).write_text((folder / name).read_text())
-    (tmp_path / "claims.yaml").write_text(
-        "experiments:\n  queue: {scenario: queue.yaml, set: {duration_s: 21}}\nclaims:\n"
-        "  short: {relation: within, metric: host_waitin_mean, value: {experiment: queue}, at_most: 1}\n"
-    )
-    words = ("claims", "claims.yaml", "--quiet", "--workers", "1")
-    assert "--allow-code" in one_line(mobilenet(*words, place=tmp_path), 2)
-    line = one_line(mobilenet(*words, "--allow-code", place=tmp_path), 2)
-    assert "claims.yaml:4: claims.short.metric: unknown metric 'host_waitin_mean' (did you mean 'host_wait" in line
+    place = claims_file(copy_queue(tmp_path), OF_QUEUE.format(metric="host_waitin_mean"))
+    assert "--allow-code" in one_line(evaluate(place, "--quiet"), 2)
+    line = one_line(evaluate(place, "--quiet", "--allow-code"), 2)
+    assert "claims.yaml:4: claims.some.metric: unknown metric 'host_waitin_mean' (did you mean 'host_wait" in line
 
 
 def test_failed_runs_leave_it_unfinished(tmp_path: Path) -> None:
-    folder = Path(__file__).parents[1] / "capacity"
-    code = (folder / "queue.py").read_text()
-    (tmp_path / "queue.py").write_text(code.replace("super().__init__(*parts)\n        self.waiting", "1 / 0\n        "
-        "super().__init__(*parts)\n        self.waiting"))  # fmt: skip
-    (tmp_path / "queue.yaml").write_text((folder / "queue.yaml").read_text())
-    (tmp_path / "claims.yaml").write_text(
-        "experiments:\n  queue: {scenario: queue.yaml, set: {duration_s: 21}}\nclaims:\n"
-        "  some: {relation: within, metric: broadcasts, value: {experiment: queue}, at_least: 1}\n"
-    )
-    done = mobilenet("claims", "claims.yaml", "--allow-code", "--workers", "1", place=tmp_path)
+    place = claims_file(copy_queue(tmp_path, "1 / 0"), OF_QUEUE.format(metric="broadcasts"))
+    done = evaluate(place, "--allow-code")
     assert done.returncode == 3 and "failed: queue/c000-r0001: " in done.stdout
     assert "some: undecided" in done.stdout and "10 runs of queue failed" in done.stdout
     assert "10 runs failed; run the same command again to retry" in done.stderr

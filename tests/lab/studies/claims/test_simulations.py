@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from mobilenet.lab.studies.claims.answering import Means, answer
 from mobilenet.lab.studies.claims.declaration import Answer, Claims
 from mobilenet.lab.studies.claims.questions import plan
-from mobilenet.lab.studies.spark import local_master, spark_session
+from mobilenet.lab.studies.spark import local_master
+from tests.lab.studies.directories import MODELS
 from validation.capacity import most_wrong
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(3000)]
 
@@ -57,23 +54,16 @@ claims:
 """
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with spark_session(local_master(WORKERS)) as session:
-        yield session
-
-
-def test_verdicts_are_right(repetitions: int, spark: SparkSession, tmp_path: Path) -> None:
-    folder = Path(__file__).parents[1] / "capacity"
+def test_verdicts_are_right(repetitions: int, tmp_path: Path) -> None:
     for name in ("queue.py", "queue.yaml", "aloha.py", "aloha.yaml"):
-        (tmp_path / name).write_text((folder / name).read_text())
+        shutil.copy(MODELS / name, tmp_path)
     (tmp_path / "claims.yaml").write_text(TEXT)
     wrong = runs = 0
     counts = Counter[Answer]()
     for seed in range(1, repetitions + 1):
         planned = plan(Claims.load(tmp_path / "claims.yaml", seed), allow_code=True)
         means = Means(tmp_path / str(seed), WORKERS, allow_code=True)
-        outcome = answer(planned, means, spark)
+        outcome = answer(planned, means, local_master(WORKERS))
         assert not outcome.failed
         counts += outcome.counts
         wrong += bool(outcome.unexpected)

@@ -1,0 +1,67 @@
+"""Study directories that tests fill, kill and compare, and the simulation of a queue that searches are asked about."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from mobilenet.lab.studies.spark import local_master
+from mobilenet.lab.studies.study import Result, run_study
+from tests.cli.command import COMMAND, FIRST
+
+MODELS = Path(__file__).parent / "capacity"
+
+
+def nothing(*standing: object) -> None:
+    """Ignore the progress of a study."""
+
+
+def run(study: Any, out: Path, progress: Any = nothing, workers: int = 2, **how: Any) -> Result:
+    return run_study(study, out, local_master(workers), progress, **how)
+
+
+def study_in(folder: Path, more: str = "", scenario: object = FIRST, duration_s: int = 5) -> Path:
+    """Write a study file; two replications, unless `more` has others."""
+    file = folder / "study.yaml"
+    least = "" if "replications:" in more else "replications: {min: 2}\n"
+    file.write_text(f"scenario: {scenario}\nset: {{duration_s: {duration_s}}}\n{least}{more}")
+    return file
+
+
+def tables_of(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in (*path.glob("tables/*"), *path.glob("*.csv"))}
+
+
+def manifests(place: Path) -> dict[Path, int]:
+    """Return when each run below this folder was written."""
+    return {path: path.stat().st_mtime_ns for path in place.rglob("runs/c*/manifest.json")}
+
+
+def kill(*words: object, place: Path, runs: int) -> dict[Path, int]:
+    """Kill a command and its Java when this many of its runs are complete; return these."""
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, words), "--workers", "2", "--quiet"],
+        cwd=place, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(manifests(place)) < runs:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert len(manifests(place)) >= runs
+    return manifests(place)
+
+
+def copy_queue(folder: Path, at_start: str = "") -> Path:
+    """Copy the queue; `at_start` is a statement that each of its hosts begins with."""
+    shutil.copy(MODELS / "queue.yaml", folder)
+    first = "super().__init__(*parts)\n"
+    code = (MODELS / "queue.py").read_text()
+    assert first in code
+    (folder / "queue.py").write_text(code.replace(first, f"{at_start}\n        {first}", 1) if at_start else code)
+    return folder
