@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,9 +42,9 @@ def query(
     Spark answers. The views are runs, events, deliveries, buffers, handoffs, positions, and frames, links, messages,
     lines and causes where they were recorded.
     """
-    with reporting(quiet, reads=[where]):
-        from mobilenet.lab.query.asking import answer, ask, plan_of, tasks_done, views_of
-        from mobilenet.lab.query.places import runs_of
+    with reporting(quiet, reads=[where]), _while_spark_lives():
+        from mobilenet.lab.studies.query.asking import answer, ask, plan_of, tasks_done, views_of
+        from mobilenet.lab.studies.query.places import runs_of
         from mobilenet.lab.studies.spark import local_master, spark_session
 
         refuse_both(master, workers)
@@ -65,6 +67,22 @@ def query(
         _print(rows)
         if len(rows) > MOST_ROWS:
             say(f"Next: mobilenet query {quote(where)} {shlex.quote(sql)} --out answer.csv")
+
+
+@contextmanager
+def _while_spark_lives() -> Iterator[None]:
+    """Report in one line that Spark has ended early."""
+    from mobilenet.lab.studies.java_end import is_without_java
+    from mobilenet.parameters import ScenarioError
+
+    try:
+        yield
+    except (typer.Exit, ScenarioError, BrokenPipeError):  # the last one of our own output
+        raise
+    except Exception as error:
+        if not is_without_java(error):
+            raise
+        fail("Spark's Java process has ended, for example because memory ran out", Exit.UNFINISHED)
 
 
 def _write(rows: pa.Table, out: Path) -> None:

@@ -112,21 +112,6 @@ def test_a_study_file_does_not_make_a_folder_a_study(study: Store, tmp_path: Pat
 
 
 @pytest.mark.spark
-def test_views_of_a_killed_query_go_with_the_next_command(study: Store, tmp_path: Path) -> None:
-    shutil.copytree(study.path, tmp_path / "loss")
-
-    def begin() -> None:
-        with scratch_folder("views", tmp_path / "loss") as folder:
-            (folder / "events").mkdir()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    kill_after(begin)
-    assert list((tmp_path / "loss").glob(".views-*"))
-    done = mobilenet("study", "loss/study.yaml", "--out", "loss", "--workers", "2", place=tmp_path)
-    assert done.returncode == 0, done
-    assert not [name for name in everything_below(tmp_path / "loss") if "/." in f"/{name}"]
-
-
 # --- temporary folders
 
 

@@ -58,7 +58,7 @@ def measure() -> Iterator[Row]:
             store = create(study, folder / f"local{cores}")
             began = time.perf_counter()
             with spark_session(local_master(cores)) as spark:
-                spark.range(1).mapInArrow(iter, "id long").toArrow()  # a worker process is up
+                spark.range(1).mapInArrow(lambda batches: batches, "id long").toArrow()  # a worker process is up
                 started = time.perf_counter()
                 run_all(store, spark, lambda standing: None)
                 wall_s = time.perf_counter() - started

@@ -1,6 +1,6 @@
 """Studies that draw themselves: what mobilenet.study returns.
 
-Model     what a study is, lab/studies/frames.py knows; here is only what needs the pictures, which lie above it
+Model     what a study is, lab/studies/frames.py knows; here is what needs the pictures, which lie above it, and views
 Errors    StudyError for figures that a study does not have
 Source    ours: docs/guide/studies.md
 """
@@ -8,17 +8,23 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import frames
 from mobilenet.lab.studies.effects import study_effects
+from mobilenet.lab.studies.query import asking
+from mobilenet.lab.studies.query.places import runs_of
 from mobilenet.lab.studies.sentences import conclusions, sentence
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize, spell_out
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 MOST_ROWS = 20  # configurations that a notebook shows at once
 
@@ -41,6 +47,16 @@ class StudyFrames(frames.StudyFrames):
         from mobilenet.viz.figures import study_figure
 
         return study_figure(self.path, metrics, x, kind, width_in)
+
+    def table(self, view: str) -> pa.Table:
+        """Return a view of the records of all runs: runs, events, deliveries, ... (docs/guide/query.md)."""
+        return asking.table(runs_of(self.path), view)
+
+    def views(self, session: SparkSession) -> Mapping[str, DataFrame]:
+        """Return the same views as DataFrames of a Spark session, for any number of runs. They last as long as this
+        process, and the session knows none of their names.
+        """
+        return asking.lasting_views(runs_of(self.path), session)
 
     def sentences(self) -> list[str]:
         """What the study found, in words: each comparison, the conclusion on the effects of several factors, and what

@@ -195,7 +195,7 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
     tag = f"mobilenet-{uuid4()}"
 
     def work() -> None:
-        spark.addTag(tag)
+        spark.sparkContext.addJobTag(tag)  # of jobs that this thread starts
         try:
             _tasks(spark, missing).mapInArrow(partial(perform, store.path.absolute(), store.study.kind), DONE).toArrow()
         except BaseException as error:  # passed to the thread that waits
@@ -209,7 +209,7 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
             report()
     except BaseException:
         with suppress(Exception):  # the signal may have reached Spark as well
-            spark.interruptTag(tag)
+            spark.sparkContext.cancelJobsWithTag(tag)
         raise
     if failure:
         raise JobLost(_reason(failure[0])) from failure[0]

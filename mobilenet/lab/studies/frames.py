@@ -29,10 +29,7 @@ from mobilenet.scenario.opening import plain_values
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-    from mobilenet.lab.query.places import Runs
+    from pyspark.sql import SparkSession
 
 
 class StudyFrames:
@@ -95,25 +92,6 @@ class StudyFrames:
         if open_store(self.path).study.compare is None:
             raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
         return self._read("comparison.parquet")
-
-    def table(self, view: str) -> pa.Table:
-        """A view of the records of all runs, as an Arrow table in memory: runs, events, deliveries, ... (query.md)."""
-        from mobilenet.lab.query.asking import table
-
-        return table(self._runs(), view)
-
-    def views(self, session: SparkSession) -> Mapping[str, DataFrame]:
-        """The same views as DataFrames of a Spark session, for any number of runs. They last as long as this process,
-        and the session has no names for them, unless you give it some: createOrReplaceTempView.
-        """
-        from mobilenet.lab.query.asking import lasting_views
-
-        return lasting_views(self._runs(), session)
-
-    def _runs(self) -> Runs:
-        from mobilenet.lab.query.places import runs_of
-
-        return runs_of(self.path)
 
     def _read(self, name: str) -> pd.DataFrame:
         import pandas as pd

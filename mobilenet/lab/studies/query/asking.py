@@ -12,7 +12,7 @@ from __future__ import annotations
 import atexit
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from mobilenet.engine.scratch import scratch_folder
-from mobilenet.lab.query.places import Runs
-from mobilenet.lab.query.views import EVENTS_OF_DELIVERIES, NAMES, RUNS, VIEWS, View, rows_of_run
 from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.query.places import Runs
+from mobilenet.lab.studies.query.views import EVENTS_OF_DELIVERIES, NAMES, RUNS, VIEWS, View, rows_of_run
 from mobilenet.lab.studies.spark import path_pattern, require_spark
 from mobilenet.quoting import unknown
 
@@ -66,6 +66,7 @@ class Views(Mapping[str, "DataFrame"]):
     def __init__(self, runs: Runs, session: SparkSession, folder: Path) -> None:
         self._runs, self._session, self._folder = runs, session, folder
         self._made: dict[str, DataFrame] = {}
+        self._names_in_sql: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
@@ -80,6 +81,17 @@ class Views(Mapping[str, "DataFrame"]):
             self._made[name] = self._make(name)
         return self._made[name]
 
+    def name_in_sql(self, name: str) -> None:
+        """Let SQL use a view by its name."""
+        self[name].createOrReplaceTempView(name)
+        self._names_in_sql.append(name)
+
+    def remove_names(self) -> None:
+        """Let SQL know none of these names any more."""
+        for name in self._names_in_sql:
+            with suppress(Exception):  # of py4j, where Java is gone
+                self._session.catalog.dropTempView(name)
+
     def _make(self, name: str) -> DataFrame:
         if name == RUNS:
             return self._session.createDataFrame(self._runs.results())
@@ -87,19 +99,19 @@ class Views(Mapping[str, "DataFrame"]):
         if name == "deliveries":
             rows = self._deliveries()
         elif view.table is not None:
-            rows = self._recorded(view)
+            rows = self._of_table(view)
         else:
-            rows = self._computed(view)
-        return self._named(rows, [column.name for column in view.columns])
+            rows = self._run_by_run(view)
+        return self._with_names(rows, [column.name for column in view.columns])
 
-    def _named(self, rows: DataFrame, columns: list[str]) -> DataFrame:
+    def _with_names(self, rows: DataFrame, columns: list[str]) -> DataFrame:
         """The rows with what names their runs, instead of their places."""
         from pyspark.sql.functions import broadcast
 
         names = [f"`{name}`" for name in (*self._runs.columns, *columns)]
         return rows.join(broadcast(self._session.createDataFrame(self._runs.keys)), "place").select(names)
 
-    def _recorded(self, view: View) -> DataFrame:
+    def _of_table(self, view: View) -> DataFrame:
         table = self._files(view)
         columns = [
             f"if({c.source} < 0, null, {c.source}) / 1e9 AS {c.name}" if c.source.endswith("_ns") else f"`{c.source}`"
@@ -131,7 +143,7 @@ class Views(Mapping[str, "DataFrame"]):
         seconds = ("sent_ns / 1e9 broadcast_s", "time_ns / 1e9 delivery_s", "(time_ns - sent_ns) / 1e9 delay_s")
         return delivered.selectExpr("place", "message", "sender", "node receiver", *seconds, "station", "session")
 
-    def _computed(self, view: View) -> DataFrame:
+    def _run_by_run(self, view: View) -> DataFrame:
         """Run by run, by Python."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -157,7 +169,11 @@ def views_of(runs: Runs, session: SparkSession) -> Iterator[Views]:
     """Open the views for the block."""
     is_local = str(session.sparkContext.master).startswith("local")
     with scratch_folder("views", None if is_local else runs.where) as folder:
-        yield Views(runs, session, folder)
+        views = Views(runs, session, folder)
+        try:
+            yield views
+        finally:
+            views.remove_names()
 
 
 def lasting_views(runs: Runs, session: SparkSession) -> Views:
@@ -185,16 +201,17 @@ def ask(views: Views, session: SparkSession, sql: str) -> DataFrame:
             name = (error.getMessageParameters() or {}).get("relationName", "").strip("`")
             if name not in NAMES:
                 raise StudyError(f"SQL: {unknown('view', name, NAMES)}") from None
-            views[name].createOrReplaceTempView(name)
+            views.name_in_sql(name)
 
 
 def answer(frame: DataFrame) -> pa.Table:
     """Compute a DataFrame."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         return frame.toArrow()
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise StudyError(f"SQL: {_reason(error)}") from None
 
 
@@ -215,5 +232,7 @@ def tasks_done(session: SparkSession) -> tuple[int, int]:
 
 def _reason(error: Exception) -> str:
     """Spark's, in one line."""
-    text = str(error).partition("\n\nJVM stacktrace")[0].partition(";\n")[0]
-    return " ".join(text.split("== SQL")[0].split())[:400]
+    text = str(error).rpartition("\nCaused by: ")[2]
+    for end in ("\n\nJVM stacktrace", "\n\tat ", ";\n", "== SQL"):
+        text = text.partition(end)[0]
+    return " ".join(text.split())[:400]

@@ -1,9 +1,9 @@
-"""Which runs a question is about: those of a study, of a folder, or one alone.
+"""Which runs a question is about: those of a study or of a folder, or a single one.
 
 Model     a study's runs are those that are done, with configuration, replication and levels; any other folder's are the
           run directories in it, by name. The columns KEYS and a column for each factor name a run in all views. A
           factor that bears the name of another column gets the name `level of FACTOR`
-Errors    StudyError where there is no run; RunError for a damaged one
+Errors    StudyError for a folder without runs; RunError for a damaged one
 Source    ours: docs/guide/query.md
 """
 
@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mobilenet.lab.query.views import VIEWS
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.csv_tables import AGAIN
 from mobilenet.lab.studies.level_names import table_level
+from mobilenet.lab.studies.query.views import VIEWS
 from mobilenet.lab.studies.rows import column_type
 from mobilenet.lab.studies.store import open_store
 from mobilenet.lab.studies.tables import tables_of_what_is_there

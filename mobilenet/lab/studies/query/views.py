@@ -2,7 +2,7 @@
 
 Model     a view of a recorded table has its columns, with times in seconds; Spark reads no others, and of no other
           runs than a query needs: the files are partitioned by run, and the columns that name a run come from a small
-          table beside them. `deliveries` joins each delivery with its broadcast. `buffers` and `handoffs` are computed
+          table next to them. `deliveries` joins each delivery with its broadcast. `buffers` and `handoffs` are computed
           run by run, as the metrics are
 Units     as the names of columns show; times in seconds of simulated time
 Shapes    VIEWS: their names, columns and types
@@ -32,7 +32,7 @@ TYPES = {"string": TEXT, "int64": WHOLE, "double": NUMBER, "bool": TRUTH}
 class Column(NamedTuple):
     name: str
     kind: pa.DataType
-    description: str
+    description: str = ""  # of a recorded column: docs/run-directory.md
     source: str = ""  # in the recorded table; of times in ns
 
 
@@ -49,13 +49,13 @@ class View(NamedTuple):
         return pa.schema([(column.name, column.kind) for column in self.columns])
 
 
-def _recorded(table: str, description: str, words: dict[str, str], needs: str = "") -> View:
+def _of_table(table: str, description: str, needs: str = "") -> View:
     """A view of one table: its columns in their order, with times in seconds."""
     columns = []
     for source, kind in COLUMNS[table].items():
         is_time = source.endswith("_ns")
         name = f"{source.removesuffix('_ns')}_s" if is_time else source
-        columns.append(Column(name, NUMBER if is_time else TYPES[kind], words[name], source))
+        columns.append(Column(name, NUMBER if is_time else TYPES[kind], source=source))
     return View(table, description, tuple(columns), table, needs=needs)
 
 
@@ -156,77 +156,17 @@ HANDOFFS = View(
 VIEWS = {
     view.name: view
     for view in (
-        _recorded(
-            "events",
-            "what happened at the nodes: broadcasts, deliveries, handoffs, crashes, outages, ...",
-            {
-                "time_s": "when", "node": _NODE, "event": "what: see docs/run-directory.md", "message": _MESSAGE,
-                "station": "where the host has its session", "session": "number of the session",
-                "detail": "further facts, as JSON",
-            },
-        ),
+        _of_table("events", "what happened at the nodes: broadcasts, deliveries, handoffs, crashes, outages, ..."),
         DELIVERIES,
         BUFFERS,
         HANDOFFS,
-        _recorded(
-            "positions",
-            "where hosts are, every so often, and stations once",
-            {"time_s": "when", "node": _NODE, "x_m": "to the east", "y_m": "to the north"},
-        ),
-        _recorded(
-            "frames",
-            "each frame on the air, for each receiver within reach",
-            {
-                "start_s": "begin of the frame", "end_s": "end of the frame", "sender": "who sent it",
-                "receiver": "who could hear it", "kind": "class of the message, or of the MAC's frame",
-                "psdu_bytes": "size", "addressed": "whether the receiver was meant", "fate": "what became of it there",
-            },
-            "record.frames",
-        ),
-        _recorded(
-            "links",
-            "power and interference of each frame at each receiver, with the radio model `sinr`",
-            {
-                "start_s": "begin of the frame", "sender": "who sent it", "receiver": "who could hear it",
-                "power_dbm": "received power", "sinr_db": "lowest ratio of signal to interference and noise",
-            },
-            "record.frames",
-        ),
-        _recorded(
-            "messages",
-            "each message of the protocol, by air or wire",
-            {
-                "send_s": "when it was sent", "receive_s": "when it was received", "sender": "who sent it",
-                "receiver": "who received it", "medium": "air or wire", "kind": "class of the message",
-                "size_bytes": "size with headers", "fate": "what became of it", "host": "the host that it is about",
-                "session": "the session that it is about", "message": "name of the broadcast message in it",
-                "detail": "its fields, as JSON",
-            },
-            "record.messages",
-        ),
-        _recorded(
-            "lines",
-            "what programs read and wrote",
-            {
-                "time_s": "when", "node": _NODE, "life": "of the program, from 1",
-                "said": "whether the program wrote it; otherwise it read it", "line": "the line",
-            },
-            "record.programs",
-        ),
-        _recorded(
-            "causes",
-            "what led to what; a row is named by its number, from 0",
-            {
-                "time_s": "when", "node": _NODE, "step": "queued, sent, acknowledged, given_up, timer, wire or arrived",
-                "cause": "the row that led to it; -1: unknown", "kind": "class of the message, or the timer's name",
-                "to": "the receiver; empty: all within reach", "messages": "names of the broadcast messages in it",
-                "start_s": "begin of the frame, or of the timer", "end_s": "end of the frame",
-                "size_bytes": "of wire: with headers", "window": "of a segment of TCP: what had kept it back",
-                "events": "how many events there were before", "heard": "of sent: who could hear it",
-            },
-            "record.causes",
-        ),
+        _of_table("positions", "where hosts are, every so often, and stations once"),
+        _of_table("frames", "each frame on the air, for each receiver within reach", "record.frames"),
+        _of_table("links", "power and interference of each frame, with the radio model `sinr`", "record.frames"),
+        _of_table("messages", "each message of the protocol, by air or wire", "record.messages"),
+        _of_table("lines", "what programs read and wrote", "record.programs"),
+        _of_table("causes", "what led to what", "record.causes"),
     )
-}  # fmt: skip
+}
 RUNS = "runs"  # made of what runs.results() has: a row for each run
 NAMES = (RUNS, *VIEWS)

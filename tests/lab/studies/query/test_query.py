@@ -1,0 +1,147 @@
+"""`mobilenet query`: views with and without Spark, the ten questions of the guide, what is read, and refusals."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import mobilenet
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.query.asking import answer, ask, plan_of, table, views_of
+from mobilenet.lab.studies.query.places import runs_of
+from mobilenet.lab.studies.query.views import NAMES
+from mobilenet.lab.studies.spark import local_master, spark_session
+from mobilenet.lab.studies.study import run_study
+from tests.conftest import SCENARIOS
+from tests.lab.studies.directories import nothing
+from tests.tools import invoke, refusal
+from tests.write_views_page import PAGE, with_views
+
+pytestmark = pytest.mark.spark
+
+STUDY = f"""
+scenario: {SCENARIOS}/faults.yaml
+set: {{duration_s: 20, record.causes: true, record.messages: true, record.frames: true}}
+factors: {{protocol.name: [mobile_causal], wireless.loss: [0, 0.2]}}
+replications: {{min: 2}}
+"""
+QUESTIONS = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("query [odd] {name}")
+    (folder / "study.yaml").write_text(STUDY)
+    run_study(folder / "study.yaml", folder / "done", local_master(1), nothing)
+    return folder / "done"
+
+
+def rows(view: pa.Table) -> list[dict[str, object]]:
+    return view.sort_by([(name, "ascending") for name in view.column_names]).to_pylist()
+
+
+def test_views_are_the_same_with_and_without_spark(study: Path) -> None:
+    runs = runs_of(study)
+    with spark_session(local_master(1)) as session, views_of(runs, session) as views:
+        for name in NAMES:
+            if name in ("links", "lines"):
+                with pytest.raises(StudyError, match=f"no run recorded {name}; set record"):
+                    views[name]
+                continue
+            with_spark, alone = views[name].toArrow(), table(runs, name)
+            assert [*map(str, with_spark.schema)] == [*map(str, alone.schema)]
+            assert len(alone) and rows(with_spark) == rows(alone), name
+
+
+def test_views_are_what_the_runs_recorded(study: Path) -> None:
+    frames = mobilenet.StudyFrames(study)
+    deliveries, runs = frames.table("deliveries").to_pandas(), frames.table("runs").to_pandas()
+    for path in sorted((study / "runs").iterdir()):
+        own = mobilenet.load(path)
+        mine = deliveries[deliveries.run == path.name]
+        assert len(mine) == (own.events.event == "deliver").sum()
+        window = mine[mine.broadcast_s.between(own.manifest["warmup_s"], own.manifest["duration_s"], inclusive="left")]
+        assert window.delay_s.mean() == pytest.approx(own.metrics["delivery_delay_mean_s"])
+        assert runs[runs.run == path.name].broadcasts.item() == own.metrics["broadcasts"]
+    buffers = frames.table("buffers").to_pandas()
+    assert (buffers.to_s >= buffers.from_s).all() and set(buffers.buffer) == {"sbuffer", "rbuffer"}
+    assert set(runs["wireless.loss"]) == {0, 0.2} and set(runs["replication"]) == {1, 2}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_ten_questions(question: str, study: Path) -> None:
+    assert len(QUESTIONS) == 10
+    with spark_session(local_master(1)) as session, views_of(runs_of(study), session) as views:
+        assert len(answer(ask(views, session, question)))
+
+
+def test_only_what_a_query_needs_is_read(study: Path) -> None:
+    sums = "SELECT receiver, sum(delay_s) FROM deliveries WHERE `wireless.loss` = 0.2 GROUP BY 1"
+    last = "SELECT max(x_m) FROM positions WHERE configuration = 1"
+    with spark_session(local_master(1)) as session, views_of(runs_of(study), session) as views:
+        plan = plan_of(ask(views, session, sums))
+        assert "session:bigint" not in plan and "detail" not in plan and "dynamicpruning" in plan
+        frame = ask(views, session, last)
+        assert "ReadSchema: struct<x_m:double>" in (plan := plan_of(frame)) and "dynamicpruning" in plan
+        answer(frame)
+        assert "events" not in plan
+
+
+def test_a_run_and_a_folder_of_runs(study: Path, tmp_path: Path) -> None:
+    alone = table(runs_of(study / "runs" / "c000-r0001"), "deliveries")
+    all_runs = table(runs_of(study / "runs"), "deliveries")
+    assert set(alone["run"].to_pylist()) == {"c000-r0001"} and alone["configuration"].null_count == len(alone)
+    assert rows(all_runs.filter(pa.compute.equal(all_runs["run"], "c000-r0001"))) == rows(alone)
+    shutil.copytree(study / "runs" / "c000-r0001", tmp_path / "runs" / "mine")
+    (tmp_path / "runs" / "notes").mkdir()
+    assert table(runs_of(tmp_path / "runs"), "runs")["run"].to_pylist() == ["mine"]
+
+
+def test_the_command(study: Path, tmp_path: Path) -> None:
+    sql = "SELECT run, avg(delay_s) AS mean_s FROM deliveries GROUP BY run ORDER BY run"
+    done = invoke("query", study, sql, "--workers", 1)
+    assert done.exit_code == 0 and "c001-r0002" in done.output
+    for name, read in (("answer.csv", pa.csv.read_csv), ("answer.parquet", pq.read_table)):
+        assert invoke("query", study, sql, "--workers", 1, "--out", tmp_path / name).exit_code == 0
+        assert read(tmp_path / name)["run"].to_pylist() == [f"c00{c}-r000{r}" for c in (0, 1) for r in (1, 2)]
+    assert "Scan parquet" in invoke("query", study, sql, "--workers", 1, "--explain").output
+    many = invoke("query", study, "SELECT * FROM events", "--workers", 1)
+    assert "the first 40 of" in many.output and "--out answer.csv" in many.output.splitlines()[-1]
+
+
+def test_what_is_refused(study: Path) -> None:
+    with spark_session(local_master(1)) as session, views_of(runs_of(study), session) as views:
+        for sql, why in (
+            ("SELECT x FROM rnus", "unknown view 'rnus'"),
+            ("SELECT nothing FROM runs", "UNRESOLVED_COLUMN"),
+            ("SELECT run, FROM runs", "TRAILING_COMMA"),
+            ("SELECT 1 / 0", "DIVIDE_BY_ZERO"),
+            ("SELECT * FROM links", "set record.frames"),
+            ("DROP TABLE runs", "begins with SELECT"),
+        ):
+            with pytest.raises(StudyError, match=why) as error:
+                answer(ask(views, session, sql))
+            assert "\n" not in str(error.value)
+    assert "UNRESOLVED_COLUMN" in refusal("query", study, "SELECT nothing FROM runs", "--workers", 1)
+
+
+def test_what_is_refused_before_spark_starts(study: Path, tmp_path: Path) -> None:
+    for words, why in (
+        ((tmp_path / "none", "SELECT 1"), "no such directory"),
+        ((tmp_path, "SELECT 1"), "contains no run"),
+        ((study, "SELECT 1", "--out", "x.txt"), "ends in .csv or .parquet"),
+    ):
+        assert why in refusal("query", *words)
+    with pytest.raises(StudyError, match="unknown view 'rnus'"):
+        table(runs_of(study), "rnus")
+
+
+def test_the_page_has_the_views() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_views(page), "run python -m tests.write_views_page"
