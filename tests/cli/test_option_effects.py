@@ -33,7 +33,7 @@ WALK = str(ROOT / "data" / "formats" / "walk.csv")
 SITES = str(ROOT / "data" / "formats" / "sites_lonlat.csv")
 LONLAT = str(ROOT / "data" / "formats" / "walk_lonlat.csv")
 NOWHERE = "spark://127.0.0.1:1"  # refuses, so a command that reads --master cannot go on
-SPARK = ("study", "capacity", "sensitivity", "robust", "claims")
+SPARK = ("study", "query", "capacity", "sensitivity", "robust", "claims")
 DRAWN = 8  # one of so many cases is in `make test`
 DRAWN_SLOW = 3  # one of so many others is in `make test-rest`
 DRAWN_ON_SPARK = 6  # and one of so many that start Spark in `make test-rest`
@@ -102,6 +102,7 @@ BASES = {  # of each command
     "explain": "explain run/report.html",
     "study": f"study study.yaml --out new {SPARKLING}",
     "compare": "compare study",
+    "query": f"query study SELECT*FROM(runs) {SPARKLING}",
     "capacity": CAPACITY,
     "sensitivity": SENSITIVITY,
     "robust": f"robust study.yaml --radios capture --out new {SPARKLING}",
@@ -163,6 +164,8 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("study", "--allow-code"): more("study code.yaml --out new", "--allow-code"),
     ("compare", "--metric"): "--metric gaps",
     ("compare", "--json"): "--json",
+    ("query", "--out"): "--out new.csv",
+    ("query", "--explain"): "--explain",
     ("capacity", "--vary"): other(
         CAPACITY, "--vary wireless.loss --from 0 --to 0.4", "--vary workload.interval_s --from 1 --to 1.4"
     ),
