@@ -26,6 +26,7 @@ from mobilenet.parameters import number
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.plans.expectations import Expectations, HostPlan, KnownProtocol, Places, Radio
 from mobilenet.scenario.plans.stays import stay_of
+from mobilenet.scenario.plans.switches import lossy_cuts
 from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
@@ -67,6 +68,7 @@ def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectatio
         ASKED_AGAIN_NS,
         bool(scenario.own_processes),
         _in_the_air_ns(scenario, tracks, len(hosts)),
+        lossy_cuts(scenario),
     )
 
 
