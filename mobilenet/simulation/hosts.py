@@ -10,7 +10,7 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mobilenet.network.radio.mac import Mac
@@ -92,8 +92,8 @@ class HostNode(Node):
             self._handoff = session
 
     def session_confirmed(self, session: Any, station: Any, detail: Any) -> None:
-        if not isinstance(detail, dict):
-            raise TypeError(f"session_confirmed: detail is {detail!r}, expected a dict of names and whole numbers")
+        if not isinstance(detail, Mapping):
+            raise TypeError(f"session_confirmed: detail is {detail!r}, expected a mapping of names to whole numbers")
         counts = {
             short_text("session_confirmed: a name", name): whole(f"session_confirmed: {name}", count)
             for name, count in detail.items()

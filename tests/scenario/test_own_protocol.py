@@ -182,7 +182,7 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
                 "{'recovered': 10**400}": "ValueError: session_confirmed: recovered has more than 64 bits",
                 "{'recovered': 'x'}": "TypeError: session_confirmed: recovered is 'x'",
                 "{7: 1}": "TypeError: session_confirmed: a name is 7, expected a text",
-                "[1]": r"TypeError: session_confirmed: detail is \[1\], expected a dict",
+                "[1]": r"TypeError: session_confirmed: detail is \[1\], expected a mapping",
             }.items()
         ),
         *(
