@@ -46,7 +46,7 @@ from mobilenet.record.writer import (
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.opening import given_scenario
 from mobilenet.scenario.run_source import command_of
-from mobilenet.simulation.kept_scenario import loaded_files, write_scenario
+from mobilenet.simulation.kept_scenario import loaded_files, words_anywhere, write_scenario
 from mobilenet.verify import Verdict
 from mobilenet.verify.judge import overall
 
@@ -296,13 +296,13 @@ def keep(
     """All that becomes of a simulated scenario, into a directory: the record, the verdict and the metrics. `own`: a
     user's metrics; `ended_by`: the error that ended the run.
     """
-    write_scenario(partial, scenario)
+    copies = write_scenario(partial, scenario)
     inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.tables()["events"].fingerprint(), runs=1)
     with stamping(new_provenance(command_of("RUN", scenario).replace(" --out RUN-again", ""), inputs)):
         write_recording(partial, outcome.recording)
     facts = manifest_of(scenario, outcome, wall_s, command)
     if ended_by is not None:
-        facts["ended_by_error"] = str(ended_by)
+        facts["ended_by_error"] = words_anywhere(str(ended_by), copies, scenario.folder)
     if own:
         facts["own_metrics"] = {metric.name: [metric.words, metric.unit] for metric in own}
     checks = own_checks(scenario.protocol, scenario.folder, True)  # its code has just been run

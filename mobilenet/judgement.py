@@ -10,9 +10,11 @@ Source    ours: docs/run-directory.md, docs/guide/plug-ins.md
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import partial
 from inspect import isfunction
+from math import copysign
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +207,17 @@ def _differs(stored: dict[str, Any], fresh_metrics: dict[str, Any], name: str, i
     """
     if name not in stored:
         return is_ours
-    return stored[name] != fresh_metrics[name] if name in fresh_metrics else bool(stored[name])
+    if name not in fresh_metrics:
+        return is_ours or bool(stored[name])
+    return json.dumps(as_whole(stored[name])) != json.dumps(as_whole(fresh_metrics[name]))  # 0 equals False
+
+
+def as_whole(value: Any) -> Any:
+    """Make a float of a whole number whole, except -0.0, whose sign would be lost: metrics that `verify` restored have
+    floats where the run wrote whole numbers.
+    """
+    is_whole = isinstance(value, float) and value.is_integer() and not (value == 0 and copysign(1, value) < 0)
+    return int(value) if is_whole else value
 
 
 def _restore(path: Path, document: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from mobilenet.protocols.fields import Id, Number
 
+MOST_BYTES = 2**40  # of a message, of which counters then remain exact
 ASSOCIATION = ("on_associated", "on_disassociated")  # the hooks that a station need not have
 
 

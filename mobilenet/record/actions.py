@@ -60,8 +60,12 @@ RANGE = Kind(
 )
 CAUSE = Kind(lambda value: value in CAUSES, f"one of {', '.join(CAUSES)}")
 SIZES = Kind(
-    lambda value: type(value) is dict and all(type(size) is int and abs(size) <= MOST for size in value.values()),
-    "an object of whole numbers",
+    lambda value: (
+        type(value) is dict
+        and all(len(name) <= 100 and name.isprintable() for name in value)
+        and all(type(size) is int and abs(size) <= MOST for size in value.values())
+    ),
+    "an object of whole numbers, with printable names of at most 100 characters",
 )
 STATE = Kind(
     lambda value: type(value) is dict and all(map(_is_plain, (*value, *value.values()))),

@@ -60,7 +60,7 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
     """One of the documents of a run."""
     path = directory / name
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
     except FileNotFoundError:
         raise RunError(f"{path}: missing; this is not a complete run directory") from None
     except UnicodeDecodeError as error:
@@ -74,6 +74,15 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
         raise RunError(f"{path}: not readable as JSON: {error}") from None
     if not isinstance(value, dict):
         raise RunError(f"{path}: expected a JSON object")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an object that has a key twice: what reads the first value and what reads the last would differ."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)} is there twice")
     return value
 
 

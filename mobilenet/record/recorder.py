@@ -54,12 +54,13 @@ class EventLog:
         session: int | None = None,
         detail: dict[str, Any] | None = None,
     ) -> None:
+        text = None if detail is None else json.dumps(detail, sort_keys=True)  # first: it may fail
         if station is not None:
             _append(self._station, len(self.time_ns), station)
         if session is not None:
             _append(self._session, len(self.time_ns), session)
-        if detail is not None:
-            _append(self._detail, len(self.time_ns), json.dumps(detail, sort_keys=True))
+        if text is not None:
+            _append(self._detail, len(self.time_ns), text)
         self.time_ns.append(time_ns)
         self.node.append(node)
         self.event.append(event)

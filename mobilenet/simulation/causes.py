@@ -21,7 +21,6 @@ from mobilenet.network.radio.frame import ACK, RECEIVED, SINR_OUTCOMES, Frame
 from mobilenet.network.wired.network import RECEIVED as ARRIVES
 from mobilenet.record.recorder import Recording
 from mobilenet.simulation.message_fields import carried_messages
-from mobilenet.simulation.nodes import byte_count
 
 NONE = -1  # the number of no row
 OUTCOMES = tuple("" if outcome == RECEIVED else f":{name}" for outcome, name in enumerate(SINR_OUTCOMES))
@@ -158,7 +157,7 @@ class CauseLog:
         """How process i sends, noted."""
 
         def note_and_send(to: int, message: Any) -> None:
-            row, size = len(self._table), byte_count("size_bytes", message.size_bytes)
+            row, size = len(self._table), message.size_bytes
             self._table.add(
                 self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}",
                 " ".join([f"p{name[1:]}" for name in carried_messages(message)]), NONE, NONE, size, "",

@@ -22,7 +22,7 @@ from mobilenet.record.recorder import Recording
 from mobilenet.record.schema import MAC_ACK
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.message_fields import contents
-from mobilenet.simulation.nodes import byte_count
+from mobilenet.simulation.nodes import byte_count, list_sizes
 from mobilenet.simulation.observer import Observer
 
 FrameObserver = Callable[[Frame], None]
@@ -93,7 +93,7 @@ class Counters:
         tally[1] += byte_count("size_bytes", message.size_bytes)
         tally[2] += byte_count("payload_bytes", message.payload_bytes)
         kernel = self._kernel
-        for quantity, length in message.list_sizes():
+        for quantity, length in list_sizes(message):
             self._recording.samples.add(kernel.now, f"s{a}", quantity, length)
         if self.on_hop is not None:
             self.on_hop(a, b, message)

@@ -10,14 +10,14 @@ Source    ours: docs/architecture.md
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.protocols.port import association_changes
 from mobilenet.simulation.delay_line import DelayLine
-from mobilenet.simulation.nodes import Context, Node, name_of, whole
+from mobilenet.simulation.nodes import Context, Node, name_of, short_text, whole
 
 
 class HostNode(Node):
@@ -46,7 +46,9 @@ class HostNode(Node):
     def counterpart(self, to: int) -> Transceiver:
         return self._context.station(to)
 
-    def _record(self, event: str, session: Any = None, station: Any = None, **detail: Any) -> None:
+    def _record(
+        self, event: str, session: Any = None, station: Any = None, detail: dict[str, Any] | None = None
+    ) -> None:
         if session is not None and abs(whole(f"{event}: the session", session)) >= 2**63:
             raise TypeError(f"{event}: the session is {session}, expected at most 63 bits")
         name = None if station is None else f"s{whole(f'{event}: the station', station)}"
@@ -69,7 +71,7 @@ class HostNode(Node):
 
     def note_asked(self, wish: str) -> None:
         """It is asked to join or to leave. Recorded where no plan has all such wishes."""
-        self._record("asked", wish=wish)
+        self._record("asked", detail={"wish": wish})
 
     def joined(self, session: Any, station: Any) -> None:
         self._record("join", session, station)
@@ -86,12 +88,18 @@ class HostNode(Node):
 
     def session_opened(self, session: Any, station: Any, cause: Any) -> None:
         if self.member:
-            self._record("handoff_start", session, station, cause=cause)
+            self._record("handoff_start", session, station, {"cause": short_text("session_opened: the cause", cause)})
             self._handoff = session
 
     def session_confirmed(self, session: Any, station: Any, detail: Any) -> None:
+        if not isinstance(detail, Mapping):
+            raise TypeError(f"session_confirmed: detail is {detail!r}, expected a mapping of names to whole numbers")
+        counts = {
+            short_text("session_confirmed: a name", name): whole(f"session_confirmed: {name}", count)
+            for name, count in detail.items()
+        }
         if self._handoff == session:
-            self._record("handoff_end", session, station, **detail)
+            self._record("handoff_end", session, station, counts)
             self.session = session
             self._handoff = None
 
@@ -177,13 +185,13 @@ class HostNode(Node):
     def offer(self, payload_bytes: int) -> None:
         """The application wants to broadcast."""
         if self.protocol is None:
-            self._record("refused", cause="down")
+            self._record("refused", detail={"cause": "down"})
             return
         self._held = []  # a protocol may deliver its own message at once: the broadcast comes first
         message = self.protocol.co_broadcast(payload_bytes)
         held, self._held = self._held, None
         if message is None:
-            self._record("refused", cause="not a member")
+            self._record("refused", detail={"cause": "not a member"})
         else:
             self._events.add(self._calendar.now, self.name, "broadcast", name_of(message))
         for text in held:

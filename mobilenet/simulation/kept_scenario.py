@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,10 @@ OF_ERRORS = re.compile(r"[hps]\d+\.stderr\.txt")
 MOST_MATCHING = 1000  # files, which the kept scenario lists
 
 
-def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any] | None = None) -> None:
-    """The effective scenario, or other `values`, and copies of the files that it names; of code, what ran."""
+def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any] | None = None) -> dict[Path, str]:
+    """The effective scenario, or other `values`, and copies of the files that it names; of code, what ran. Return the
+    names of the copies.
+    """
     values = _with_lists(scenario.model_dump() if values is None else values)
     loaded = loaded_files(scenario)
     copies = {file.resolve(): name for name, file in loaded.items()}
@@ -52,6 +54,17 @@ def write_scenario(directory: Path, scenario: AnyScenario, values: dict[str, Any
         else:
             shutil.copy(file, directory / name)  # a program stays one that can be started
     (directory / ITS_OWN).write_text(to_yaml(values), encoding="utf-8")
+    return {file: copies[file.resolve()] for _, file in scenario.files()}
+
+
+def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
+    """Name files as the run's directory does, and no addresses of objects, so that a repeat of the run has the same
+    text. `copies`: as `write_scenario` returns them; `folder`: the scenario's.
+    """
+    names = {str(place): name for file, name in copies.items() for place in (file, file.resolve())}
+    for place in sorted(names, key=len, reverse=True):
+        text = text.replace(place, names[place])
+    return re.sub(r" at 0x[0-9a-f]{6,}", "", text.replace(f"{folder.resolve()}{os.sep}", ""))
 
 
 def loaded_files(scenario: AnyScenario) -> dict[str, Path]:

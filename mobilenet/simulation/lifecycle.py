@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 from mobilenet.engine.clock import ns
 from mobilenet.engine.kernel import Kernel, Process
-from mobilenet.engine.random_streams import Stream
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.protocol_groups import declaration_of
+from mobilenet.scenario.plans.stays import Stay, stay_of
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.movement import Movement
 from mobilenet.world.churn import ASKED_AGAIN_NS, Change, changes
@@ -54,7 +53,7 @@ class Lifecycle:
         plan = changes(scenario.churn, scenario.seed, len(self._hosts), self._duration_ns)
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns < self._duration_ns:
-                start(self._stay(host, trajectory, joins=host not in plan.absent_at_start))
+                start(self._stay(host, stay_of(scenario, host, trajectory, host in plan.absent_at_start)))
                 start(self._broadcast(host))
         for change in plan.changes:
             start(self._change(change))
@@ -63,17 +62,12 @@ class Lifecycle:
 
     # --- processes
 
-    def _stay(self, host: int, trajectory: Trajectory, joins: bool) -> Process:
-        """A host appears, joins, and leaves for good when its track ends. Present from the beginning, it joins within
-        the spread; later, at once.
-        """
-        until, scenario, appears_ns = self._kernel.until, self._scenario, trajectory.appears_ns
-        spread_s = declaration_of(scenario.protocol).first_join_spread_s(scenario.protocol)
-        wait_ns = 0 if appears_ns else ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s))
-        leaves_ns = trajectory.leaves_ns
-        appearing = until(appears_ns)
-        joining = until(appears_ns + wait_ns) if joins else None
-        leaving = until(leaves_ns) if leaves_ns is not None and leaves_ns < self._duration_ns else None
+    def _stay(self, host: int, stay: Stay) -> Process:
+        """A host appears, joins, and leaves for good when its track ends."""
+        until = self._kernel.until
+        appearing = until(stay.appears_ns)
+        joining = None if stay.joins_ns is None else until(stay.joins_ns)
+        leaving = None if stay.leaves_ns is None else until(stay.leaves_ns)
         yield appearing
         if not self._movement.present[host]:
             self._movement.appear(host)

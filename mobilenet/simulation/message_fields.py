@@ -24,7 +24,8 @@ from mobilenet.protocols.port import MessageId
 from mobilenet.record.schema import MOST_LISTED, names_in
 
 DEEPEST = 10  # lists in lists, and envelopes in envelopes
-MOST_WRITTEN = 20**3  # values, in the detail of one message
+MOST_WRITTEN = 20**3  # values, in the detail of one message, or characters of a text
+SHORTEST_CUT = 100  # characters: no shorter text is cut
 Subject = tuple[str | None, int | None, str | None]
 NOTHING: Subject = (None, None, None)
 
@@ -217,17 +218,25 @@ def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) ->
     if is_list:
         return [_plain(item, outer, room) for item in value[:MOST_LISTED]]
     if isinstance(value, int) and not isinstance(value, bool) and not _fits(value):
-        return hex(value)
-    if isinstance(value, (bool, int, float, str)):
+        return _text(hex(value), room)
+    if isinstance(value, (bool, int, float)):
         return value
+    if isinstance(value, str):
+        return _text(value, room)
     host, _, message = _subject(*_read(value))
     return " ".join(part for part in (type(value).__name__, message or host) if part)
 
 
 def _key(key: Any) -> str:
     """Write the key of a mapping; of objects, `str` may give the address."""
-    written = str(key) if isinstance(key, (str, int, float, NoneType)) else _plain(key)
-    return written if isinstance(written, str) else json.dumps(written)
+    written = str(key) if isinstance(key, (str, bool, float, NoneType)) else _plain(key)
+    return _text(written if isinstance(written, str) else json.dumps(written), 0)
+
+
+def _text(text: str, room: int) -> str:
+    """Write a text, or only its beginning if it is longer than its room."""
+    longest = max(room, SHORTEST_CUT)
+    return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"
 
 
 def _in_order(values: Iterable[Any], outer: tuple[int, ...], room: int) -> list[Any]:
@@ -236,7 +245,7 @@ def _in_order(values: Iterable[Any], outer: tuple[int, ...], room: int) -> list[
     """
     kinds = {type(value) for value in values}
     if kinds == {str} or (kinds <= {bool, int, float} and all(value == value for value in values)):
-        return [_plain(value) for value in sorted(values)]
+        return [_plain(value, outer, room) for value in sorted(values)]
     if all(map(_is_id, values)):
         return [_name(value) for value in sorted(values)]
     return sorted((_plain(value, outer, room) for value in values), key=json.dumps)

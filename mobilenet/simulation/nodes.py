@@ -22,7 +22,7 @@ from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.medium import Medium
 from mobilenet.network.radio.transceiver import Transceiver
-from mobilenet.protocols.port import ASSOCIATION, MessageId
+from mobilenet.protocols.port import ASSOCIATION, MOST_BYTES, MessageId
 from mobilenet.quoting import there_are
 from mobilenet.record.recorder import Recording
 
@@ -38,14 +38,29 @@ def whole(what: str, value: Any) -> int:
     return value
 
 
-MOST_BYTES = 2**40  # of a message, of which counters then remain exact
-
-
 def byte_count(what: str, value: Any) -> int:
     """Return a number of bytes that a protocol declares of its message."""
     if not 0 <= whole(what, value) <= MOST_BYTES:
         raise ValueError(f"{what} is {value}, expected 0 to {MOST_BYTES}")
     return value  # type: ignore[no-any-return]
+
+
+LONGEST_NAME = 100  # characters
+
+
+def short_text(what: str, value: Any) -> str:
+    """Return a name that a protocol made up, as the record can hold it."""
+    if not isinstance(value, str) or len(value) > LONGEST_NAME or not value.isprintable():
+        raise TypeError(f"{what} is {value!r}, expected a text of at most {LONGEST_NAME} printable characters")
+    return str(value)
+
+
+def list_sizes(message: Any) -> list[tuple[str, int]]:
+    """Return the lengths of a message's lists, by their names."""
+    return [
+        (short_text("list_sizes: a name", name), whole("list_sizes: a length", length))
+        for name, length in message.list_sizes()
+    ]
 
 
 def name_of(message: Any) -> str:
@@ -181,8 +196,8 @@ class Node:
         )
 
     def _sample_lists(self, message: Any) -> None:
-        for quantity, length in message.list_sizes():
-            self._samples.add(self._calendar.now, self.name, str(quantity), whole("list_sizes: a length", length))
+        for quantity, length in list_sizes(message):
+            self._samples.add(self._calendar.now, self.name, quantity, length)
 
     # --- called by the radio
 

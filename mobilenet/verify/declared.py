@@ -57,8 +57,8 @@ def expected_by(scenario: Any) -> Expectations | ProcessPlan:
 
 
 def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:
-    """A sentence for each assumption of the protocol that was broken by hand. The properties are judged as ever: a
-    violation after that is not evidence against the protocol.
+    """A sentence for each assumption of the protocol that was broken by hand. Only what lost messages
+    explain is unknown (hosts.py). Another violation after that is not evidence against the protocol.
     """
     return [_warning(cut) for cut in cuts]
 

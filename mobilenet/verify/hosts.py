@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mobilenet.quoting import pluralize
 from mobilenet.record.schema import BUFFERS, buffers_of
 from mobilenet.verify import program_lines
 from mobilenet.verify.broadcasts.asked import obedience
@@ -22,7 +23,7 @@ from mobilenet.verify.deadline import deadline
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.packets.judge import packets_problem
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, Verdict
-from mobilenet.verify.waiting import nonempty_buffers, waiting
+from mobilenet.verify.waiting import first_few, nonempty_buffers, waiting
 
 ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()}
 
@@ -61,7 +62,17 @@ def _delivery(run: Evidence) -> Verdict | str | None:
     if not run.quiescent and not deadline(run).is_violated:
         return NOT_QUIESCENT
     owed = next(run.broadcasts.missing_deliveries(), None)
-    return owed or (None if run.broadcasts.deliveries else NOTHING_DELIVERED)
+    return _unless_cut(run, owed) or (None if run.broadcasts.deliveries else NOTHING_DELIVERED)
+
+
+def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
+    """Make it unknown where messages that were lost by hand may be what is missing: the protocol never repairs that."""
+    cuts, lost = (() if run.of_hosts is None else run.of_hosts.lossy_cuts), run.counters["wired"].get("lost", 0)
+    if problem is None or not cuts or not lost:
+        return problem
+    links = first_few([f"{cut.station}-{cut.other} from {cut.since_ns / 1e9:g} s" for cut in cuts])
+    why = f"links cut by hand ({links}) lost {pluralize(lost, 'message')}, which {cuts[0].protocol} does not repair"
+    return Verdict("unknown", f"{why}; this may be why {problem}")
 
 
 def _obedience(run: Evidence) -> Verdict | str | None:
@@ -90,9 +101,9 @@ def _rest(run: Evidence) -> Verdict | str | None:
         what = f"not at rest {after_s:g} s after the active part: {waiting(events, sizes, manifest)}"
         return Verdict("violated" if answer.is_violated else "unknown", f"{what} ({answer.because})")
     if left := nonempty_buffers(sizes):
-        return f"{left[0]} after quiescence"
+        return _unless_cut(run, f"{left[0]} after quiescence")
     if unfinished := unfinished_handoffs(events):
-        return f"{unfinished[0]} is in a handoff after quiescence"
+        return _unless_cut(run, f"{unfinished[0]} is in a handoff after quiescence")
     if promises["broadcast"] is not None and (unknown := _unsampled_node(run)):
         return Verdict("unknown", f"the buffers of {unknown} were never sampled")
     return None
@@ -158,7 +169,9 @@ CHECKS = (
         _of_broadcasts("gaps"), tables=JUDGED,
     ),
     Check(
-        "delivery", "At the end every member has delivered everything that it is entitled to.", _delivery,
+        "delivery", "At the end every member has delivered everything that it is entitled to. Unknown if a link that"
+        " was cut by hand has lost messages.",
+        _delivery,
         tables=(*JUDGED, "samples"), waits=True,
     ),
     Check(
@@ -178,7 +191,8 @@ CHECKS = (
     Check(
         "drained",
         "At rest every measured buffer is empty, including those of a plug-in (`BUFFERS`), and no member is in a"
-        " handoff. A run that is not at rest at its [deadline](#rest) still makes progress, or is excused.",
+        " handoff, unless a link that was cut by hand has lost messages. A run that is not at rest at its"
+        " [deadline](#rest) still makes progress, or is excused.",
         _rest, tables=(*JUDGED, "samples"), waits=True,
     ),
 )  # fmt: skip

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mobilenet
 from mobilenet.api import judge_anew
 from mobilenet.lab.live.repetition import divergence
+from mobilenet.lab.programs.children import LAST_WORDS
 from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import create
@@ -75,6 +78,14 @@ def test_processes_and_walkers_too(tmp_path: Path) -> None:
     )
 
 
+EDITS_OF_THE_ERROR: list[Callable[[dict[str, Any]], Any]] = [
+    lambda facts: facts.update(ended_by_error=f"{facts['ended_by_error']} and more"),
+    lambda facts: facts.update(ended_by_error=f"a host cheated, see /{facts['ended_by_error']}"),
+    lambda facts: facts.update(ended_by_error=f"{facts['ended_by_error']}{LAST_WORDS}the disk is full"),
+    lambda facts: facts.pop("ended_by_error"),
+]
+
+
 @pytest.mark.lab
 def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     scenario = edit(tmp_path, GOSSIP, HEARD, FAILS_LATER + HEARD)
@@ -83,13 +94,16 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "the run up to that point is in run, marked as ended early" in done.stderr
     run = mobilenet.load(tmp_path / "run")
-    assert run.manifest["ended_by_error"].startswith(f"{tmp_path}/gossip.py:") and 3 < run.manifest["simulated_s"] < 4
+    assert run.manifest["ended_by_error"].startswith("gossip.py:") and 3 < run.manifest["simulated_s"] < 4
     assert run.verdict == "unknown" and run.metrics["window_s"] == run.manifest["simulated_s"]
     assert divergence(run.path, allow_code=True) is None  # it ends in the same way
-    shutil.copytree(run.path, tmp_path / "edited")
-    with editing(tmp_path / "edited" / "manifest.json") as facts:
-        facts["ended_by_error"] += " and more"
-    assert "manifest.json: ended_by_error: " in (divergence(tmp_path / "edited", allow_code=True) or "")
+    for number, edit_error in enumerate(EDITS_OF_THE_ERROR):
+        edited = Path(shutil.copytree(run.path, tmp_path / f"edited-{number}"))
+        with editing(edited / "manifest.json") as facts:
+            edit_error(facts)
+        (edited / "verdict.json").unlink()
+        judge_anew(edited, allow_code=True)
+        assert "manifest.json: ended_by_error: " in (divergence(edited, allow_code=True) or "")
     assert (run.events["event"] == "broadcast").sum() == run.metrics["broadcasts"] > 0
     assert command("show", "run", place=tmp_path).returncode == 0
     judged = command("verify", "run", place=tmp_path)

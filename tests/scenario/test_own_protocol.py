@@ -170,6 +170,29 @@ def test_what_is_no_protocol(gossip: Path, tmp_path: Path, change: str, message:
                 r" each of BUFFERS"
             ),
         ),
+        *(
+            (
+                "self.port.send(self.cell, rumour)",
+                f"self.port.session_confirmed(1, 0, {detail})",
+                rf"gossip.py:\d+: {error}",
+            )
+            for detail, error in {
+                "{'recovered': object()}": "TypeError: session_confirmed: recovered is <object",
+                "{'recovered': float('nan')}": "TypeError: session_confirmed: recovered is nan, expected a whole",
+                "{'recovered': 10**400}": "ValueError: session_confirmed: recovered has more than 64 bits",
+                "{'recovered': 'x'}": "TypeError: session_confirmed: recovered is 'x'",
+                "{7: 1}": "TypeError: session_confirmed: a name is 7, expected a text",
+                "[1]": r"TypeError: session_confirmed: detail is \[1\], expected a mapping",
+            }.items()
+        ),
+        *(
+            (
+                "class Rumour(BaseMessage):",
+                f"class Rumour(BaseMessage):\n    def list_sizes(self): return [({name}, 1)]\n",
+                r"gossip.py:\d+: TypeError: list_sizes: a name is .*, expected a text of at most 100 printable",
+            )
+            for name in (r"'\ud800'", "10**9", "'x' * 101")
+        ),
         ("Host, Station, Memory, Settings", "Host, Station, Memory, int", "settings is not derived from"),
         ("Host, Station, Memory, Settings", "Host, Station, 3, Settings", "stable is not a class"),
         (

@@ -41,11 +41,19 @@ FIRST, RELIABLE, CAUSAL = "first.yaml", "vcube/reliable.yaml", "vcube/causal.yam
 TCP = "protocol={name: tcp_flooding}"
 NO_CRASH = ["processes=8", "faults=[]", "detector=null"]
 WITH_CRASH = ["processes=16", "faults=[{process: p8, at: 0.3}]", "workload.messages=4"]
+DISTURBED = [  # by frames from beyond the range; one of them is sent in the nanosecond in which positions change
+    "seed=926485439", "duration_s=5.466", "hosts.count=10", "workload={interval_s: 0.911}",
+    "stations={layout: {shape: points, points_m: [[0, 65.8], [160.574, 44], [257.549, 50.4], [488.209, -41.4],"
+    " [716.271, -59.3], [893.718, -48.6], [1129.904, -68]]}}",
+    "hosts.mobility={model: random_waypoint, speed_mps: [0.5, 1.28], area: {box_m: [-80, -148, 1209.9, 145.8]}}",
+    "wireless={mac: acking, range_m: 90, interference_range_m: 165.2}",
+]  # fmt: skip
 WORLDS: dict[str, tuple[str, list[str]]] = {  # scenario, overrides
     "disk": (FIRST, ["duration_s=8", "hosts.count=12", "workload.interval_s=0.5"]),
     "crowd": (FIRST, ["duration_s=3", "hosts.count=30", "workload.interval_s=0.1"]),
     "crashes": (FIRST, ["duration_s=8", "faults={schedule: random, rate_per_host_per_min: 20, mean_duration_s: 1}"]),
     "sinr": (FIRST, ["duration_s=4", "hosts.count=20", "workload.interval_s=0.2", "wireless={model: sinr}"]),
+    "disturbed": (FIRST, DISTURBED),
     "groupcast": (FIRST, ["duration_s=4", "wireless={groupcast: unsolicited_retry}"]),
     "tcp": (FIRST, ["duration_s=8", TCP, "wireless={loss: 0.3, retry_limit: 1}", "workload.interval_s=0.2"]),
     "steps": (RELIABLE, WITH_CRASH),
@@ -88,6 +96,10 @@ MUTANTS: dict[str, Mutant] = {
     "slow_light": Mutant(UnitDisk, "start", "int(sqrt(d2) /", "int(2 * sqrt(d2) /", "disk", "ns over"),
     "collides_with_nothing": Mutant(
         UnitDisk, "start", "if node.free_from <= first and", "if node.free_from + 90_000 <= first and", "crowd",
+        "nothing overlaps it",
+    ),
+    "collides_with_what_is_over": Mutant(
+        UnitDisk, "start", "if node.free_from <= first and", "if node.free_from + 90_000 <= first and", "disturbed",
         "nothing overlaps it",
     ),
     "receives_when_down": Mutant(UnitDisk, "drop_out", "node.up = False", "pass", "crashes", "was down"),

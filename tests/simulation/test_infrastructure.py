@@ -18,6 +18,7 @@ from mobilenet.engine.kernel import Kernel
 from mobilenet.network.wired.link import Link
 from mobilenet.record.table import Table
 from mobilenet.scenario import Scenario
+from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.verify.broadcasts.screened import judge_events
 from mobilenet.verify.declared import warnings_by
@@ -120,6 +121,40 @@ def test_what_a_wire_loses_is_counted_and_warned_of(kind: str, tmp_path: Path) -
     assert fates == {"received": wired["delivered"], "link_cut": wired["lost"]}
     (warning,) = done.warnings
     assert "from 5 to 15 s the link s0-s1" in warning and "mobile_causal assumes lossless wires" in warning
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_a_cut_lost_is_unknown_at_rest_and_only_that(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    static = ["hosts={count: 4, mobility: {model: static}}", "workload={interval_s: 1}", f"seed={seed}"]
+    done = run(scenario([{**LOST[0], "at_s": 4}], *static), out=tmp_path / "run")
+    assert done.manifest["quiescent"] and done.verdict == "unknown"
+    problems = {name: verdict for name, verdict in done.verdicts.items() if verdict.answer != "valid"}
+    (explanation,) = [verdict.explanation for verdict in problems.values()]
+    lost = done.counters["wired"]["lost"]
+    assert f"links cut by hand (s0-s1 from 4 s) lost {lost} messages, which mobile_causal does not" in explanation
+    assert "is a member at the end, but never delivered h" in explanation
+
+    deliver = HostNode.deliver
+    monkeypatch.setattr(HostNode, "deliver", lambda node, *of: [deliver(node, *of) for _ in range(2)])
+    twice = run(scenario([{**LOST[0], "at_s": 4}], *static), out=tmp_path / "twice")
+    assert twice.verdicts["duplication"].answer == "violated"
+
+
+def test_a_cut_that_lost_nothing_excuses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that drops one message is not excused by a cut before any message, or by none."""
+    short = [{**LOST[0], "at_s": 0}, {**LOST[1], "at_s": 0.001}]
+    deliver = HostNode.deliver
+
+    def drop_one(node: HostNode, message: Any, body: Any) -> None:
+        if (node.me, message) != (0, (1, 0)):
+            deliver(node, message, body)
+
+    monkeypatch.setattr(HostNode, "deliver", drop_one)
+    done = run(scenario(short), out=tmp_path / "run")
+    assert "lost" not in done.counters["wired"] and done.warnings
+    assert done.verdicts["delivery"].answer == "violated"
 
 
 def test_tcp_sends_again_what_a_wire_loses(tmp_path: Path) -> None:

@@ -160,13 +160,39 @@ def test_a_payload_that_no_counter_can_hold_names_the_code(send: str, payload: s
         mobilenet.run(tmp_path / "gossip.yaml", out=tmp_path / "run", allow_code=True)
 
 
-@pytest.mark.parametrize("size", ["'7'", "{}", "7.0", "-1", "2**63"])
-def test_a_size_that_no_column_can_hold_names_the_code(size: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("changes", [["record.causes=true"], ["record.causes=false"], ["network={kind: wired}"]])
+@pytest.mark.parametrize("size", ["'7'", "{}", "7.0", "1.5", "-1", "2**63", "True", "float('nan')"])
+def test_a_size_that_no_column_can_hold_names_the_code(size: str, changes: list[str], tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/ring.py").read_text()
     (tmp_path / "ring.py").write_text(code.replace("    id: M", f"    size_bytes = {size}\n    id: M", 1))
     (tmp_path / "ring.yaml").write_text((SCENARIOS / "own_protocol/ring.yaml").read_text())
     with pytest.raises(PluginError, match=r"^.*ring.py:\d+: .*size_bytes"):
-        mobilenet.run(tmp_path / "ring.yaml", out=tmp_path / "run", overrides=["record.causes=true"], allow_code=True)
+        mobilenet.run(tmp_path / "ring.yaml", out=tmp_path / "run", overrides=changes, allow_code=True)
+
+
+@pytest.mark.parametrize("size", ["float('nan')", "1.5", "'x'", "2**63"])
+def test_a_buffer_of_a_process_that_no_column_can_hold_names_the_code(size: str, tmp_path: Path) -> None:
+    code = (SCENARIOS / "own_protocol/ring.py").read_text()
+    (tmp_path / "ring.py").write_text(code.replace("return (len(self.pending),)", f"return ({size},)", 1))
+    (tmp_path / "ring.yaml").write_text((SCENARIOS / "own_protocol/ring.yaml").read_text())
+    with pytest.raises(PluginError, match=r"^.*ring.py: .*buffer_sizes: one "):
+        mobilenet.run(tmp_path / "ring.yaml", out=tmp_path / "run", allow_code=True)
+
+
+@pytest.mark.parametrize("payload", ["2**70", "True", "1.5", "float('nan')", "-1"])
+def test_a_payload_that_no_connection_can_carry_names_the_code(payload: str, tmp_path: Path) -> None:
+    code = (SCENARIOS / "own_protocol/courier.py").read_text()
+    (tmp_path / "courier.py").write_text(code.replace("Parcel(message, body)", f"Parcel(message, {payload})"))
+    (tmp_path / "courier.yaml").write_text((SCENARIOS / "own_protocol/courier.yaml").read_text())
+    with pytest.raises(PluginError, match=r"^.*courier.py:\d+: ValueError: cannot send a message with size_bytes"):
+        mobilenet.run(tmp_path / "courier.yaml", out=tmp_path / "run", allow_code=True)
+
+
+def test_a_long_text_is_written_only_in_part() -> None:
+    for value in ("x" * 3_000_000, ["x" * 3_000_000] * 20, {"x" * 3_000_000: 16**3_000_000}):
+        detail = contents(message(values=value)).detail
+        assert detail is not None and len(detail) < 10_000
+    assert contents(message(values="x" * 5_000)).detail == json.dumps({"values": "x" * 5_000})
 
 
 @pytest.mark.parametrize(

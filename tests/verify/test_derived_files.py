@@ -111,13 +111,14 @@ def test_edited_files_are_noticed(whole: Path, tmp_path: Path) -> None:
     assert verify_run(path)["record"].answer == "valid"
 
 
-def test_edited_metrics_are_told(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "value"), [("delivery_delay_mean_s", 1e-9), ("no_metric", None)])
+def test_edited_metrics_are_told(name: str, value: float | None, whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "edited"
     shutil.copytree(whole, path)
     metrics = json.loads((path / "metrics.json").read_text())
-    (path / "metrics.json").write_text(json.dumps(metrics | {"delivery_delay_mean_s": 1e-9}))
+    (path / "metrics.json").write_text(json.dumps(metrics | {name: value}))
     _, _, wrong = judge_anew(path)
-    assert len(wrong) == 1 and "delivery_delay_mean_s contradicts the record" in wrong[0]
+    assert len(wrong) == 1 and f"{name} contradicts the record" in wrong[0]
 
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b"\xff", b"[" * 100_000, b"{}", b'{"deliveries": []}'])

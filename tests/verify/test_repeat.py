@@ -5,6 +5,7 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,6 +109,28 @@ def test_every_edit_is_found(name: str, whole: Path, tmp_path: Path) -> None:
     assert result.exit_code == 1 and result.output.endswith(f"{copy.path}: not the same when repeated\n")
 
 
+@pytest.mark.parametrize("bits", ["fff8000000000000", "7ff8000000000001"])  # another sign, and another payload
+def test_another_nan_is_found(bits: str, tmp_path: Path) -> None:
+    radio = ["wireless={model: sinr}", "record={frames: true}"]
+    copy = Copy(mobilenet.run(Scenario.from_text(SCENARIO, radio), out=tmp_path / "run").path, tmp_path / "copy")
+    values = copy.links.sinr_db
+    row = next(row for row, value in enumerate(values) if value != value)
+    values[row] = struct.unpack(">d", bytes.fromhex(bits))[0]
+    copy.save()
+    where = divergence(copy.path) or ""
+    assert where.startswith(f"links: row {row} (")
+    assert where.endswith(f"has sinr_db nan (bits {bits}), but the repeat has nan (bits 7ff8000000000000)")
+
+
+@pytest.mark.parametrize("value", ["-0.0", "false"])
+def test_another_zero_of_a_metric_is_found(value: str, whole: Path, tmp_path: Path) -> None:
+    path = copy_run(whole, tmp_path / "copy")
+    _rewrite(path / "metrics.json", '"mac_queue_drops": 0', f'"mac_queue_drops": {value}')
+    assert any("metrics.json: " in line for line in judge_anew(path)[2])
+    with pytest.raises(RunError, match=r"metrics.json: .* but the repeat has"):
+        divergence(path)
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [("metrics.json", '"deliveries": ', '"deliveries": 1'), ("verdict.json", "valid", "unknown")],
@@ -131,6 +154,15 @@ def test_verify_itself_names_a_file_with_another_byte(name: str, whole: Path, tm
             verify_run(path.parent)
     path.write_bytes(data)
     assert overall(verify_run(path.parent)) == "valid"
+
+
+def test_a_key_that_is_there_twice_is_refused(whole: Path, tmp_path: Path) -> None:
+    path = copy_run(whole, tmp_path / "copy")
+    _rewrite(path / "counters.json", '"radio":', '"radio": {}, "radio":')
+    with editing(path / "manifest.json"):
+        pass
+    with pytest.raises(RunError, match=r"counters.json: not readable as JSON: the key radio is there twice"):
+        verify_run(path)
 
 
 def test_the_command_says_where_the_records_differ(whole: Path, tmp_path: Path) -> None:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mobilenet
 from mobilenet.scenario import Scenario
+from mobilenet.scenario.plans.stays import Stay, stay_of
+from mobilenet.simulation import lifecycle
 from tests.conftest import ROOT
 
 WALL = {"type": "Polygon", "coordinates": [[[100, -80], [104, -80], [104, 80], [100, 80], [100, -80]]]}
@@ -69,6 +72,14 @@ hosts: {mobility: {model: tracks, file: tracks.csv}}
 protocol: {name: mobile_causal}
 workload: {interval_s: 0.5}
 record: {frames: true}
+"""
+ENDS_BEFORE_IT_JOINS = """
+seed: 1
+duration_s: 12
+stations: {layout: {shape: points, points_m: [[0, 0]]}}
+hosts: {mobility: {model: tracks, file: short.csv, leave_before_end_s: 4}}
+protocol: {name: mobile_causal}
+workload: {interval_s: 1}
 """
 OVER_VCUBE = """
 seed: 1
@@ -329,6 +340,7 @@ RUNS = {
     "a host out of reach between two ticks": (SELDOM_LOOKED_AT, (1, 3)),
     "a host out of reach for most of a tick": (VERY_SELDOM, (1, 2)),
     "a frame that lasts for a quarter of a second": (LONG_FRAMES, (2, 5)),
+    "a host whose track ends before it was to join": (ENDS_BEFORE_IT_JOINS, range(1, 5)),
     "a host that appears in the nanosecond of a frame": (APPEARS_WITH_A_FRAME, range(1, 3)),
 }
 
@@ -339,7 +351,7 @@ def files(folder: Path) -> None:
     feature = {"type": "Feature", "properties": {}, "geometry": WALL}
     (folder / "walls.geojson").write_text(json.dumps({**collection, "features": [feature]}))
     (folder / "second.py").write_text(SECOND)
-    tracks = {"gone": [(0, 10, 5), (1, 20, 20)], "far": [(0, 10, 10), (1, 5000, 3)]}
+    tracks = {"gone": [(0, 10, 5), (1, 20, 20)], "far": [(0, 10, 10), (1, 5000, 3)], "short": [(0, 10, 13), (1, 20, 5)]}
     for name, walkers in tracks.items():
         rows = [f"{t},v{host},{x},0" for host, x, last in walkers for t in range(last + 1)]
         (folder / f"{name}.csv").write_text("\n".join(["t,id,x,y", *rows]) + "\n")
@@ -353,6 +365,20 @@ def test_a_sound_run_is_valid(what: str, seed: int, tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text(RUNS[what][0])
     run = mobilenet.run(tmp_path / "scenario.yaml", seed=seed, out=tmp_path / "run", allow_code=True)
     assert run.verdict == "valid", {name: v for name, v in run.verdicts.items() if v.answer != "valid"}
+
+
+def test_a_host_that_joins_although_its_track_has_ended_is_accused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stay_too_long(*of: Any) -> Stay:
+        stay = stay_of(*of)
+        return stay if stay.joins_ns is not None else stay._replace(joins_ns=3 * 10**9, leaves_ns=None)
+
+    monkeypatch.setattr(lifecycle, "stay_of", stay_too_long)
+    files(tmp_path)
+    (tmp_path / "scenario.yaml").write_text(ENDS_BEFORE_IT_JOINS)
+    run = mobilenet.run(tmp_path / "scenario.yaml", seed=3, out=tmp_path / "run")
+    assert "h1 joins without being asked" in run.verdicts["membership"].explanation
 
 
 @pytest.mark.parametrize(

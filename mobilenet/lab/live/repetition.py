@@ -58,7 +58,7 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
         try:
             run(scenario, out=out, progress=progress, allow_code=allow_code)
         except PluginError as failure:
-            if "ended_by_error" not in manifest or failure.directory is None:
+            if failure.directory is None:
                 raise
 
 

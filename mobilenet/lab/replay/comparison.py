@@ -8,6 +8,8 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from mobilenet import __version__
+from mobilenet.judgement import as_whole
 from mobilenet.lab.programs.children import LAST_WORDS
 from mobilenet.quoting import cut, spell_out
 from mobilenet.record.pcap import read_captures
@@ -23,6 +26,8 @@ from mobilenet.record.reader import RunError, read_derived, read_json, read_mani
 from mobilenet.record.schema import COLUMNS, DERIVED_FILES
 
 NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # no file can hold it
+ERROR = "ended_by_error"
+WITH_LAST_WORDS = f"(.*?){re.escape(LAST_WORDS)}.*?( \\(at [^()]*\\))?"  # the parts of an error around them
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
 
 
@@ -62,9 +67,8 @@ def _differences(directory: Path, repeat: Path) -> Iterator[str]:
             yield from _of_tables(name, read_table(directory, name), read_table(repeat, name))
     yield from _of_values("counters.json", *(read_json(folder, "counters.json") for folder in (directory, repeat)))
     facts, repeated = _facts(directory), _facts(repeat)
-    error = "ended_by_error"
-    if error in facts.keys() & repeated.keys() and _is_same_error(directory, facts[error], repeated[error]):
-        facts[error] = repeated[error]
+    if _is_same_error(facts.get(ERROR), repeated.get(ERROR)):
+        facts[ERROR] = repeated[ERROR]
     yield from _of_values("manifest.json", facts, repeated)
     yield from _of_values("packets", *(_packets(folder) for folder in (directory, repeat)))
 
@@ -79,24 +83,23 @@ def _facts(folder: Path) -> dict[str, Any]:
     return {key: value for key, value in read_manifest(folder).items() if key not in OF_THE_MOMENT}
 
 
-def _is_same_error(directory: Path, error: object, repeated: object) -> bool:
-    """Whether two errors differ at most in the folder of the file that failed and in a program's standard error."""
-    words, again = (str(one).partition(LAST_WORDS)[0] for one in (error, repeated))
-    again = again.removeprefix(f"{directory}/")  # the repeat read the files of the run
-    return words == again or words.endswith(f"/{again}")
+def _is_same_error(error: object, repeated: object) -> bool:
+    """Whether two errors differ at most in the standard error of a program, which may hold a time or a number of a
+    process.
+    """
+    known, known_again = (re.fullmatch(WITH_LAST_WORDS, str(one), re.DOTALL) for one in (error, repeated))
+    return known is not None and known_again is not None and known.groups() == known_again.groups()
 
 
 def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
-    """Read verdict.json or metrics.json. Floats of whole numbers become whole: a file that `verify` restored has floats
-    where the run wrote whole numbers. The words of an error that ended the run are left out: they name the file that
-    failed, which is another one.
+    """Read verdict.json or metrics.json. The error that ended the run is left out of the words of verdict.json: those
+    of the manifest are compared.
     """
-    values = read_derived(folder, name).items()
-    document = {key: int(one) if isinstance(one, float) and one.is_integer() else one for key, one in values}
-    checks = document.get("checks")
+    document = {key: as_whole(one) for key, one in read_derived(folder, name).items()}
+    checks, error = document.get("checks"), read_manifest(folder).get(ERROR)
     record = checks.get("record") if isinstance(checks, dict) else None
-    if isinstance(record, dict) and "because of an error" in str(record.get("explanation")):
-        record["explanation"] = ""
+    if isinstance(record, dict) and error is not None:
+        record["explanation"] = str(record.get("explanation")).removesuffix(str(error))
     return document
 
 
@@ -109,28 +112,36 @@ def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
     if more := set(record.column_names) - {*COLUMNS[name]}:
         yield f"{name}: the record has the column {min(more)}, but the repeat does not"
     rows = min(len(record), len(repeat))
-    differ = np.zeros(rows, bool)
-    for column in COLUMNS[name]:
-        left, right = (_exact(table[column][:rows]) for table in (record, repeat))
-        differ |= (left != right) & ((left == left) | (right == right))  # only NaN is not itself
-        if left.dtype == right.dtype == np.float64:
-            differ |= np.signbit(left) != np.signbit(right)  # of 0
-    if differ.any():
-        row = int(np.argmax(differ))
+    differ = {column: _differ(*(table[column][:rows] for table in (record, repeat))) for column in COLUMNS[name]}
+    any_differs = np.logical_or.reduce([*differ.values()])
+    if any_differs.any():
+        row = int(np.argmax(any_differs))
         one, other = ({c: table[c][row].as_py() for c in COLUMNS[name]} for table in (record, repeat))
-        column = next(c for c in COLUMNS[name] if repr(one[c]) != repr(other[c]))
-        yield (
-            f"{name}: row {row}{_where(one)} has {column} {_short(one[column])}, but the repeat has"
-            f" {_short(other[column])}"
-        )
+        column = next(column for column, rows_differ in differ.items() if rows_differ[row])
+        texts = [_short(values[column]) for values in (one, other)]
+        if texts[0] == texts[1]:  # two NaN
+            texts = [f"{text} (bits {_bits(values[column])})" for text, values in zip(texts, (one, other), strict=True)]
+        yield f"{name}: row {row}{_where(one)} has {column} {texts[0]}, but the repeat has {texts[1]}"
     elif len(record) != len(repeat):
         yield f"{name}: {len(record)} rows, but the repeat has {len(repeat)}"
 
 
+def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
+    """Row by row, whether two values differ by any bit: 0 has two signs, and NaN many forms."""
+    is_missing = [np.asarray(column.is_null()) for column in (left, right)]
+    return np.asarray((_exact(left) != _exact(right)) | (is_missing[0] != is_missing[1]))
+
+
 def _exact(column: pa.ChunkedArray) -> np.ndarray:
-    """The values as they are; whole numbers among which some are missing would become fractions."""
-    is_rounded = column.null_count and pa.types.is_integer(column.type)
-    return np.array(column.to_pylist(), object) if is_rounded else column.to_numpy()
+    """The values as they are, and fractions by their bits; 0 where a number is missing."""
+    if not pa.types.is_integer(column.type) and not pa.types.is_float64(column.type):
+        return np.asarray(column.to_numpy())
+    values = np.asarray(column.fill_null(0).to_numpy())
+    return values.view(np.int64) if values.dtype == np.float64 else values
+
+
+def _bits(value: Any) -> str:
+    return struct.pack(">d", value).hex()
 
 
 def _where(row: dict[str, Any]) -> str:

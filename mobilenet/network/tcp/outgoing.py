@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.segment import HasSize
+from mobilenet.protocols.port import MOST_BYTES
 
 FIRST_BYTE = 1  # 0 is the SYN
 
@@ -68,8 +69,11 @@ class Outgoing:
     def append(self, message: HasSize) -> None:
         size = message.size_bytes
         payload = message.payload_bytes
-        if size < 1 or not 0 <= payload <= size:
-            raise ValueError(f"cannot send {size} bytes with {payload} bytes of payload")
+        if type(size) is not int or type(payload) is not int or not (1 <= size <= MOST_BYTES and 0 <= payload <= size):
+            raise ValueError(
+                f"cannot send a message with size_bytes {size!r} and payload_bytes {payload!r}; expected whole numbers,"
+                f" 1 <= size_bytes <= {MOST_BYTES} and 0 <= payload_bytes <= size_bytes"
+            )
         start = self.end
         self.end = end = start + size
         self._messages[self._last] = (start, end - payload, end, message)

@@ -76,6 +76,7 @@ class Expectations(NamedTuple):
     asked_again_ns: int = 0  # a wish to join or leave is repeated this often until it is fulfilled
     processes_ask: bool = False  # custom processes may ask hosts to join and leave: the record has what they ask
     in_the_air_ns: int | None = None  # no frame of a station takes longer, from its begin to its arrival
+    lossy_cuts: Sequence[LossyCut] = ()
 
 
 class ProcessPlan(NamedTuple):

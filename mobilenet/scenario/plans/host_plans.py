@@ -19,13 +19,14 @@ from math import ceil, hypot
 from typing import Any
 
 from mobilenet.engine.clock import SECOND, ns
-from mobilenet.engine.random_streams import Stream
 from mobilenet.network.propagation.path_loss import SPEED_OF_LIGHT_MPS
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio_models import model_of
 from mobilenet.parameters import number
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.plans.expectations import Expectations, HostPlan, KnownProtocol, Places, Radio
+from mobilenet.scenario.plans.stays import stay_of
+from mobilenet.scenario.plans.switches import lossy_cuts
 from mobilenet.scenario.protocol_groups import OwnDeclaration, declaration_of
 from mobilenet.scenario.real_time import RealTimePrograms
 from mobilenet.world.churn import ASKED_AGAIN_NS, changes
@@ -67,6 +68,7 @@ def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectatio
         ASKED_AGAIN_NS,
         bool(scenario.own_processes),
         _in_the_air_ns(scenario, tracks, len(hosts)),
+        lossy_cuts(scenario),
     )
 
 
@@ -95,7 +97,7 @@ def may_acknowledge(scenario: Scenario) -> bool:
 
 def _are_always_up(scenario: Scenario, tracks: ImportedTracks | None) -> bool:
     touched = any(isinstance(one, OfStation) or getattr(one, "do", "") == "crash" for one in scenario.interventions)
-    stay = tracks is None or all(_there(trajectory) == (0, None) for trajectory in tracks.trajectories)
+    stay = tracks is None or all((one.appears_ns, one.leaves_ns) == (0, None) for one in tracks.trajectories)
     touched = touched or bool(scenario.own_processes)
     return stay and not touched and not added_hosts(scenario.interventions) and scenario.faults is None
 
@@ -147,11 +149,6 @@ def _hosts(scenario: Scenario, tracks: ImportedTracks | None, end_ns: int) -> li
     return hosts
 
 
-def _there(trajectory: Trajectory | None) -> tuple[int, int | None]:
-    """Return when a host appears, and when it asks to leave for good."""
-    return (0, None) if trajectory is None else (trajectory.appears_ns, trajectory.leaves_ns)
-
-
 def stations_m(scenario: Scenario) -> list[list[float]]:
     """The places of the stations."""
     return list(station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist())
@@ -160,8 +157,7 @@ def stations_m(scenario: Scenario) -> list[list[float]]:
 def _requests(
     scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int
 ) -> list[list[tuple[int, str]]]:
-    """As Simulation._plan puts it on the calendar."""
-    spread_s = declaration_of(scenario.protocol).first_join_spread_s(scenario.protocol)
+    """What each host is asked, in order."""
     churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
     more = added_hosts(scenario.interventions)
     wishes: list[list[tuple[int, int, str]]] = [[] for _ in (*trajectories, *more)]
@@ -173,18 +169,17 @@ def _requests(
             wishes[number(one.host)].append((ns(one.at_s), BY_HAND, one.do))
     requests = []
     for host, (own, trajectory) in enumerate(zip(wishes, trajectories, strict=False)):
-        appears_ns, vanishes_ns = _there(trajectory)
-        if host not in churn.absent_at_start:
-            wait_ns = ns(Stream(scenario.seed, "join", f"h{host}").uniform(0, spread_s)) if appears_ns == 0 else 0
-            own.append((appears_ns + wait_ns, JOIN, "join"))
-        if vanishes_ns is not None and vanishes_ns < end_ns:
-            own.append((vanishes_ns, VANISH, "leave"))
+        stay = stay_of(scenario, host, trajectory, host in churn.absent_at_start)
+        if stay.joins_ns is not None:
+            own.append((stay.joins_ns, JOIN, "join"))
+        if stay.leaves_ns is not None:
+            own.append((stay.leaves_ns, VANISH, "leave"))
         own.sort()
         # nothing is asked of it after that
         last = next((i for i, wish in enumerate(own) if wish[1] == VANISH), len(own))
-        early = [wish for wish in own[: last + 1] if wish[0] < appears_ns]
-        rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= appears_ns]
-        requests.append(([(appears_ns, early[-1][2])] if early else []) + rest)
+        early = [wish for wish in own[: last + 1] if wish[0] < stay.appears_ns]
+        rest = [(at_ns, kind) for at_ns, _, kind in own[: last + 1] if at_ns >= stay.appears_ns]
+        requests.append(([(stay.appears_ns, early[-1][2])] if early else []) + rest)
     for one, own in zip(more, wishes[len(trajectories) :], strict=True):
         requests.append([(ns(one.at_s), "join"), *((at_ns, kind) for at_ns, _, kind in own)])
     return requests

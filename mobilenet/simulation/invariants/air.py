@@ -58,8 +58,10 @@ class Air(Observer):
                 self._detection_m = max(disk.detection_m, disk.range_m)
         mode = self._mode = MODES[wireless.mode]
         self._sifs_ns, self._difs_ns = mode.sifs_ns, mode.difs_ns if self._is_dcf else 0
+        # A frame is over at its last receiver, and may disturb nodes that are farther away until this much later
+        self._travels_ns = ceil(self._interference_m / SPEED_OF_LIGHT_M_PER_NS)
         # Where frames of a sender follow without a gap, the end of one is forgotten while it still travels.
-        self._after_ns = max(self._difs_ns, ceil(self._interference_m / SPEED_OF_LIGHT_M_PER_NS))
+        self._after_ns = max(self._difs_ns, self._travels_ns)
         self._unseen_ns = 0 if self._is_dcf else ceil(self._range_m / SPEED_OF_LIGHT_M_PER_NS)
         self._is_full_duplex = not self._is_dcf and wireless.full_duplex
         self._is_changed_by_hand = bool(simulation.scenario.interventions)
@@ -221,7 +223,8 @@ class Air(Observer):
             if times is None or times[0] >= last_ns or times[1] <= first_ns:
                 if self._is_disk and other.near is not None and node in other.near:
                     continue
-                if flight.start_ns < other.over_ns and other.start_ns < flight.over_ns:
+                last_ns = other.over_ns + self._travels_ns
+                if flight.start_ns < last_ns and other.start_ns < flight.over_ns + self._travels_ns:
                     flight.excused.add(node)  # it may have been near, for all that is known
                 continue
             flight.excused.add(node)

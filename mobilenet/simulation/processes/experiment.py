@@ -35,6 +35,7 @@ from mobilenet.scenario.plans.process_plans import broadcasts, crashes
 from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.causes import CauseLog
+from mobilenet.simulation.nodes import byte_count
 from mobilenet.simulation.outcome import Outcome, first_few
 from mobilenet.simulation.parties import parties_of
 from mobilenet.simulation.plugin_code import require_allowed
@@ -153,7 +154,7 @@ class Experiment:
         if self.causes is not None:
             send = self.causes.sending(i, send)
         if isinstance(self.scenario.protocol, (OwnBroadcast, ProcessProgram)):
-            send = self._only_to_processes(send)
+            send = self._with_checks(send)
         if self._on_send is None:
             return send
         calendar, on_send = self.kernel.calendar, self._on_send
@@ -164,13 +165,14 @@ class Experiment:
 
         return observe_and_send
 
-    def _only_to_processes(self, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """Check the receiver: a plug-in or a program may give any number."""
+    def _with_checks(self, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        """Check the receiver and the size: a plug-in or a program may give anything."""
         n = self.n
 
         def check_and_send(to: int, message: Any) -> None:
             if type(to) is not int or not 0 <= to < n:
                 raise ValueError(f"send: process {to!r} does not exist; {there_are(n, 'process')}")
+            byte_count("size_bytes", message.size_bytes)
             send(to, message)
 
         return check_and_send

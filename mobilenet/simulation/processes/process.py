@@ -18,6 +18,7 @@ from mobilenet.engine.random_streams import Stream
 from mobilenet.protocols.vcube.port import MessageId
 from mobilenet.record.recorder import Recording
 from mobilenet.scenario.processes import ProcessScenario
+from mobilenet.simulation.nodes import whole
 
 
 class Surroundings(Protocol):
@@ -141,7 +142,9 @@ class Process:
         before = self._sampled or (None,) * len(sizes)
         for quantity, old, new in zip(self.protocol.BUFFERS, before, sizes, strict=True):
             if is_end or old != new:
-                self._experiment.recording.samples.add(self.now, self.name, quantity, float(new))
+                self._experiment.recording.samples.add(
+                    self.now, self.name, quantity, float(whole("buffer_sizes: one", new))
+                )
         self._sampled = sizes
 
 

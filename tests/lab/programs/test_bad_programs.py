@@ -77,6 +77,10 @@ BAD = {
         """print('{"do":"joined","session":1,"station":9223372036854775807}')""",
         "station is 9223372036854775807, expected a whole number ≥ 0",
     ),
+    "a detail without a name to print": (
+        """print('{"do":"session_confirmed","session":1,"station":0,"detail":{"\\\\ud800":1}}')""",
+        "expected an object of whole numbers, with printable names of at most 100 characters",
+    ),
     "not a number": ("""print('{"do":"log","text":NaN}')""", "is not JSON"),
     "deep": ("print('[' * 100000)", "is not JSON"),
     "no UTF-8": ("sys.stdout.buffer.write(b'ab\\xff\\n'); sys.stdout.flush()", "bytes that are not UTF-8, after 'ab'"),
