@@ -1,0 +1,109 @@
+"""A notebook with a Spark session: studies and queries there, and studies in another process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mobilenet
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.own_process import chosen_spark, on_spark
+from mobilenet.lab.studies.spark import require_spark
+from tests.conftest import FIRST, SCENARIOS
+
+pytestmark = pytest.mark.spark
+
+NOTEBOOK = f"""
+import os, shutil, sys, threading, time
+from pathlib import Path
+from pyspark.sql import SparkSession
+
+def slow(numbers):
+    time.sleep(8)
+    return numbers
+
+session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+session.sparkContext.setLogLevel("OFF")
+mine = []
+numbers = session.sparkContext.parallelize([1, 2], 1).mapPartitions(slow)
+running = threading.Thread(target=lambda: mine.append(numbers.count()))
+running.start()
+variables, settings = dict(os.environ), dict(session.sparkContext.getConf().getAll())
+import mobilenet
+
+gossip = Path("{SCENARIOS}/own_protocol")
+shutil.copy(gossip / "gossip.yaml", "gossip.yaml")
+dies = "        import os\\n        os.kill(os.getpid(), 9) if self.settings.times == 4 else None\\n"
+begins = "        rumour = Rumour("
+Path("gossip.py").write_text((gossip / "gossip.py").read_text().replace(begins, dies + begins))
+keys = {{"scenario": "gossip.yaml", "set": {{"duration_s": 5}}, "factors": {{"protocol.settings.times": [3, 4]}},
+         "replications": {{"min": 2}}}}
+study = mobilenet.study(keys, out="here", spark=session, allow_code=True)
+assert set(study.planned["state"]) == {{"done", "failed"}} and len(study.runs) == 2, study.planned
+views = study.views(session)
+views["deliveries"].createOrReplaceTempView("deliveries")
+for name in ("runs", "events", "handoffs"):
+    assert views[name].columns[:3] == ["run", "configuration", "replication"]
+rows = session.sql("SELECT run, count(*) n FROM deliveries GROUP BY run ORDER BY run").collect()
+assert [row.n for row in rows] == list(study.table("deliveries").to_pandas().groupby("run").size())
+running.join()
+assert mine == [2], mine
+
+apart = mobilenet.study(keys, out="apart", workers=1, allow_code=True)
+assert apart.runs.equals(study.runs), (apart.runs, study.runs)
+
+class Enough(Exception):
+    pass
+
+def stop(standing):
+    raise Enough
+
+for where in ({{"spark": session}}, {{"workers": 1}}):
+    try:
+        mobilenet.study(keys | {{"set": {{"duration_s": 20_000}}}}, out="stopped" + "-".join(where), progress=stop,
+                        allow_code=True, **where)
+    except Enough:
+        print("stopped", *where, flush=True)
+assert dict(os.environ) == variables
+now = dict(session.sparkContext.getConf().getAll())
+assert {{name: now[name] for name in settings}} == settings
+print(session.range(5).count(), flush=True)
+session.stop()
+"""
+
+
+@pytest.mark.timeout(400)
+def test_a_session_goes_on_as_it_was(tmp_path: Path) -> None:
+    """One of whose jobs is running, and which allows a task to fail only once: two runs kill their process twice."""
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK], cwd=tmp_path, capture_output=True, text=True, timeout=380, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-3:] == ["stopped spark", "stopped workers", "5"]
+
+
+class RemoteSession:
+    """What a session of Spark Connect looks like from outside, which needs libraries that set-up does not install."""
+
+    __module__ = "pyspark.sql.connect.session"
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="a session of Spark Connect"):
+        require_spark(RemoteSession())  # type: ignore[arg-type]
+    with pytest.raises(StudyError, match="workers, master, spark: expected one of them"):
+        chosen_spark(2, None, RemoteSession())
+    with pytest.raises(StudyError, match="expected local"):
+        mobilenet.study({"scenario": str(FIRST), "replications": {"min": 2}}, out=tmp_path / "out", master="mars")
+
+
+def test_errors_of_the_other_process_arrive(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "letter").write_text("dear")
+    with pytest.raises(StudyError, match="there: exists and is not a study; choose another directory for out"):
+        mobilenet.study({"scenario": str(FIRST), "replications": {"min": 2}}, out=tmp_path / "there", workers=1)
+    with pytest.raises(StudyError, match="the process of the study ended with code 3"):
+        on_spark("local[1]", lambda spark, report: __import__("os")._exit(3), print)
