@@ -26,7 +26,7 @@ from mobilenet.lab.studies.spark import Spark, local_master, require_spark
 
 Done = TypeVar("Done")
 Report = Callable[[Any], None]
-ENDS_WITHIN_S = 20  # after it was asked to, Java included
+ENDS_WITHIN_S = 20  # with its Java, after its last report
 
 
 def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark:
@@ -60,11 +60,10 @@ def on_spark(spark: Spark, work: Callable[[Spark, Report], Done], report: Report
                 f"the process of the study ended with code {process.wait()}; run it again to resume"
             ) from None
         finally:
-            if process.poll() is None:
-                with suppress(subprocess.TimeoutExpired):
-                    process.terminate()
-                    process.wait(ENDS_WITHIN_S)
-                process.kill()
+            ours.close()  # so that its next report fails, and it stops
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(ENDS_WITHIN_S)
+            process.kill()
 
 
 def _pack(value: Any) -> bytes:
@@ -88,5 +87,5 @@ def _serve(pipe: Connection) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt, BrokenPipeError):  # the last one where the caller has stopped
         _serve(Connection(int(sys.argv[1])))
