@@ -37,7 +37,7 @@ def query(
     workers: Workers = None,
     quiet: Quiet = False,
 ) -> None:
-    """Ask a question in SQL over the records of all runs.
+    """Ask a question in SQL about many runs.
 
     Spark answers. The views are runs, events, deliveries, buffers, handoffs, positions, and frames, links, messages,
     lines and causes where they were recorded.
@@ -63,10 +63,10 @@ def query(
         if out is not None:
             _write(rows, out)
             say(f"{pluralize(len(rows), 'row')} in {quote(out)}")
+            say(f"Next: mobilenet query {quote(where)} {shlex.quote(sql)} --explain")
             return
         _print(rows)
-        if len(rows) > MOST_ROWS:
-            say(f"Next: mobilenet query {quote(where)} {shlex.quote(sql)} --out answer.csv")
+        say(f"Next: mobilenet query {quote(where)} {shlex.quote(sql)} --out answer.csv")
 
 
 @contextmanager

@@ -165,6 +165,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("compare", "--metric"): "--metric gaps",
     ("compare", "--json"): "--json",
     ("query", "--out"): "--out new.csv",
+    ("query", "--master"): more("query study SELECT*FROM(runs)", f"--master {NOWHERE}"),
     ("query", "--explain"): "--explain",
     ("capacity", "--vary"): other(
         CAPACITY, "--vary wireless.loss --from 0 --to 0.4", "--vary workload.interval_s --from 1 --to 1.4"

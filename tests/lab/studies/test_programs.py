@@ -50,7 +50,8 @@ def test_a_worker_without_the_program_is_named_before_anything_starts(tmp_path: 
 def test_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "there").touch()
     there, gone = str(tmp_path / "there"), str(tmp_path / "gone")
-    (problem,) = missing(["python3", there, gone])
+    (lacking,) = missing(["python3", there, gone], [None])  # one task
+    (problem,) = lacking.column("what").to_pylist()
     assert problem.startswith(f"there is no {gone} on ")
 
 
