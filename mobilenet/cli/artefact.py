@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +10,7 @@ import typer
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet, Workers
 from mobilenet.cli.progress import runs_progress
+from mobilenet.cli.study import while_spark_lives
 from mobilenet.quoting import pluralize, quote
 
 CHECK = "check"
@@ -93,7 +92,7 @@ def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, 
     from mobilenet.lab.artefact.checking import CheckOptions, check
     from mobilenet.lab.artefact.comparing import Sameness
 
-    with _while_spark_lives(), runs_progress(quiet) as update:
+    with while_spark_lives("Spark ended before all runs were repeated"), runs_progress(quiet) as update:
         check_result = check(file, out, CheckOptions(workers, update, say, allow_code))
     say(f"{quote(file)}: SHA-256 {check_result.sha256}")
     print_table(("what", "comes out", "note"), [(one.what, one.sameness.value, one.why) for one in check_result.lines])
@@ -113,19 +112,3 @@ def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, 
         raise typer.Exit(Exit.UNKNOWN)
     note = "; its own text was not compared" if "README.md" in check_result.unchecked else ""
     say(f"Next: unpack {quote(file)}, and read README.md{note}")
-
-
-@contextmanager
-def _while_spark_lives() -> Iterator[None]:
-    """Report in one line that Spark has ended early; a check keeps nothing to resume from."""
-    from mobilenet.lab.studies.batch import JobLost
-    from mobilenet.lab.studies.java_end import is_without_java
-
-    try:
-        yield
-    except BrokenPipeError:  # of our own output
-        raise
-    except Exception as error:
-        if isinstance(error, JobLost) or is_without_java(error):
-            fail("Spark ended before all runs were repeated; run the same command again", Exit.UNFINISHED)
-        raise

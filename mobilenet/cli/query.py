@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ import typer
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say
 from mobilenet.cli.options import Master, Quiet, Workers, refuse_both
 from mobilenet.cli.progress import tasks_progress
+from mobilenet.cli.study import while_spark_lives
 from mobilenet.quoting import format_number, pluralize, quote
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def query(
     Spark answers. The views are runs, events, deliveries, buffers, handoffs, positions, and frames, links, messages,
     lines and causes where they were recorded.
     """
-    with reporting(quiet, reads=[where]), _while_spark_lives():
+    early = "Spark ended before the query was answered, for example because memory ran out"
+    with reporting(quiet, reads=[where]), while_spark_lives(early):
         from mobilenet.lab.studies.query.asking import answer, ask, plan_of, tasks_done, views_of
         from mobilenet.lab.studies.query.places import runs_of
         from mobilenet.lab.studies.spark import local_master, spark_session
@@ -65,24 +66,19 @@ def query(
             say(f"{pluralize(len(rows), 'row')} in {quote(out)}")
             say(f"Next: mobilenet query {quote(where)} {shlex.quote(sql)} --explain")
             return
+        if quiet:
+            say(_as_csv(rows), always=True)
+            return
         _print(rows)
         say(f"Next: mobilenet query {quote(where)} {shlex.quote(sql)} --out answer.csv")
 
 
-@contextmanager
-def _while_spark_lives() -> Iterator[None]:
-    """Report in one line that Spark has ended early."""
-    from mobilenet.lab.studies.java_end import is_without_java
-    from mobilenet.parameters import ScenarioError
+def _as_csv(rows: pa.Table) -> str:
+    import pyarrow.csv
 
-    try:
-        yield
-    except (typer.Exit, ScenarioError, BrokenPipeError):  # the last one of our own output
-        raise
-    except Exception as error:
-        if not is_without_java(error):
-            raise
-        fail("Spark's Java process has ended, for example because memory ran out", Exit.UNFINISHED)
+    text = BytesIO()
+    pyarrow.csv.write_csv(rows, text)
+    return text.getvalue().decode().rstrip("\n")
 
 
 def _write(rows: pa.Table, out: Path) -> None:

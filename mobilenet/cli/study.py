@@ -109,6 +109,23 @@ def keeping_what_is_done() -> Iterator[None]:
     fail(f"{reason}; finished runs are kept; run the same command again to resume the study", Exit.UNFINISHED)
 
 
+@contextmanager
+def while_spark_lives(early: str) -> Iterator[None]:
+    """Print `early` where Spark ends before work of which nothing is kept."""
+    from mobilenet.lab.studies.batch import JobLost
+    from mobilenet.lab.studies.java_end import is_without_java
+    from mobilenet.parameters import ScenarioError
+
+    try:
+        yield
+    except (typer.Exit, ScenarioError, BrokenPipeError):  # the last one of our own output
+        raise
+    except Exception as error:
+        if isinstance(error, JobLost) or is_without_java(error):
+            fail(f"{early}; run the same command again", Exit.UNFINISHED)
+        raise
+
+
 def _print_estimates(estimates: list[Any], cores: int, spark_s: float) -> None:
     rows = []
     for e in estimates:

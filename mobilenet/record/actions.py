@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from mobilenet.record.schema import LONGEST_NAME
+
 Role = Literal["host", "station", "process"]
 MOST = 10**18 - 1  # what names of messages and stations have room for
 MOST_FRAME_BYTES = 65_507  # of a datagram
@@ -62,10 +64,10 @@ CAUSE = Kind(lambda value: value in CAUSES, f"one of {', '.join(CAUSES)}")
 SIZES = Kind(
     lambda value: (
         type(value) is dict
-        and all(len(name) <= 100 and name.isprintable() for name in value)
+        and all(len(name) <= LONGEST_NAME and name.isprintable() for name in value)
         and all(type(size) is int and abs(size) <= MOST for size in value.values())
     ),
-    "an object of whole numbers, with printable names of at most 100 characters",
+    f"an object of whole numbers, with printable names of at most {LONGEST_NAME} characters",
 )
 STATE = Kind(
     lambda value: type(value) is dict and all(map(_is_plain, (*value, *value.values()))),

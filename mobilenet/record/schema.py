@@ -22,6 +22,7 @@ REQUIRED_FILES: Final = (
 )
 DERIVED_FILES: Final = ("verdict.json", "metrics.json")  # what follows from the others, and can be made again
 MAC_ACK: Final = "mac_ack"  # the kind of a frame that is an acknowledgement of the MAC
+LONGEST_NAME: Final = 100  # characters, of what a protocol gives a name
 MOST_LISTED: Final = 20  # entries of a list, in the detail of a message
 OPTIONAL_TABLES: Final = ("frames", "messages", "links", "lines", "causes")
 

@@ -25,6 +25,7 @@ from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.protocols.port import ASSOCIATION, MOST_BYTES, MessageId
 from mobilenet.quoting import there_are
 from mobilenet.record.recorder import Recording
+from mobilenet.record.schema import LONGEST_NAME
 
 
 def whole(what: str, value: Any) -> int:
@@ -43,9 +44,6 @@ def byte_count(what: str, value: Any) -> int:
     if not 0 <= whole(what, value) <= MOST_BYTES:
         raise ValueError(f"{what} is {value}, expected 0 to {MOST_BYTES}")
     return value  # type: ignore[no-any-return]
-
-
-LONGEST_NAME = 100  # characters
 
 
 def short_text(what: str, value: Any) -> str:

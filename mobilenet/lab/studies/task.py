@@ -4,7 +4,7 @@ Model     a task leaves complete run directories, or a note why there is none, a
           (parts.py). Doing it twice is harmless: what is complete is not computed again, and the seed fixes the
           content. Before a run begins its name is put into starting/, so a run that takes its process down with it is
           known when Spark gives the batch to another one, and is left out after ATTEMPTS of them
-Shapes    from batches of the rows of PLANNED to batches of those of DONE, for DataFrame.mapInArrow
+Shapes    from batches of planned runs to batches of the rows of DONE, for DataFrame.mapInArrow
 Errors    none: whatever goes wrong becomes the note, and does not disturb the other runs
 Source    ours: docs/guide/studies.md
 """

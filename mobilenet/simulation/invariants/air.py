@@ -223,8 +223,8 @@ class Air(Observer):
             if times is None or times[0] >= last_ns or times[1] <= first_ns:
                 if self._is_disk and other.near is not None and node in other.near:
                     continue
-                last_ns = other.over_ns + self._travels_ns
-                if flight.start_ns < last_ns and other.start_ns < flight.over_ns + self._travels_ns:
+                gone_ns, other_gone_ns = (one.over_ns + self._travels_ns for one in (flight, other))
+                if flight.start_ns < other_gone_ns and other.start_ns < gone_ns:
                     flight.excused.add(node)  # it may have been near, for all that is known
                 continue
             flight.excused.add(node)

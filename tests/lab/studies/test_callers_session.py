@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 import mobilenet
 from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.cluster import cluster
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
-from mobilenet.lab.studies.spark import require_spark
+from mobilenet.lab.studies.spark import java_home, require_spark
 from tests.conftest import FIRST, SCENARIOS
 
 pytestmark = pytest.mark.spark
@@ -83,6 +86,37 @@ def test_a_session_goes_on_as_it_was(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[-3:] == ["stopped spark", "stopped workers", "5"]
+
+
+ON_A_CLUSTER = """
+import sys
+from pyspark.sql import SparkSession
+import mobilenet
+session = SparkSession.builder.master(sys.argv[1]).config("spark.ui.enabled", "false").getOrCreate()
+session.sparkContext.setLogLevel("OFF")
+keys = {"scenario": sys.argv[2], "set": {"duration_s": 5}, "replications": {"min": 2}}
+print(len(mobilenet.study(keys, out="out", spark=session).runs), session.range(5).count(), flush=True)
+session.stop()
+"""
+
+
+@pytest.mark.timeout(300)
+def test_workers_without_mobilenet_are_sent_it(tmp_path: Path) -> None:
+    """Their Python has all libraries, and does not look at what an editable installation leaves."""
+    python = tmp_path / "python"
+    libraries = sysconfig.get_paths()["purelib"]
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec \'{sys.executable}\' -S "$@"\n')
+    python.chmod(0o755)
+    with cluster(1, 7392) as (url, _, settings):
+        environment = os.environ | {
+            "SPARK_CONF_DIR": str(settings), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "JAVA_HOME": str(java_home()), "SPARK_LOCAL_IP": "127.0.0.1",
+        }  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", ON_A_CLUSTER, url, str(FIRST)],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200, check=False,
+        )  # fmt: skip
+    assert done.stdout == "2 5\n", done.stderr[-3000:]
 
 
 class RemoteSession:

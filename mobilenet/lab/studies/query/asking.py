@@ -25,13 +25,13 @@ from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.query.places import Runs
 from mobilenet.lab.studies.query.views import EVENTS_OF_DELIVERIES, NAMES, RUNS, VIEWS, View, rows_of_run
 from mobilenet.lab.studies.spark import path_pattern, require_spark
+from mobilenet.lab.studies.tables import TASKS_PER_WORKER
 from mobilenet.quoting import unknown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_SENT_BYTES = 2**32  # of events, whose broadcasts each worker gets as a whole
-TASKS_PER_WORKER = 4
 A_QUERY = re.compile(r"\s*(\(|SELECT|WITH|FROM|VALUES|TABLE)\b", re.IGNORECASE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -74,6 +75,12 @@ def test_views_are_what_the_runs_recorded(study: Path) -> None:
     assert set(runs["wireless.loss"]) == {0, 0.2} and set(runs["replication"]) == {1, 2}
 
 
+def test_buffers_of_processes(tmp_path: Path) -> None:
+    mobilenet.run(SCENARIOS / "vcube" / "causal.yaml", out=tmp_path / "run", overrides={"processes": 4})
+    buffers = table(runs_of(tmp_path / "run"), "buffers").to_pandas()
+    assert set(buffers.node) == {"p0", "p1", "p2", "p3"} and set(buffers.buffer) == {"pending"}
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_ten_questions(question: str, study: Path) -> None:
     assert len(QUESTIONS) == 10
@@ -111,8 +118,19 @@ def test_the_command(study: Path, tmp_path: Path) -> None:
         assert invoke("query", study, sql, "--workers", 1, "--out", tmp_path / name).exit_code == 0
         assert read(tmp_path / name)["run"].to_pylist() == [f"c00{c}-r000{r}" for c in (0, 1) for r in (1, 2)]
     assert "Scan parquet" in invoke("query", study, sql, "--workers", 1, "--explain").output
-    many = invoke("query", study, "SELECT * FROM events", "--workers", 1)
-    assert "the first 40 of" in many.output and "--out answer.csv" in many.output.splitlines()[-1]
+    assert invoke("query", study, "SELECT 1 AS x", "--workers", 1, "--quiet").output == '"x"\n1\n'
+
+
+def test_the_command_that_is_printed(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    many = invoke("query", study, "SELECT 'a b' AS text, * FROM events", "--workers", 1)
+    assert "the first 40 of" in many.output
+    for ending in ("--out answer.csv", "--explain"):
+        printed = many.output.splitlines()[-1]
+        assert printed.startswith("Next: mobilenet query ") and printed.endswith(ending)
+        many = invoke(*shlex.split(printed.removeprefix("Next: mobilenet ")), "--workers", 1)
+        assert many.exit_code == 0
+    assert len(pa.csv.read_csv(tmp_path / "answer.csv")) > 40
 
 
 def test_what_is_refused(study: Path) -> None:
