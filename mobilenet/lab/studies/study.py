@@ -44,7 +44,7 @@ from mobilenet.scenario import OwnProtocol
 
 STUDIES = Path("studies")
 TRIAL_S = 5.0  # simulated seconds of the trial behind an estimate
-SPARK_S = 7.0  # wall time that a study of few runs takes besides them: Spark's start, first task, tables, end
+SPARK_S = 10.0  # wall time that a study of few runs takes besides them: Spark's start, first task, tables, end
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mobilenet.lab.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, RESULT, UNSTABLE, aggregate
 from mobilenet.lab.studies.csv_tables import missing_runs
@@ -72,19 +73,18 @@ def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) ->
     confidence = store.study.confidence
 
     def summarize(rows: pa.Table) -> pa.Table:
-        return aggregate(confidence, rows)
+        number = rows["configuration"][0].as_py()
+        last = targets[number] if number < len(targets) else 0  # later ones are of another round
+        counted = rows.filter(pc.field("replication") <= last)
+        return aggregate(confidence, counted) if len(counted) else RESULT.empty_table()
 
     if spark is None:
         return pa.concat_tables([RESULT.empty_table(), *map(summarize, in_order(store.measured, targets))])
-    from pyspark.sql.functions import broadcast, col
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    last = spark.createDataFrame(pa.table({"configuration": range(len(targets)), "last": targets}))
     return (
         spark.read.schema(from_arrow_schema(SCHEMA))
         .parquet(path_pattern(store.measured), pathGlobFilter="*.parquet")
-        .join(broadcast(last), "configuration")
-        .where(col("replication") <= col("last"))
         .select(*AGGREGATED)
         .repartition(TASKS_PER_WORKER * spark.sparkContext.defaultParallelism, "configuration")
         .groupBy("configuration")
