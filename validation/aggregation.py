@@ -115,13 +115,13 @@ def oracle(store: Store, runs: list[PlannedRun]) -> tuple[float, float, int]:
         own = [run for run in runs if run.configuration == configuration]
         means, pooled, levels = [], [], []
         for run in own:
-            events = pd.read_parquet(store.runs / run.id / "events.parquet")
+            events = pq.read_table(store.runs / run.id / "events.parquet").to_pandas()
             sent = events[events["event"] == "broadcast"].set_index("message")["time_ns"]
             deliveries = events[events["event"] == "deliver"]
             delays_s = ((deliveries["time_ns"] - deliveries["message"].map(sent)) / 1e9).to_numpy()
             means.append(delays_s.mean())
             pooled.append(delays_s)
-            samples = pd.read_parquet(store.runs / run.id / "samples.parquet")
+            samples = pq.read_table(store.runs / run.id / "samples.parquet").to_pandas()
             levels.append(_bucket_mean(samples, 10))
         half = stats.t.ppf(0.975, len(own) - 1) * np.std(means, ddof=1) / np.sqrt(len(own))
         row = summary[

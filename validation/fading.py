@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 from mobilenet.viz.figures.stretches import Bar, draw_bars
 from mobilenet.viz.style import caption, entitle, page, save
 
@@ -52,7 +53,7 @@ def configurations(out: Path) -> Iterator[tuple[str, str, float, pd.Series]]:
     """Radio, protocol, interval, and the mean of each metric over the runs."""
     for radio in RADIOS:
         planned = pd.read_csv(out / radio / "runs.csv").set_index("run")
-        runs = pd.read_parquet(out / radio / "tables" / "runs.parquet")
+        runs = pq.read_table(out / radio / "tables" / "runs.parquet").to_pandas()
         metrics: dict[int, list[dict[str, float]]] = defaultdict(list)
         for run, row in zip(runs["run"], runs.to_dict("records"), strict=True):
             metrics[int(planned.loc[run, "configuration"])].append(row)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from mobilenet.viz.style import COLOURS, caption, entitle, figure_legend, log_axis, page, save
 
 from mobilenet.lab.studies.aggregation import UNSTABLE
@@ -64,7 +65,7 @@ def scenes(out: Path) -> Iterator[Scene]:
         if not (study / "tables" / "runs.parquet").exists():
             continue
         names = LevelNames(Study.load(study / "study.yaml").factors)
-        tables = {name: pd.read_parquet(study / "tables" / f"{name}.parquet") for name in ("runs", "summary")}
+        tables = {name: pq.read_table(study / "tables" / f"{name}.parquet").to_pandas() for name in ("runs", "summary")}
         columns = list(tables["runs"].columns)
         others = columns[2 : columns.index("configuration")]
         grouped = tables["runs"].groupby(others, sort=False) if others else [((), tables["runs"])]
@@ -153,7 +154,7 @@ def ratio(scene: Scene, variant: str, baseline: str, metric: str) -> tuple[str, 
 
 def print_handoffs(out: Path) -> None:
     study = out / "disk" if (out / "disk").is_dir() else out
-    handoffs = pd.read_parquet(study / "tables" / "handoffs.parquet")
+    handoffs = pq.read_table(study / "tables" / "handoffs.parquet").to_pandas()
     names = LevelNames(Study.load(study / "study.yaml").factors)
     print("| variant | handoffs | mean interruption, s | 95th percentile, s |\n|---|---|---|---|")
     for level, rows in handoffs.groupby("variant", sort=False):

@@ -96,11 +96,11 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
         if os.path.lexists(path) and not replaces:
             raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+            new_folders.insert(0, folder)  # before it is there, since a signal may come in between
             folder.mkdir(exist_ok=True)
-            new_folders.insert(0, folder)
         with _alone_in(path.parent):  # no process takes a directory for abandoned before it is locked
+            begun = not partial.exists()
             partial.mkdir()
-            begun = True
             lock = lock_folder(partial)
         yield partial
         for file in sorted(partial.iterdir()):

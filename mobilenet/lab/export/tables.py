@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobilenet.lab.export.source import Source, on_earth
-from mobilenet.record.reader import RunError, read_columns, read_derived, read_manifest
+from mobilenet.record.reader import RunError, read_columns, read_derived, read_frame, read_manifest
 from mobilenet.record.stamp import in_document
 from mobilenet.record.writer import write_json
 
@@ -42,7 +42,7 @@ def run_tables(source: Source | None, folder: Path, target: Path) -> None:
         tables = {**placed, "events": source.events, "samples": pd.DataFrame(read_columns(folder, "samples"))}
     for name in ("frames", "messages"):
         if (folder / f"{name}.parquet").exists():
-            tables[name] = pd.read_parquet(folder / f"{name}.parquet")
+            tables[name] = read_frame(folder, name)
     tables["metrics"] = pd.DataFrame([read_derived(folder, "metrics.json")])
     for name, table in tables.items():
         _write(table, target / f"{name}.csv")

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from mobilenet.engine.clock import ns
 from mobilenet.lab.studies.statistics import compare_pairs
@@ -90,7 +91,8 @@ def differences(study: Path, one: AnyIntervention, end_s: float) -> list[dict[st
     Runs whose backlog grows count, too, although a study gives no mean for them: the question is the effect within a
     time. `study`: of two configurations, the second one with the intervention.
     """
-    runs = pd.read_parquet(study / "tables" / "runs.parquet", columns=["run", "configuration", "replication"])
+    columns = ["run", "configuration", "replication"]
+    runs = pq.read_table(study / "tables" / "runs.parquet", columns=columns).to_pandas()
     measured = [outcome(read_coded(study / "runs" / run, "events"), one, end_s) for run in runs["run"]]
     return compare_worlds(pd.concat([runs, pd.DataFrame(measured, index=runs.index)], axis=1))
 

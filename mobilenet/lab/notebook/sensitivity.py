@@ -43,9 +43,9 @@ class Sensitivity:
     @cached_property
     def ranking(self) -> pd.DataFrame:
         """Each key for each metric that was asked for: size, low, high, mean, spread, p_adjusted."""
-        import pandas as pd
+        import pyarrow.parquet as pq
 
-        table = pd.read_parquet(self.path / f"{SCREENING}.parquet")
+        table = pq.read_table(self.path / f"{SCREENING}.parquet").to_pandas()
         return table[table["metric"].isin(self.metrics)].reset_index(drop=True)
 
     @cached_property

@@ -94,11 +94,11 @@ class StudyFrames:
         return self._read("comparison.parquet")
 
     def _read(self, name: str) -> pd.DataFrame:
-        import pandas as pd
         import pyarrow as pa
+        import pyarrow.parquet as pq
 
-        try:
-            return pd.read_parquet(self.path / name)
+        try:  # pandas would hand pyarrow an open file, after which Python may abort when it ends (arrow issue 50482)
+            return pq.read_table(self.path / name).to_pandas()
         except FileNotFoundError:
             raise StudyError(f"{self.path / name}: missing; the study is not finished") from None
         except (OSError, pa.ArrowException) as error:
