@@ -40,7 +40,7 @@ NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES
 LEAST_BYTES = 400_000_000  # for the libraries, before anything is simulated
 EXTRAS = {  # library -> what installs it, of those that the core can do without
     "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "xstatic": "pictures", "pyspark": "studies",
-    "statsmodels": "compare", "websockets": "live",
+    "websockets": "live",
 }  # fmt: skip
 NO_MEMORY = "out of memory; nothing was written"
 LONGEST_LINE = 800  # of what went wrong

@@ -6,7 +6,7 @@ Model     the replication is the unit: one value per run, never one per message.
 Shapes    values: float64 (replications,); pairs: two of the same length, replication by replication, paired or not
 Units     those of the values; a log-ratio has none
 Errors    ValueError where there are fewer than two values
-Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy and statsmodels; MSER-5 of White, Cobb and
+Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy; MSER-5 of White, Cobb and
           Spratt (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; repeated intervals of
           Jennison and Turnbull (1989), Hall, On the removal of skewness by transformation (1992), for the bounds that
           hold at all looks: docs/guide/capacity.md; ours: docs/guide/studies.md
@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ Values = NDArray[np.float64]
 
 RUNS_AWAY = 0.25  # growth of a backlog over half a window, as a multiple of its mean; one that began at nothing has 2/3
 ENOUGH_TO_BE_SURE = 5  # replications, before a configuration may have no mean
+MOST_PAIRS = 1_000_000
 POWER = 0.8  # with which the number of replications still needed is to find the difference seen so far
 
 
@@ -144,29 +146,21 @@ def p_of_zero(differences: Values) -> float:
 
 def _tost(logs: Values, low: float, high: float) -> float:
     """Two one-sided tests: the larger p value of 'not above low' and 'not below high'."""
-    from statsmodels.stats.weightstats import DescrStatsW
+    from scipy import stats
 
     if np.ptp(logs) == 0:
         return 0.0 if low < logs[0] < high else 1.0
-    return float(DescrStatsW(logs).ttost_mean(low, high)[0])
+    above = stats.ttest_1samp(logs, low, alternative="greater").pvalue
+    return float(max(above, stats.ttest_1samp(logs, high, alternative="less").pvalue))
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Adjust p values so that all of them together err as seldom as a single one.
-
-    As multipletests of statsmodels does it, which collects garbage in each call and so takes seconds for a report.
-    """
+    """Adjust p values so that all of them together err as seldom as a single one."""
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values)
     adjusted = np.empty_like(values)
     adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)), 1.0)
     return [float(p) for p in adjusted]
-
-
-def _power(effect: float, pairs: int, level: float, alternative: str) -> float:
-    from statsmodels.stats.power import TTestPower
-
-    return float(TTestPower().power(effect, pairs, level, alternative=alternative))
 
 
 def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
@@ -175,29 +169,32 @@ def replications_needed(values: Values, baseline: Values, alpha: float, margin: 
     None: more than a million. Without ratios, as where a value is 0, only a difference can be found: the margin is
     one of ratios.
     """
-    import statsmodels.tools.sm_exceptions  # noqa: F401 it switches its warnings on, so before they are ignored
-    from statsmodels.stats.power import TTestPower
-
     differences = values - baseline  # the test is on these, and the margin on the ratios
     if np.std(differences, ddof=1) == 0:
         return len(values)
-    effects = [(abs(float(differences.mean())) / float(np.std(differences, ddof=1)), alpha, "two-sided")]
+    needed = [_pairs_needed(abs(float(differences.mean())) / float(np.std(differences, ddof=1)), alpha / 2)]
     if margin is not None and bool(np.all(values > 0) and np.all(baseline > 0)):
         ratios = np.log(values / baseline)
         room, sd = math.log1p(margin) - abs(float(ratios.mean())), float(np.std(ratios, ddof=1))
         if room > 0 and sd > 0:
-            effects.append((room / sd, alpha, "larger"))
-    counts = []
-    for effect, level, alternative in effects:
-        if effect > 0.004:
-            with warnings.catch_warnings():  # no answer where it does not converge
-                warnings.simplefilter("ignore")
-                n: Any = TTestPower().solve_power(effect_size=effect, alpha=level, power=POWER, alternative=alternative)
-                if not (np.size(n) == 1 and np.isfinite(n)):  # of large effects, which a few pairs show
-                    n = next((k for k in range(2, 1000) if _power(effect, k, level, alternative) >= POWER), math.inf)
-            if np.isfinite(n) and np.size(n) == 1:
-                counts.append(max(len(values) + 1, math.ceil(float(np.ravel(n)[0]))))
-    return min(counts) if counts else None
+            needed.append(_pairs_needed(room / sd, alpha))
+    least = min(needed)
+    return max(len(values) + 1, least) if least <= MOST_PAIRS else None
+
+
+def _pairs_needed(effect: float, level: float) -> int:
+    """Return the least number of pairs, at least 2, for which a one-sided t test at `level` finds `effect` (a mean
+    difference in standard deviations) with POWER; MOST_PAIRS + 1 if that many are not enough.
+    """
+    from scipy.special import nctdtr
+
+    effect = min(effect, 1e6)  # beyond, nctdtr has no answer; two or three pairs show it
+
+    def power(pairs: int) -> float:
+        critical = _t_quantile(1 - level, pairs - 1)
+        return 1.0 - float(nctdtr(pairs - 1, effect * math.sqrt(pairs), critical))
+
+    return bisect_left(range(MOST_PAIRS + 1), POWER, lo=2, key=power)
 
 
 FIRST_LOOK, LOOK_GROWTH = 10, 1.4  # runs at the first look, and how much more at each further one

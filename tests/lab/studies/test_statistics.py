@@ -37,11 +37,36 @@ def test_holm_of_the_definition() -> None:
     assert holm([]) == []
 
 
-def test_holm_of_statsmodels() -> None:
-    from statsmodels.stats.multitest import multipletests
+@pytest.mark.parametrize(("p_values", "adjusted"), [
+    ([0.5], [0.5]),
+    ([0.9, 0.2, 0.2, 0.0, 1.0, 1e-17], [1.0, 0.8, 0.8, 0.0, 1.0, 5e-17]),
+    ([0.3, 0.01, float("nan")], [0.6, 0.03, float("nan")]),
+])  # fmt: skip
+def test_holm_of_ties_ends_and_gaps(p_values: list[float], adjusted: list[float]) -> None:
+    """As multipletests of statsmodels 0.15 has it."""
+    assert holm(p_values) == pytest.approx(adjusted, nan_ok=True)
 
-    for p_values in ([0.01, 0.04, 0.03, 0.005], [0.5], [0.9, 0.2, 0.2, 0.0, 1.0, 1e-17], [0.3, 0.01, float("nan")]):
-        assert np.array_equal(holm(p_values), multipletests(p_values, method="holm")[1], equal_nan=True)
+
+def test_equivalence_is_two_one_sided_tests() -> None:
+    """As ttost_mean of statsmodels 0.15 has it."""
+    logs = np.array([0.012, -0.03, 0.041, 0.007, 0.02])
+    found = compare_pairs(np.exp(logs), np.ones(5), margin=0.05)
+    assert found.equivalence_p == pytest.approx(0.01422197533371548, rel=1e-9)
+
+
+@pytest.mark.parametrize(("effect", "level", "pairs"), [
+    (0.005, 0.05, 313957), (0.01, 0.001, 170752), (0.1, 0.05, 787), (0.5, 0.05, 34), (1.0, 0.05, 10),
+    (1.0, 0.001, 23), (3.0, 0.05, 4), (3.0, 1e-5, 11),
+])  # fmt: skip
+def test_pairs_that_a_difference_needs(effect: float, level: float, pairs: int) -> None:
+    """As TTestPower of statsmodels 0.15 has it, two-sided, with a power of 0.8."""
+    differences = np.array([1.0, -1.0]) / np.sqrt(2) + effect  # of standard deviation 1
+    assert replications_needed(differences, np.zeros(2), level, None) == pytest.approx(pairs, rel=1e-5)
+
+
+def test_pairs_of_no_difference_and_of_a_huge_one() -> None:
+    assert replications_needed(np.array([1.0, -1.0]), np.zeros(2), 0.05, None) is None
+    assert replications_needed(np.array([1.0, 1.0 + 1e-12]), np.zeros(2), 0.05, None) == 3
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=3, max_size=20))
