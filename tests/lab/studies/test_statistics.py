@@ -50,8 +50,8 @@ def test_holm_of_ties_ends_and_gaps(p_values: list[float], adjusted: list[float]
 def test_equivalence_is_two_one_sided_tests() -> None:
     """As ttost_mean of statsmodels 0.15 has it."""
     logs = np.array([0.012, -0.03, 0.041, 0.007, 0.02])
-    found = compare_pairs(np.exp(logs), np.ones(5), margin=0.05)
-    assert found.equivalence_p == pytest.approx(0.01422197533371548, rel=1e-9)
+    comparison = compare_pairs(np.exp(logs), np.ones(5), margin=0.05)
+    assert comparison.equivalence_p == pytest.approx(0.01422197533371548, rel=1e-9)
 
 
 @pytest.mark.parametrize(("effect", "level", "pairs"), [
