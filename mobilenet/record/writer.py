@@ -171,26 +171,31 @@ def is_being_written(path: Path) -> bool:
         return False
     with _alone_in(path.parent):
         _remove_dead(path)
-        return any(_is_partial_of(path, left) for left in path.parent.iterdir())
+        return any(is_partial(left) for left in _begun(path))
 
 
-def _is_partial_of(path: Path, left: Path) -> bool:
-    return is_partial(left) and left.name.startswith(f".{path.name}.partial-")
+def _begun(path: Path) -> Iterator[Path]:
+    """Yield what runs to this name that have not ended, or were killed, have put beside it. The folder may be that of a
+    study with very many runs.
+    """
+    start = f".{path.name}."
+    for name in os.listdir(path.parent):
+        if name.startswith(start) and re.fullmatch(r"(partial|replaced)-\d+", name.removeprefix(start)):
+            yield path.parent / name
 
 
 def _remove_dead(path: Path) -> None:
     """What killed runs left behind under this name."""
-    for left in path.parent.iterdir():
-        if _is_partial_of(path, left):
+    for left in _begun(path):
+        if is_partial(left):
             with suppress(OSError):  # alive: the lock is held
                 lock = lock_folder(left)
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(lock)
-        elif re.fullmatch(rf"(?s)\.{re.escape(path.name)}\.replaced-\d+", left.name):
-            if os.path.lexists(path):
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                os.rename(left, path)
+        elif os.path.lexists(path):
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            os.rename(left, path)
 
 
 def _sync(path: Path) -> None:
