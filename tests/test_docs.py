@@ -18,6 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from mobilenet.lab.studies.cluster import cluster
 from mobilenet.metrics.registry import OF_HOSTS
 from tests.cli.command import mobilenet
 from tests.lab.live.conftest import Server
@@ -27,11 +28,12 @@ ROOT = Path(__file__).parent.parent
 DOCS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *DOCS]
 REAL_SOFTWARE = "docs/guide/real-software.md"  # tests/lab/programs/namespaces/test_the_guide.py follows it
+CLUSTER = "docs/guide/cluster.md"  # followed on a cluster
 PLAYED = [
     "README.md",
     "docs/tutorial.md",
     "docs/models/causes.md",
-    *(name for name in DOCS if name.startswith("docs/guide/") and name != REAL_SOFTWARE),
+    *(name for name in DOCS if name.startswith("docs/guide/") and name not in (REAL_SOFTWARE, CLUSTER)),
 ]
 PROGRAMS = ["README.md", "docs/tutorial.md", "docs/run-directory.md", "docs/guide/plug-ins.md"]
 MADE_BY_READERS = {"shout.py", "shout.yaml"}  # tests/lab/programs/test_the_guide.py follows them
@@ -39,6 +41,7 @@ FEWER = {
     "--count 20": "--count 2",
     "--count 5": "--count 2",
     "--replications 10": "--replications 3",
+    "--replications 334": "--replications 2",
     "--resolution 0.02": "--resolution 0.2 --set duration_s=4",
     "protocol.repair --out": "protocol.repair --trajectories 4 --replications 2 --set duration_s=4 --out",
     "flood.yaml": "flood.yaml --set duration_s=4",
@@ -66,7 +69,7 @@ def commands_in(name: str) -> list[str]:
 
 
 IN_PROCESSES = ("run", "serve", "swarm", "live")  # they start processes themselves, or are servers
-COMMANDS = list(dict.fromkeys(command for name in [*PLAYED, REAL_SOFTWARE] for command in commands_in(name)))
+COMMANDS = list(dict.fromkeys(command for name in [*PLAYED, REAL_SOFTWARE, CLUSTER] for command in commands_in(name)))
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -140,6 +143,17 @@ def test_commands_of_the_tour(reader: Reader) -> None:
 @pytest.mark.parametrize("name", PLAYED[1:])
 def test_commands_of_the_tutorial_and_the_guide(name: str, reader: Reader) -> None:
     reader.follow(name)
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_commands_on_a_cluster(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    with cluster(2, 7393) as (url, _, settings):
+        monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
+        for command in commands_in(CLUSTER):
+            words = shlex.split(replace_all(command, FEWER | {"spark://127.0.0.1:7077": url}))
+            done = in_a_process(words, reader.folder, 300)
+            assert done.returncode == 0 and "Next: " in done.stdout.splitlines()[-1], done.stdout + done.stderr
 
 
 @pytest.mark.long

@@ -44,7 +44,7 @@ def query(
     """
     early = "Spark ended before the query was answered, for example because memory ran out"
     with reporting(quiet, reads=[where]), while_spark_lives(early):
-        from mobilenet.lab.studies.query.asking import answer, ask, plan_of, tasks_done, views_of
+        from mobilenet.lab.studies.query.asking import answer, ask, heap, plan_of, tasks_done, views_of
         from mobilenet.lab.studies.query.places import runs_of
         from mobilenet.lab.studies.spark import local_master, spark_session
 
@@ -54,7 +54,7 @@ def query(
         runs = runs_of(where)
         if runs.unfinished:
             say(runs.unfinished)
-        with spark_session(master or local_master(workers)) as session, views_of(runs, session) as views:
+        with spark_session(master or local_master(workers), heap()) as session, views_of(runs, session) as views:
             frame = ask(views, session, sql)
             if explain:
                 say(plan_of(frame), always=True)

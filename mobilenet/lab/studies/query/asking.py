@@ -10,6 +10,7 @@ Source    ours: docs/guide/query.md
 from __future__ import annotations
 
 import atexit
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
@@ -221,6 +222,13 @@ def plan_of(frame: DataFrame) -> str:
     with redirect_stdout(plan):
         frame.explain("formatted")
     return plan.getvalue().strip()
+
+
+def heap() -> str:
+    """Return the memory that Java may use for a query: a quarter of what there is, which is also Java's own default,
+    since Spark keeps what it knows of each run's files.
+    """
+    return f"{max(1, os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 4 >> 30)}g"
 
 
 def tasks_done(session: SparkSession) -> tuple[int, int]:
