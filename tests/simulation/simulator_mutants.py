@@ -75,7 +75,7 @@ class Mutant(NamedTuple):
 
 
 IS_LOUDEST = "power = tx - plain[int(distance_m * 100 + 0.5)]"
-THERE = "self._calendar.at(self._last_ns, there)"
+THERE = "self._calendar.at(self._last_ns, wire.next_arrives)"
 ON_THE_WIRE = "-(-8 * size_bytes * SECOND // self._bits_per_s)"
 MUTANTS: dict[str, Mutant] = {
     # the radio by distance
@@ -158,9 +158,11 @@ MUTANTS: dict[str, Mutant] = {
     # the wires
     "sends_in_no_time": Mutant(Link, "send", ON_THE_WIRE, "0", "disk", "too early"),
     "overtakes_on_a_wire": Mutant(
-        Link, "send", THERE, "self._calendar.at(self._last_ns + (self.sent % 2) * 10**9, there)", "disk", "overtaken"
+        Link, "send", "arrivals.append(arrive)", "arrivals.appendleft(arrive)", "disk", "too early"
     ),
-    "arrives_twice": Mutant(Link, "send", THERE, f"{THERE}; {THERE}", "disk", "two fates"),
+    "arrives_twice": Mutant(
+        Link, "send", THERE, f"{THERE}; wire.arrivals.append(arrive); {THERE}", "disk", "two fates"
+    ),
     "counts_bytes_wrongly": Mutant(Link, "send", "+= size_bytes", "+= size_bytes + 1", "disk", "bytes were put"),
     # TCP
     "hands_up_out_of_order": Mutant(

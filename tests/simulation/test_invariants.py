@@ -12,9 +12,9 @@ import pytest
 
 import mobilenet
 from mobilenet.api import simulate
-from mobilenet.network.wired.link import Link
 from mobilenet.scenario import load_scenario
 from mobilenet.simulation.invariants.fault import SimulatorFault
+from mobilenet.simulation.movement import Movement
 from tests.cli.command import mobilenet as call
 from tests.conftest import FIRST, ROOT, SCENARIOS
 
@@ -81,14 +81,14 @@ def test_the_files_of_a_run_are_the_same_with_and_without(tmp_path: Path) -> Non
 
 
 def test_a_fault_is_reported_and_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mutant = MUTANTS["sends_in_no_time"]
-    monkeypatch.setattr(Link, mutant.function, with_edit(Link.send, mutant.old, mutant.new))
+    mutant = MUTANTS["walks_too_fast"]
+    monkeypatch.setattr(Movement, mutant.function, with_edit(Movement._walk, mutant.old, mutant.new))
     words = ("run", str(FIRST), "--set", "duration_s=3", "--out", "run")
     done = call(*words, "--check-simulator", place=tmp_path)
     assert done.returncode == 3 and list(tmp_path.iterdir()) == []
-    assert "s, link 1-0: a message is" in done.stderr and "please report it with" in done.stderr
+    assert mutant.reports in done.stderr and "please report it with" in done.stderr
     assert call(*words, place=tmp_path).returncode == 0
-    with pytest.raises(SimulatorFault, match="too early; this is a fault of mobilenet"):
+    with pytest.raises(SimulatorFault, match=f"{mutant.reports}.*; this is a fault of mobilenet"):
         mobilenet.run(FIRST, out=tmp_path / "another", overrides=["duration_s=3"], check_simulator=True)
 
 

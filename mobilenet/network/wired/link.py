@@ -12,9 +12,11 @@ Source    ours: docs/models/wires.md
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from mobilenet.engine.clock import SECOND
+from mobilenet.engine.event_queue import Action
 from mobilenet.engine.kernel import Kernel
 from mobilenet.engine.random_streams import RandomNumbers
 
@@ -23,12 +25,44 @@ Arrive = Callable[[], None]
 LINK_CUT, RANDOM = "link_cut", "random"  # why a message does not arrive
 
 
+class RandomLoss:
+    """A message that is lost at random, instead of what would happen when it arrives."""
+
+    __slots__ = ("arrive",)
+
+    def __init__(self, arrive: Arrive) -> None:
+        self.arrive = arrive
+
+
+class Wire:
+    """What is on the way over a link, in order. What is on it is lost as a whole, and the link then has another one."""
+
+    __slots__ = ("_link", "arrivals", "is_lost", "next_arrives")
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.arrivals: deque[Arrive | RandomLoss] = deque()
+        self.is_lost = False
+        self.next_arrives: Action = self._next_arrives  # bound once, not for each message
+
+    def _next_arrives(self) -> None:
+        arrive = self.arrivals.popleft()
+        link = self._link
+        if isinstance(arrive, RandomLoss):
+            link.lose(arrive.arrive, LINK_CUT if self.is_lost else RANDOM)
+        elif self.is_lost:
+            link.lose(arrive, LINK_CUT)
+        else:
+            link.delivered += 1
+            arrive()
+
+
 class Link:
     """From one station to a neighbour."""
 
     __slots__ = (
-        "_bits_per_s", "_calendar", "_delay_ns", "_draws", "_free_at", "_held", "_is_lost", "_last_ns", "_loss",
-        "_more_ns", "_queued_until", "_wire", "bytes", "delivered", "lost", "sent",
+        "_bits_per_s", "_calendar", "_delay_ns", "_draws", "_free_at", "_held", "_last_ns", "_loss", "_more_ns",
+        "_on_lost", "_queued_until", "_wire", "bytes", "delivered", "lost", "sent",
     )  # fmt: skip
 
     def __init__(
@@ -36,15 +70,15 @@ class Link:
         kernel: Kernel,
         bits_per_s: int,
         delay_ns: int,
-        is_lost: Callable[[Arrive, str], None] = lambda arrive, why: None,
+        on_lost: Callable[[Arrive, str], None] | None = None,
     ) -> None:
-        """`is_lost` is called for what will not arrive, with the reason."""
+        """`on_lost` is called for what will not arrive, with the reason."""
         self._calendar = kernel.calendar
         self._bits_per_s = bits_per_s
         self._delay_ns = delay_ns
-        self._is_lost = is_lost
+        self._on_lost = on_lost
         self._free_at = 0
-        self._wire = 0  # how often what was on it was lost: it is another wire each time
+        self._wire = Wire(self)
         self._held: list[tuple[int, Arrive, bool]] | None = None  # of a cut link; None: what is sent is lost
         self._queued_until = 0  # of a cut link: what was sent before it has left by then
         self._more_ns = 0  # of an impaired link: the additional delay ...
@@ -70,19 +104,12 @@ class Link:
                 return
         self._free_at = begin + -(-8 * size_bytes * SECOND // self._bits_per_s)
         wire = self._wire
-        is_lost = self._loss > 0 and not is_spared and self._draws is not None and self._draws.random() < self._loss
-
-        def there() -> None:
-            if wire != self._wire:
-                self._lose(arrive, LINK_CUT)
-            elif is_lost:
-                self._lose(arrive, RANDOM)
-            else:
-                self.delivered += 1
-                arrive()
-
+        if self._loss > 0 and not is_spared and self._draws is not None and self._draws.random() < self._loss:
+            wire.arrivals.append(RandomLoss(arrive))
+        else:
+            wire.arrivals.append(arrive)
         self._last_ns = max(self._last_ns, self._free_at + self._delay_ns + self._more_ns)
-        self._calendar.at(self._last_ns, there)
+        self._calendar.at(self._last_ns, wire.next_arrives)
 
     # --- by hand
 
@@ -99,8 +126,9 @@ class Link:
         self._queued_until = 0 if loses else self._free_at
         self._free_at = CUT
         self._held = None if loses else []
-        self._wire += loses
         if loses:
+            self._wire.is_lost = True
+            self._wire = Wire(self)
             self._last_ns = 0
 
     def mend(self) -> None:
@@ -114,10 +142,12 @@ class Link:
 
     def _hold(self, size_bytes: int, arrive: Arrive, is_spared: bool) -> None:
         if self._held is None:
-            self._lose(arrive, LINK_CUT)
+            self.lose(arrive, LINK_CUT)
         else:
             self._held.append((size_bytes, arrive, is_spared))
 
-    def _lose(self, arrive: Arrive, why: str) -> None:
+    def lose(self, arrive: Arrive, why: str) -> None:
+        """Count a message that will not arrive."""
         self.lost += 1
-        self._is_lost(arrive, why)
+        if self._on_lost is not None:
+            self._on_lost(arrive, why)

@@ -11,7 +11,6 @@ Source    ours: docs/models/wires.md
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Self
 
 from mobilenet.engine.kernel import Kernel
@@ -112,6 +111,7 @@ class WiredNetwork:
         self.kernel = kernel
         self.stations = stations
         self.links: dict[Edge, Link] = {}
+        self._outgoing: list[dict[int, Link]] = [{} for _ in range(stations)]  # the same, by station and neighbour
         self._near = near
         self._hops: dict[int, list[int]] = {}  # of each station that anything went through
         self._bits_per_s = bits_per_s
@@ -150,8 +150,12 @@ class WiredNetwork:
             self._link(one, other).impair(loss, delay_ns, draws(f"s{one}-s{other}"))
 
     def route(self, source: int, at: int, to: int, message: Any) -> None:
-        neighbour = to if self._near is None else self._hops_from(self._near, at)[to]
-        self._send(at, neighbour, message, partial(self._route, source, neighbour, to, message))
+        self._forward(_Way(self, source, at, to, message))
+
+    def _forward(self, way: _Way) -> None:
+        at, near = way.at, self._near
+        way.at = way.to if near is None else self._hops_from(near, at)[way.to]
+        self._send(at, way.at, way.message, way)
 
     def _hops_from(self, near: list[list[int]], at: int) -> list[int]:
         hops = self._hops.get(at)
@@ -159,19 +163,19 @@ class WiredNetwork:
             hops = self._hops[at] = next_hops(near, at)
         return hops
 
-    def _route(self, source: int, at: int, to: int, message: Any) -> None:
-        if at == to:
-            self._receive[at](source, message)
+    def _arrive(self, way: _Way) -> None:
+        if way.at == way.to:
+            self._receive[way.at](way.source, way.message)
         else:
-            self.route(source, at, to, message)
+            self._forward(way)
 
     def _send(self, a: int, b: int, message: Any, arrive: Arrive, header_bytes: int | None = None) -> None:
-        """`arrive`: a partial, of which the message is the last argument."""
+        """`arrive`: a way, or a partial, of which the message is the last argument."""
         size_bytes = message.size_bytes + (self._header_bytes if header_bytes is None else header_bytes)
         arrived = None if self._on_hop is None else self._on_hop(a, b, message, size_bytes)
         if arrived is not None:
             arrive = _NotedArrival(arrive, arrived)
-        link = self.links.get((a, b))
+        link = self._outgoing[a].get(b)
         if link is None:
             link = self._link(a, b)
         link.send(size_bytes, arrive, isinstance(message, self.spares))
@@ -180,13 +184,14 @@ class WiredNetwork:
         link = self.links.get((a, b))
         if link is None:
             link = self.links[a, b] = Link(self.kernel, self._bits_per_s, self._delay_ns, self._is_lost)
+            self._outgoing[a][b] = link
         return link
 
     def _is_lost(self, arrive: Any, why: str) -> None:
         if isinstance(arrive, _NotedArrival):
             arrive.note(why)
             arrive = arrive.arrive
-        self.on_lost(arrive.args[-1])
+        self.on_lost(arrive.message if isinstance(arrive, _Way) else arrive.args[-1])
 
 
 def _both(first: Hop, second: Hop) -> Hop:
@@ -200,6 +205,22 @@ def _both(first: Hop, second: Hop) -> Hop:
         return note_fate if notes else None
 
     return note_hop
+
+
+class _Way:
+    """A message on its way over one link after another."""
+
+    __slots__ = ("at", "message", "network", "source", "to")
+
+    def __init__(self, network: WiredNetwork, source: int, at: int, to: int, message: Any) -> None:
+        self.network = network
+        self.source = source
+        self.at = at  # the station that it left, or is to reach next
+        self.to = to
+        self.message = message
+
+    def __call__(self) -> None:
+        self.network._arrive(self)
 
 
 class _NotedArrival:
