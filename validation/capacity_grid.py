@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from mobilenet.lab.studies.csv_tables import values_of_runs
 
 import mobilenet
 from mobilenet.lab.notebook.capacity import Capacity
 from mobilenet.lab.studies.batch import Standing
-from mobilenet.lab.studies.csv_tables import values_of_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.rare import RARE
 from mobilenet.lab.studies.spark import local_master

@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from mobilenet.lab.studies.csv_tables import values_of_runs
 from numpy.typing import NDArray
 
 from mobilenet.lab.shipped import SCENARIOS
-from mobilenet.lab.studies.csv_tables import values_of_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.spark import local_master
 from mobilenet.lab.studies.study import run_study

@@ -19,6 +19,7 @@ from typing import Any
 
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.table_files import COLUMNS
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
@@ -29,10 +30,6 @@ from mobilenet.simulation.plugin_code import require_allowed
 
 MOST_RUNS = 1_000_000
 RUN = re.compile(r"c(\d+)-r(\d+)")
-COLUMNS = {  # of the tables of a study, besides its factors
-    "run", "configuration", "replication", "seed", "state", "error", "verdict", "metric", "n", "mean", "sd", "low",
-    "high", "infinite", "label", "buffer", "from_s", "to_s", "share", "delay_s", "deliveries",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from mobilenet.lab.studies.effects import study_effects
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
 from mobilenet.lab.studies.store import open_store
 from mobilenet.lab.studies.study import run_study
+from mobilenet.lab.studies.table_files import read_parquet
 from mobilenet.lab.studies.tables import tables_of_what_is_there
 from mobilenet.quoting import pluralize
 from mobilenet.scenario.opening import plain_values
@@ -43,37 +44,37 @@ class StudyFrames:
     @cached_property
     def planned(self) -> pd.DataFrame:
         """Each run of the study: its levels, seed and state (planned, done, failed), and why it failed."""
-        return self._read("runs.parquet")
+        return self._read("runs")
 
     @cached_property
     def runs(self) -> pd.DataFrame:
         """Each run that is done, with all its metrics."""
-        return self._read("tables/runs.parquet")
+        return self._read("tables/runs")
 
     @cached_property
     def summary(self) -> pd.DataFrame:
         """Configuration and metric: n, mean, interval, label."""
-        return self._read("tables/summary.parquet")
+        return self._read("tables/summary")
 
     @cached_property
     def buffers(self) -> pd.DataFrame:
         """Configuration, buffer and stretch of time: mean and interval."""
-        return self._read("tables/buffers.parquet")
+        return self._read("tables/buffers")
 
     @cached_property
     def delays(self) -> pd.DataFrame:
         """Configuration and share of all deliveries: the delay within which they happen."""
-        return self._read("tables/delays.parquet")
+        return self._read("tables/delays")
 
     @cached_property
     def distribution(self) -> pd.DataFrame:
         """Configuration and delay: the share of all deliveries that happen within it."""
-        return self._read("tables/distribution.parquet")
+        return self._read("tables/distribution")
 
     @cached_property
     def handoffs(self) -> pd.DataFrame:
         """Each confirmed handoff of each run: host, begin_s, duration_s, interruption_s, cause."""
-        return self._read("tables/handoffs.parquet")
+        return self._read("tables/handoffs")
 
     @cached_property
     def effects(self) -> pd.DataFrame:
@@ -91,18 +92,10 @@ class StudyFrames:
         """Each level and metric against the baseline; of a study with `compare`."""
         if open_store(self.path).study.compare is None:
             raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
-        return self._read("comparison.parquet")
+        return self._read("comparison")
 
     def _read(self, name: str) -> pd.DataFrame:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:  # pandas would hand pyarrow an open file, after which Python may abort when it ends (arrow issue 50482)
-            return pq.read_table(self.path / name).to_pandas()
-        except FileNotFoundError:
-            raise StudyError(f"{self.path / name}: missing; the study is not finished") from None
-        except (OSError, pa.ArrowException) as error:
-            raise StudyError(f"{self.path / name}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+        return read_parquet(self.path / f"{name}.parquet").to_pandas()
 
     def __repr__(self) -> str:
         return f"<StudyFrames {self.path}: {self._progress()}>"

@@ -41,7 +41,7 @@ from mobilenet.lab.studies.configured import (
 )
 from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
 from mobilenet.lab.studies.level_names import format_level, table_level
-from mobilenet.lab.studies.rows import write_rows
+from mobilenet.lab.studies.table_files import write_table
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import RunError, read_manifest, require_files
 from mobilenet.record.schema import DERIVED_FILES
@@ -124,7 +124,7 @@ class Store:
                 | {factor: table_level(level) for factor, level in levels.items()}
                 | {"replication": run.replication, "seed": run.seed, "state": state, "error": error}
             )
-        write_rows(self.path, "runs", rows)
+        write_table(self.path, "runs", rows)
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -28,6 +28,7 @@ from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study
 from mobilenet.metrics.registry import OF_HOSTS
 from tests.conftest import FIRST, SCENARIOS
+from tests.lab.studies.directories import of_runs
 from tests.lab.studies.test_handed_on import make
 
 GOSSIP = SCENARIOS / "own_protocol" / "gossip.yaml"
@@ -173,13 +174,7 @@ def test_the_opening_names_who_is_behind(share: Share) -> None:
 
 def known_shares(ratios: dict[int, list[float]], **shares_of: dict[int, list[float]]) -> Delivered:
     by_share = {"delivery_ratio": ratios, **shares_of}
-    return Delivered(
-        {
-            name: {number: dict(enumerate(own, 1)) for number, own in configurations.items()}
-            for name, configurations in by_share.items()
-        },
-        {}, {}, Path(),
-    )  # fmt: skip
+    return Delivered({name: pd.DataFrame(own, dtype=float) for name, own in by_share.items()}, Path())
 
 
 def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
@@ -190,7 +185,7 @@ def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
     }
     compare = Compare(factor="p", baseline="a", metrics=(metric,))
     configurations = [Configuration(n, {"p": p}, ()) for n, p in enumerate("ab")]
-    for finding in findings(compare, configurations, values, set(), 0.95, known):
+    for finding in findings(compare, configurations, of_runs(values), set(), 0.95, known):
         yield sentence(finding.document(), COMPARISON, LevelNames({})).rpartition(": ")[2]
 
 
