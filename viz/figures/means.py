@@ -109,7 +109,7 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
     )  # fmt: skip
     for place in own.loc[unstable, "x"]:
         unstable_mark(axes, place + shift, colour)
-    for place in own.loc[own["infinite"].fillna("0") != "0", "x"]:
+    for place in own.loc[own["infinite"] > 0, "x"]:
         infinite_mark(axes, place + shift, colour)
 
 

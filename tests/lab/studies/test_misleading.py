@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +27,7 @@ from mobilenet.lab.studies.statistics import compare_pairs
 from mobilenet.lab.studies.stopping import _relative_half_width
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study
-from mobilenet.lab.studies.table_files import read_rows
+from mobilenet.lab.studies.table_files import read_rows, write_table
 from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import percentage
@@ -146,12 +145,11 @@ def test_the_screen_shows_the_change_of_the_delivery_ratio(
 
 def test_a_screening_gives_the_change_of_the_delivery_ratio_with_its_sign(tmp_path: Path) -> None:
     head = ("metric", "key", "range", "size", "low", "high", "mean", "spread", "p_adjusted", "trajectories")
-    with (tmp_path / "sensitivity.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([
-            head,
-            (DELAY, "wireless.loss", "loss 0 to 0.5", 0.15, 0.126, 0.17, 0.15, 0.03, 0.47, 4),
-            ("delivery_ratio", "wireless.loss", "loss 0 to 0.5", 0.2083, 0.0949, 0.3218, -0.2083, 0.1, 0.01, 4),
-        ])  # fmt: skip
+    rows = (
+        (DELAY, "wireless.loss", "loss 0 to 0.5", 0.15, 0.126, 0.17, 0.15, 0.03, 0.47, 4),
+        ("delivery_ratio", "wireless.loss", "loss 0 to 0.5", 0.2083, 0.0949, 0.3218, -0.2083, 0.1, 0.01, 4),
+    )
+    write_table(tmp_path, "sensitivity", [dict(zip(head, row, strict=True)) for row in rows])
     words = conclusions(study_effects(tmp_path, ["point"], [DELAY], 0.95), NAMES, 0.95, OF_HOSTS)[DELAY]
     assert words.startswith("loss 0 to 0.5 changes the delivery ratio by -0.2083 (95 % interval -0.3674 to -0.04918)")
     assert "size 0.15" in words and "not the interval of a size" in words
