@@ -127,7 +127,7 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
     metrics: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
         rows = enumerate(table.to_pylist(), 1)
-        whole = [dict(row["metrics"]) for place, row in rows if row["replication"] == place]
+        whole: list[Mapping[str, float]] = [dict(row["metrics"]) for place, row in rows if row["replication"] == place]
         metrics[table["configuration"][0].as_py()] = whole
     return metrics
 
