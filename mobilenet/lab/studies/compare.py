@@ -22,7 +22,7 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,9 +67,8 @@ class Finding:
     common_deliveries: int | None = None
     unpaired: str = ""  # why the runs of the two levels are not of one world: one of UNPAIRED
     direction: str = ""  # which one is better, lower or higher; empty: that depends on what is asked
-    pairs: int = 0
     infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
-    means: tuple[float | None, float | None] = (None, None)  # of the two, where `result` lacks them
+    finite: Mapping[str, Any] = field(default_factory=dict)  # what is known where `result` is missing
 
     @property
     def judged(self) -> Comparison | None:
@@ -84,10 +83,7 @@ class Finding:
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
         row = compared_row(self.others, self.level, self.baseline, self.metric)
-        if self.result is not None:
-            row |= _columns(self.result)
-        elif self.verdict == INFINITE:
-            row |= {"pairs": self.pairs, "mean": self.means[0], "baseline_mean": self.means[1]}
+        row |= _columns(self.result) if self.result is not None else self.finite
         if self.metric in SURVIVAL:
             row |= {"infinite_runs": self.infinite[0], "baseline_infinite_runs": self.infinite[1]}
         row |= {"p_adjusted": self.p_adjusted, "equivalence_p_adjusted": self.equivalence_p_adjusted}
@@ -170,8 +166,9 @@ def findings(
                     continue
                 finding.infinite = int(np.isinf(x).sum()), int(np.isinf(y).sum())
                 if any(finding.infinite):
-                    finding.verdict, finding.pairs = INFINITE, len(x)
-                    finding.means = _finite_mean(x), _finite_mean(y)
+                    finding.verdict = INFINITE
+                    own, its = (None if np.isinf(values).any() else float(values.mean()) for values in (x, y))
+                    finding.finite = {"pairs": len(x), "mean": own, "baseline_mean": its}
                     continue
                 finding.result = compare(x, y, confidence, comparison.equivalence_margin)
                 common = over_common.get(metric)
@@ -187,10 +184,6 @@ def findings(
                 family.append((finding, x, y))
         _judge(family, 1 - confidence, comparison.equivalence_margin)
     return all_findings
-
-
-def _finite_mean(values: np.ndarray[Any, Any]) -> float | None:
-    return float(values.mean()) if np.all(np.isfinite(values)) else None
 
 
 def _judge(family: list[tuple[Finding, Any, Any]], alpha: float, margin: float | None) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mobilenet.lab.studies.declaration import Study
-from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.level_names import LevelNames, table_level
 from mobilenet.lab.studies.table_files import COLUMNS
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import REAL_TIME
@@ -40,6 +40,10 @@ class Configuration:
     levels: dict[str, Any]  # factor -> level
     overrides: tuple[str, ...]  # as --set takes them
     label: str = ""  # for people
+
+    def row(self) -> dict[str, Any]:
+        """Return the levels as tables show them."""
+        return {factor: table_level(level) for factor, level in self.levels.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def _table(name: str, what: str) -> cached_property[pd.DataFrame]:
+    """Declare a table that is read when it is first asked for."""
+
+    def read(study: StudyFrames) -> pd.DataFrame:
+        return read_parquet(study.path / f"{name}.parquet").to_pandas()
+
+    read.__doc__ = what
+    return cached_property(read)
+
+
 class StudyFrames:
     """The directory of a study, opened for reading. Tables are read when first asked for, and then kept."""
 
@@ -41,40 +51,19 @@ class StudyFrames:
         self.path = Path(path)
         self.unfinished = tables_of_what_is_there(self.path)  # for people, None for a study that is whole
 
-    @cached_property
-    def planned(self) -> pd.DataFrame:
-        """Each run of the study: its levels, seed and state (planned, done, failed), and why it failed."""
-        return self._read("runs")
-
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        """Each run that is done, with all its metrics."""
-        return self._read("tables/runs")
-
-    @cached_property
-    def summary(self) -> pd.DataFrame:
-        """Configuration and metric: n, mean, interval, label."""
-        return self._read("tables/summary")
-
-    @cached_property
-    def buffers(self) -> pd.DataFrame:
-        """Configuration, buffer and stretch of time: mean and interval."""
-        return self._read("tables/buffers")
-
-    @cached_property
-    def delays(self) -> pd.DataFrame:
-        """Configuration and share of all deliveries: the delay within which they happen."""
-        return self._read("tables/delays")
-
-    @cached_property
-    def distribution(self) -> pd.DataFrame:
-        """Configuration and delay: the share of all deliveries that happen within it."""
-        return self._read("tables/distribution")
-
-    @cached_property
-    def handoffs(self) -> pd.DataFrame:
-        """Each confirmed handoff of each run: host, begin_s, duration_s, interruption_s, cause."""
-        return self._read("tables/handoffs")
+    planned = _table(
+        "runs", "Each run of the study: its levels, seed and state (planned, done, failed), why it failed."
+    )
+    runs = _table("tables/runs", "Each run that is done, with all its metrics.")
+    summary = _table("tables/summary", "Configuration and metric: n, mean, interval, label.")
+    buffers = _table("tables/buffers", "Configuration, buffer and stretch of time: mean and interval.")
+    delays = _table("tables/delays", "Configuration and share of all deliveries: the delay within which they happen.")
+    distribution = _table(
+        "tables/distribution", "Configuration and delay: the share of all deliveries that happen within it."
+    )
+    handoffs = _table(
+        "tables/handoffs", "Each confirmed handoff of each run: host, begin_s, duration_s, interruption_s, cause."
+    )
 
     @cached_property
     def effects(self) -> pd.DataFrame:
@@ -92,10 +81,7 @@ class StudyFrames:
         """Each level and metric against the baseline; of a study with `compare`."""
         if open_store(self.path).study.compare is None:
             raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
-        return self._read("comparison")
-
-    def _read(self, name: str) -> pd.DataFrame:
-        return read_parquet(self.path / f"{name}.parquet").to_pandas()
+        return read_parquet(self.path / "comparison.parquet").to_pandas()
 
     def __repr__(self) -> str:
         return f"<StudyFrames {self.path}: {self._progress()}>"

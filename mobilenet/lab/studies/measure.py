@@ -116,12 +116,8 @@ def _survival(
 ) -> dict[str, float]:
     """Percentiles with the undelivered counted as 'at least as long as until the end of the record'."""
     waited = _still_waiting(events, begin_s, end_s) if undelivered else np.zeros(0)
-    quantiles = survival_quantiles(delays, waited, list(SURVIVAL.values()))
-    return {
-        f"delivery_delay_survival_{name}_s": value
-        for name, value in zip(SURVIVAL, quantiles, strict=True)
-        if value is not None
-    }
+    quantiles = zip(SURVIVAL, survival_quantiles(delays, waited, list(SURVIVAL.values())), strict=True)
+    return {f"delivery_delay_survival_{name}_s": value for name, value in quantiles if value is not None}
 
 
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
@@ -138,12 +134,8 @@ def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -
 
     A backlog that grows from nothing, all the time, gives 2/3; one that has settled, 0.
     """
-    width, middle_s = end_s / BUCKETS, (begin_s + end_s) / 2
-    levels: dict[int, float] = {}
     waiting: list[str] = [name for name in ("station_sbuffer", "host_sbuffer") if name in over_time] or list(over_time)
-    for name in waiting:
-        for bucket, value in enumerate(over_time[name]):
-            if bucket * width >= middle_s and value is not None:
-                levels[bucket] = levels.get(bucket, 0.0) + value
-    buckets = sorted(levels)
-    return relative_slope(np.array(buckets, dtype=np.float64), np.array([levels[b] for b in buckets]))
+    sizes = np.array([over_time[name] for name in waiting], dtype=np.float64)  # nan: no node was there
+    is_late = np.arange(BUCKETS) * (end_s / BUCKETS) >= (begin_s + end_s) / 2
+    buckets = np.flatnonzero(is_late & ~np.isnan(sizes).all(axis=0))
+    return relative_slope(buckets.astype(np.float64), np.nansum(sizes, axis=0)[buckets])

@@ -26,7 +26,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mobilenet.lab.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, RESULT, UNSTABLE, aggregate, metrics_of
-from mobilenet.lab.studies.level_names import table_level
 from mobilenet.lab.studies.measure import delay_of_bin
 from mobilenet.lab.studies.parts import SCHEMA, Part, in_order, index, planned_targets
 from mobilenet.lab.studies.spark import path_pattern
@@ -166,11 +165,8 @@ def _write(store: Store, name: str, rows: pd.DataFrame, metrics: Sequence[str] =
     """Write a table, with the levels of each configuration after its first column."""
     import pandas as pd
 
-    by_configuration = pd.DataFrame(
-        [{factor: table_level(level) for factor, level in one.levels.items()} for one in store.configurations],
-        dtype=object,
-    )
-    levels = by_configuration.loc[rows["configuration"]].set_axis(rows.index)
+    of_each = pd.DataFrame([one.row() for one in store.configurations], dtype=object)
+    levels = of_each.loc[rows["configuration"]].set_axis(rows.index)
     first, *others = TABLES[f"tables/{name}"]
     columns = dict.fromkeys((first, *levels, *others, *metrics))
     is_empty = rows.empty and "run" not in columns

@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.level_names import table_level
 from mobilenet.lab.studies.query.views import VIEWS
 from mobilenet.lab.studies.store import open_store
 from mobilenet.lab.studies.table_files import read_table, to_arrow
@@ -88,8 +87,8 @@ def _of_study(where: Path) -> Runs:
     rows = read_table(where, TABLE).select([*KEYS]).to_pylist()
     names = {f: f"level of {f}" if f in TAKEN else f for f in store.study.factors}
     for row in rows:
-        levels = store.configurations[row["configuration"]].levels
-        row.update({names[factor]: table_level(level) for factor, level in levels.items()})
+        levels = store.configurations[row["configuration"]].row()
+        row.update({names[factor]: level for factor, level in levels.items()})
     return Runs(where, tuple(store.runs / row["run"] for row in rows), _keys(rows, [*names.values()]), True, unfinished)
 
 
