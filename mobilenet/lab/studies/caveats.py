@@ -48,9 +48,9 @@ def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,)
     """
     rows = [row for row in summary if row["label"] in labels and row["metric"] == "backlog_slope"]
     if len(rows) > most:
-        counts = Counter(row["label"] for row in rows)
+        counts, every = Counter(row["label"] for row in rows), {row["configuration"] for row in summary}
         return [
-            f"{label}: {counts[label]} of {pluralize(_configurations(summary), 'configuration')}{ENDS[label]}"
+            f"{label}: {counts[label]} of {pluralize(len(every), 'configuration')}{ENDS[label]}"
             for label in labels
             if counts[label]
         ]
@@ -71,10 +71,6 @@ def deliveries(summary: Rows, names: LevelNames, broadcast: Mapping[int, float])
     }
     lines = shares_in_words(delivered, accepted)
     return ["; ".join([*lines, "delays are those of delivered messages"])] if lines else []
-
-
-def _configurations(summary: Rows) -> int:
-    return len({row["configuration"] for row in summary})
 
 
 def _where(row: Mapping[str, Any], names: LevelNames) -> str:

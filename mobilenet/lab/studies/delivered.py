@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 DELIVERED, ACCEPTED, VALID = "delivery_ratio", "broadcast_ratio", "valid_ratio"
 OF_HANDOFFS = RETURNED, CONFIRMED = "handoff_return_ratio", "confirmed_ratio"
 OF_DELIVERY = (DELIVERED, "broadcasts_undelivered", RETURNED)
-SHARES = (DELIVERED, ACCEPTED, RETURNED, CONFIRMED, VALID)
 OWED = "deliveries_owed"
 CUT = "warmup_cut_s"
 COUNTED = ("broadcasts", "broadcasts_offered", "handoffs", "handoffs_superseded")
@@ -44,19 +43,12 @@ NOT_READABLE = "runs not readable"  # a verdict on a delay
 OFFERED = "broadcast of what was offered"
 MOST_NAMED = 4  # settings in a sentence
 LOSS_MARGIN = 0.01  # of a share: what a setting may lose and still be called better
-WORDS = {
-    DELIVERED: "delivered {} of what it owed to members",
-    ACCEPTED: "broadcast {} of what its applications offered",
-    RETURNED: "delivered again after {} of its handoffs",
-    CONFIRMED: "confirmed {} of its handoffs before the next one began",
-    VALID: "has a valid run in {} of the pairs",
-}
-NOUNS = {
-    DELIVERED: "the delivery ratio",
-    ACCEPTED: "the share of broadcasts",
-    RETURNED: "the share of handoffs with a delivery afterwards",
-    CONFIRMED: "the share of confirmed handoffs",
-    VALID: "the share of valid runs",
+SHARES = {  # in words: of a setting, and what it is behind in
+    DELIVERED: ("delivered {} of what it owed to members", "the delivery ratio"),
+    ACCEPTED: ("broadcast {} of what its applications offered", "the share of broadcasts"),
+    RETURNED: ("delivered again after {} of its handoffs", "the share of handoffs with a delivery afterwards"),
+    CONFIRMED: ("confirmed {} of its handoffs before the next one began", "the share of confirmed handoffs"),
+    VALID: ("has a valid run in {} of the pairs", "the share of valid runs"),
 }
 
 
@@ -190,7 +182,7 @@ def opening(shares: Iterable[Share], baseline: str) -> str:
 
 
 def _share_in_words(one: Share, baseline: str) -> str:
-    what = WORDS[one.name].format(percentage(one.own))
+    what = SHARES[one.name][0].format(percentage(one.own))
     if not one.differs:
         return f"{what}, the same as {baseline} in every pair"
     ends = " to ".join(f"{max(-100.0, min(100.0, 100 * end)):+.3g}" for end in (one.low, one.high))
@@ -209,9 +201,9 @@ def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]
             return Objection(f"{own} has no valid run", True)
         low, high = (-one.high, -one.low) if of_baseline else (one.low, one.high)
         if high < 0:
-            behind.append(NOUNS[one.name])
+            behind.append(SHARES[one.name][1])
         elif low < -LOSS_MARGIN:
-            unsettled.append(NOUNS[one.name])
+            unsettled.append(SHARES[one.name][1])
     if behind:
         return Objection(f"{own} is behind in {' and '.join(behind)}", True)
     if unsettled:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,28 +72,24 @@ def row(run: PlannedRun, measured: Measurement, facts: dict[str, Any]) -> dict[s
 def write_part(folder: Path, names: Iterable[str], rows: list[dict[str, Any]], kind: str) -> None:
     """`names`: of the runs that were asked for, of which some may have failed."""
     names = list(names)
-    schema = SCHEMA.with_metadata({"kind": kind, "version": VERSION})
     name = f"{names[0]}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
     with in_place_of(folder / f"{name}.parquet") as partial:
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial, write_page_checksum=True)
+        pq.write_table(pa.Table.from_pylist(rows, schema=_schema(kind)), partial, write_page_checksum=True)
+
+
+def _schema(kind: str) -> pa.Schema:
+    return SCHEMA.with_metadata({"kind": kind, "version": VERSION})
 
 
 def index(folder: Path, kind: str) -> Iterator[Part | Path]:
     """The parts that are whole and hold what `kind` of study asks for; of all others the path."""
     for path in sorted(folder.glob("*.parquet")):
-        try:
-            with pq.ParquetFile(path) as file:
-                metadata = file.schema_arrow.metadata or {}
-                if file.schema_arrow.equals(SCHEMA) and metadata.get(b"kind") == kind.encode() and (
-                    metadata.get(b"version") == VERSION.encode()
-                ):  # fmt: skip
-                    table = file.read(["run", "manifest_sha256"])
-                    pairs = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
-                    yield Part(path, dict(pairs))
-                    continue
-        except (OSError, pa.ArrowException):
-            pass
-        yield path
+        entry: Part | Path = path
+        with suppress(OSError, pa.ArrowException), pq.ParquetFile(path, page_checksum_verification=True) as file:
+            if file.schema_arrow.equals(_schema(kind), check_metadata=True):
+                runs, digests = (column.to_pylist() for column in file.read(["run", "manifest_sha256"]).columns)
+                entry = Part(path, dict(zip(runs, digests, strict=True)))
+        yield entry
 
 
 def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.names) -> Iterator[pa.Table]:

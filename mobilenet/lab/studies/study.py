@@ -217,8 +217,6 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
 
 def _runs_done(study: Study, out: Path | None) -> Counter[int]:
     """Count for each configuration the runs that the directory has measured already."""
-    measured = out / "measured" if out is not None else None
-    if measured is None or not measured.is_dir():
-        return Counter()
-    runs = {run for part in index(measured, study.kind) if isinstance(part, Part) for run in part.runs}
+    parts = index(out / "measured", study.kind) if out is not None else ()
+    runs = {run for part in parts if isinstance(part, Part) for run in part.runs}
     return Counter(int(run[1:].partition("-r")[0]) for run in runs)

@@ -118,8 +118,7 @@ def tables_of_what_is_there(directory: Path) -> str | None:
     So a killed or running study can be inspected. Raises StudyError if the folder is not a study.
     """
     store = open_store(directory)
-    entries = index(store.measured, store.study.kind) if store.measured.is_dir() else ()
-    parts = [part.path for part in entries if isinstance(part, Part)]
+    parts = [part.path for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
     if not parts or not (directory / "runs.parquet").is_file():
         return None  # nothing done
     tables = [directory / f"{name}.parquet" for name in TABLES if name.startswith("tables/")]
