@@ -25,8 +25,8 @@ def tables(levels: list[Any], without: int | None = None) -> StudyTables:
     """A study of one factor, the delay of which was not measured at the level `without`."""
     names = [str(level["value"] if isinstance(level, dict) else level) for level in levels]
     summary = [
-        {"configuration": str(number), "loss": name, "metric": metric, "n": "3", "infinite": "0", "label": "",
-         "mean": f"{number + 1}", "low": f"{number + 0.5}", "high": f"{number + 1.5}"}
+        {"configuration": number, "loss": name, "metric": metric, "n": 3, "infinite": 0, "label": "",
+         "mean": number + 1.0, "low": number + 0.5, "high": number + 1.5}
         for number, name in enumerate(names)
         for metric in (DELAY, "deliveries")
         if (number, metric) != (without, DELAY)
