@@ -74,19 +74,20 @@ def write_part(folder: Path, names: Iterable[str], rows: list[dict[str, Any]], k
     names = list(names)
     name = f"{names[0]}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
     with in_place_of(folder / f"{name}.parquet") as partial:
-        pq.write_table(pa.Table.from_pylist(rows, schema=_schema(kind)), partial, write_page_checksum=True)
-
-
-def _schema(kind: str) -> pa.Schema:
-    return SCHEMA.with_metadata({"kind": kind, "version": VERSION})
+        pq.write_table(
+            pa.Table.from_pylist(rows, schema=SCHEMA.with_metadata({"kind": kind, "version": VERSION})),
+            partial,
+            write_page_checksum=True,
+        )
 
 
 def index(folder: Path, kind: str) -> Iterator[Part | Path]:
     """The parts that are whole and hold what `kind` of study asks for; of all others the path."""
     for path in sorted(folder.glob("*.parquet")):
         entry: Part | Path = path
+        expected = {b"kind": kind.encode(), b"version": VERSION.encode()}
         with suppress(OSError, pa.ArrowException), pq.ParquetFile(path, page_checksum_verification=True) as file:
-            if file.schema_arrow.equals(_schema(kind), check_metadata=True):
+            if file.schema_arrow.equals(SCHEMA) and file.schema_arrow.metadata == expected:
                 runs, digests = (column.to_pylist() for column in file.read(["run", "manifest_sha256"]).columns)
                 entry = Part(path, dict(zip(runs, digests, strict=True)))
         yield entry
@@ -149,5 +150,7 @@ def fault(path: Path, configurations: int) -> str | None:
         return str(error).removeprefix(f"{path}: ")
     if not table.schema.equals(SCHEMA):
         return "its columns are not those of a part"
+    if empty := [name for name in SCHEMA.names if table[name].null_count]:
+        return f"column {empty[0]} has rows without a value"
     strange = [number for number in table["configuration"].to_pylist() if not 0 <= number < configurations]
     return f"configuration {strange[0]}" if strange else None

@@ -90,6 +90,9 @@ def read_table(directory: Path, name: str, numbers: Sequence[str] = ()) -> pa.Ta
     if wrong := [column for column, kind in expected.items() if there and there.get(column) != kind]:
         what = f"is {there[wrong[0]]}" if wrong[0] in there else "is missing"
         raise StudyError(f"{path}: damaged: column {wrong[0]} {what}; {AGAIN}")
+    for column, kind in TABLES[name].items() if there else ():
+        if kind != pa.float64() and column != "error" and table[column].null_count:
+            raise StudyError(f"{path}: damaged: column {column} has rows without a value; {AGAIN}")
     return table
 
 
