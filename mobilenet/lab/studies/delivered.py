@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired, common_deliveries
 from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.statistics import t_interval
-from mobilenet.lab.studies.table_files import KEYS, read_table, values_of_runs
+from mobilenet.lab.studies.table_files import by_run, values_of_runs
 from mobilenet.metrics.declaration import OfDelays, mean
 from mobilenet.quoting import format_number, percentage
 from mobilenet.record.reader import RunError
@@ -104,7 +104,7 @@ class Delivered:
         values[ACCEPTED] = made.fillna(0) / offered.where(offered > 0)
         begun = handoffs + superseded.fillna(0)
         values[CONFIRMED] = handoffs / begun.where(begun > 0)
-        planned, done = (read_table(path, name).to_pandas().set_index(KEYS) for name in ("runs", "tables/runs"))
+        planned, done = by_run(path, "runs"), by_run(path, "tables/runs")
         values = values.reindex(values.index.union(planned.index[planned["state"] == "failed"]))
         values[VALID] = (done["verdict"] == "valid").astype(float).reindex(values.index, fill_value=0.0)
         return cls({name: values[name].unstack(0) for name in values}, path / "runs", observing)

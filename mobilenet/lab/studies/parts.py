@@ -72,13 +72,10 @@ def row(run: PlannedRun, measured: Measurement, facts: dict[str, Any]) -> dict[s
 def write_part(folder: Path, names: Iterable[str], rows: list[dict[str, Any]], kind: str) -> None:
     """`names`: of the runs that were asked for, of which some may have failed."""
     names = list(names)
+    schema = SCHEMA.with_metadata({"kind": kind, "version": VERSION})
     name = f"{names[0]}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
     with in_place_of(folder / f"{name}.parquet") as partial:
-        pq.write_table(
-            pa.Table.from_pylist(rows, schema=SCHEMA.with_metadata({"kind": kind, "version": VERSION})),
-            partial,
-            write_page_checksum=True,
-        )
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial, write_page_checksum=True)
 
 
 def index(folder: Path, kind: str) -> Iterator[Part | Path]:

@@ -113,10 +113,14 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
         raise StudyError(f"{path}: not readable as Parquet: {' '.join(str(error).split())[:200]}; {AGAIN}") from None
 
 
+def by_run(directory: Path, name: str, numbers: Sequence[str] = ()) -> pd.DataFrame:
+    """Return a table of runs by configuration and replication; `numbers`: as for read_table."""
+    return read_table(directory, name, numbers).to_pandas().drop_duplicates(KEYS).set_index(KEYS)
+
+
 def values_of_runs(directory: Path, metrics: Sequence[str]) -> pd.DataFrame:
     """Return these metrics by configuration and replication; nan: not measured. Raises StudyError."""
-    frame = read_table(directory, "tables/runs", metrics).to_pandas()
-    return frame.set_index(KEYS).reindex(columns=dict.fromkeys(metrics))
+    return by_run(directory, "tables/runs", metrics).reindex(columns=dict.fromkeys(metrics))
 
 
 def missing_runs(directory: Path) -> str | None:
