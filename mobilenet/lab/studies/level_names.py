@@ -18,7 +18,7 @@ from mobilenet.scenario.yaml_writer import inline
 
 LONGEST = 40
 UNCHANGED = "unchanged"
-WORDS = ("true", "false", "null", UNCHANGED)  # that say little without their factor
+WORDS = ("true", "false", "null", UNCHANGED)  # that mean little without their factor
 _NAMED = re.compile(r"""\{['"]?(?:name|class|schedule|model|shape|kind)['"]?: ["']?([^"',}]+)""")
 _ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
 
