@@ -31,7 +31,7 @@ from mobilenet.lab.studies.common_deliveries import UNPAIRED, USES_RUN
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare
 from mobilenet.lab.studies.delivered import Delivered, Share, judgement, share_columns, shares_for
-from mobilenet.lab.studies.level_names import format_level, table_level
+from mobilenet.lab.studies.level_names import table_level
 from mobilenet.lab.studies.statistics import Comparison, compare_apart, compare_pairs, holm, replications_needed
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED, SURVIVAL, Vocabulary
 
@@ -74,11 +74,6 @@ class Finding:
     def judged(self) -> Comparison | None:
         """What the verdict is about."""
         return self.result if self.common_deliveries is None else self.common
-
-    @property
-    def where(self) -> str:
-        """The levels of the other factors, for people."""
-        return ", ".join(f"{factor}={format_level(level)}" for factor, level in self.others.items())
 
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""

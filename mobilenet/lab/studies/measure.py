@@ -38,7 +38,7 @@ from mobilenet.why.stories import recorded_stories
 
 RATIO = 1.001  # of two neighbouring bins
 SHORTEST_S = 1e-7
-SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}  # of delays, undelivered messages being at least as long
 
 
 class Measurement(NamedTuple):
@@ -66,7 +66,9 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
         metrics = metrics | _delay_shares(directory, round(begin * SECOND), round(end * SECOND))
     values = {name: float(value) for name, value in metrics.items() if value is not None}
     inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
-    values |= _survival(events, inside, begin, end, metrics.get("broadcasts_undelivered") or 0)
+    waited = _still_waiting(events, begin, end) if metrics.get("broadcasts_undelivered") else np.zeros(0)
+    quantiles = zip(SURVIVAL, survival_quantiles(inside, waited, list(SURVIVAL.values())), strict=True)
+    values |= {f"delivery_delay_survival_{name}_s": value for name, value in quantiles if value is not None}
     over_time = buffers_over_time(events, samples, end, declared_buffers(manifest))
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
@@ -109,15 +111,6 @@ def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s:
         return float(begin_s)
     cut_s = float(math.ceil(times[cut] / SECOND))
     return cut_s if cut_s < end_s else None
-
-
-def _survival(
-    events: Table, delays: NDArray[np.float64], begin_s: float, end_s: float, undelivered: int
-) -> dict[str, float]:
-    """Percentiles with the undelivered counted as 'at least as long as until the end of the record'."""
-    waited = _still_waiting(events, begin_s, end_s) if undelivered else np.zeros(0)
-    quantiles = zip(SURVIVAL, survival_quantiles(delays, waited, list(SURVIVAL.values())), strict=True)
-    return {f"delivery_delay_survival_{name}_s": value for name, value in quantiles if value is not None}
 
 
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:

@@ -45,7 +45,7 @@ SCHEMA = pa.schema(
     ]
 )
 VERSION = "3"  # of what a row means; parts of another version are made again
-RUNS_AT_ONCE = 10_000  # held in memory where Spark is not available
+RUNS_AT_ONCE = 2_000  # held in memory where Spark is not available
 
 
 class Part(NamedTuple):
