@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from mobilenet.viz.figures.means import draw_means, means_note
 from mobilenet.viz.study_tables import StudyTables
 
 from mobilenet.lab.studies.level_names import LevelNames
-from mobilenet.viz import style
+from mobilenet.viz import study_tables, style
 
 DELAY = "delivery_delay_mean_s"
 
@@ -32,6 +33,12 @@ def tables(levels: list[Any], without: int | None = None) -> StudyTables:
         if (number, metric) != (without, DELAY)
     ]  # fmt: skip
     return StudyTables(Path("study"), summary, ["loss"], 0.95, None, "study", LevelNames({"loss": levels}))
+
+
+@pytest.fixture(autouse=True)
+def complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run is missing."""
+    monkeypatch.setattr(study_tables, "missing_runs", lambda directory: None)
 
 
 def test_a_level_without_a_value_interrupts_its_line() -> None:
