@@ -25,17 +25,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 import mobilenet
 from mobilenet.lab.notebook.capacity import Capacity
 from mobilenet.lab.studies.batch import Standing
-from mobilenet.lab.studies.csv_tables import values_of_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.rare import RARE
 from mobilenet.lab.studies.spark import local_master
 from mobilenet.lab.studies.statistics import Interval, t_interval
 from mobilenet.lab.studies.study import run_study
+from mobilenet.lab.studies.table_files import values_of_runs
 
 SCENARIO = Path(__file__).parents[1] / "scenarios" / "dynamic.yaml"
 KEY, METRIC = "workload.interval_s", "delivery_delay_p95_s"
@@ -73,11 +71,8 @@ def compare(
     print(f"search: {search.runs} runs; grid: {len(values)} values, {count} runs at each", flush=True)
     study = Study.load(search.path / "study.yaml", replications=count, seed=SEED_OF_GRID)
     run_study(study, out / "grid", local_master(workers), ProgressLine())
-    known = values_of_runs(out / "grid", [METRIC])
-    grid = {
-        float(value): t_interval(np.array(list(known[number, METRIC].values())), CONFIDENCE)
-        for number, value in enumerate(values)
-    }
+    known = values_of_runs(out / "grid", [METRIC])[METRIC].dropna()
+    grid = {float(value): t_interval(known[number].to_numpy(), CONFIDENCE) for number, value in enumerate(values)}
     return Comparison(search, grid, count * len(values), LIMIT, TOLERANCE * LIMIT)
 
 

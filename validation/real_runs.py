@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobilenet.lab.shipped import SCENARIOS
-from mobilenet.lab.studies.csv_tables import values_of_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.spark import local_master
 from mobilenet.lab.studies.study import run_study
+from mobilenet.lab.studies.table_files import values_of_runs
 
 FILE = Path(__file__).with_suffix(".csv")
 METRIC = "delivery_delay_p95_s"
@@ -49,8 +49,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         run_study(Study.of(declaration, SCENARIOS, "real runs"), out, local_master(None), lambda standing: None)
-        metric_values = values_of_runs(out, [METRIC])[0, METRIC]
-    FILE.write_text("\n".join([METRIC, *(f"{metric_values[number]:.4g}" for number in sorted(metric_values))]) + "\n")
+        metric_values = values_of_runs(out, [METRIC])[METRIC].dropna().sort_index()
+    FILE.write_text("\n".join([METRIC, *(f"{value:.4g}" for value in metric_values)]) + "\n")
 
 
 if __name__ == "__main__":

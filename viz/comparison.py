@@ -91,7 +91,7 @@ def method(tables: StudyTables) -> str:
     comparison = tables.comparison or {}
     sure = percent(tables.confidence)
     compared = {finding["metric"] for finding in comparison["findings"]}
-    counts = sorted({int(row["n"]) for row in tables.summary if row["metric"] in compared})
+    counts = sorted({row["n"] for row in tables.summary if row["metric"] in compared})
     n = f"{counts[0]} to {counts[-1]}" if counts[0] != counts[-1] else f"{counts[-1]}"
     margin = comparison.get("equivalence_margin")
     band = (
@@ -193,7 +193,7 @@ def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | Non
     axes.errorbar(x, y, errors, fmt=MARKS[number % len(MARKS)], color=colour, capsize=3, markersize=5, label=label)
 
 
-def _means(axes: Any, rows: list[dict[str, str]], layout: Layout) -> None:
+def _means(axes: Any, rows: list[dict[str, Any]], layout: Layout) -> None:
     for number, level in enumerate(layout.levels):
         own = [row for row in rows if row[layout.factor] == level]
         label = layout.tables.levels.in_words(layout.factor, level)
@@ -204,9 +204,9 @@ def _means(axes: Any, rows: list[dict[str, str]], layout: Layout) -> None:
                 infinite_mark(axes, layout.x(row, level), COLOURS[number % len(COLOURS)])
         if any(row["label"] == UNSTABLE for row in own):
             label += ": unstable" if all(row["label"] == UNSTABLE for row in own) else " (×: unstable)"
-        own = [row for row in own if row["mean"]]
-        errors = [max(0.0, float(row["high"]) - float(row["mean"])) if row["high"] else 0.0 for row in own]
-        _marks(axes, [layout.x(row, level) for row in own], [float(row["mean"]) for row in own], errors, number, label)
+        own = [row for row in own if row["mean"] is not None]
+        errors = [max(0.0, row["high"] - row["mean"]) if row["high"] is not None else 0.0 for row in own]
+        _marks(axes, [layout.x(row, level) for row in own], [row["mean"] for row in own], errors, number, label)
     axes.margins(y=0.12)
     axes.set_ylim(bottom=0)
     large_numbers(axes.yaxis)

@@ -66,15 +66,15 @@ def mean_and_half(mean: float, half: float) -> str:
 
 
 def _rows(tables: StudyTables, metrics: Sequence[str]) -> list[list[str]]:
-    cells_of: dict[str, list[str]] = {}
+    cells_of: dict[int, list[str]] = {}
     for row in tables.summary:
         cells = cells_of.setdefault(row["configuration"], [tables.levels.name(f, row[f]) for f in tables.factors])
         cells += [MISSING] * (len(tables.factors) + len(metrics) - len(cells))
         if row["metric"] in metrics:
             place = len(tables.factors) + metrics.index(row["metric"])
-            if row["mean"]:
-                half = float(row["high"]) - float(row["mean"]) if row["high"] else 0.0
-                cells[place] = mean_and_half(float(row["mean"]), half)
+            if row["mean"] is not None:
+                half = row["high"] - row["mean"] if row["high"] is not None else 0.0
+                cells[place] = mean_and_half(row["mean"], half)
             else:
                 cells[place] = infinite(row) or row["label"] or MISSING
     return list(cells_of.values())

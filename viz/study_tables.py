@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,9 @@ from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.aggregation import UNSTABLE
 from mobilenet.lab.studies.caveats import deliveries, doubts
 from mobilenet.lab.studies.compare import COMMON, OF_COMMON
-from mobilenet.lab.studies.csv_tables import AGAIN, Rows, missing_runs, number, table_rows
 from mobilenet.lab.studies.delivered import ACCEPTED, DELIVERED, Delivered, as_shares
-from mobilenet.lab.studies.level_names import LevelNames, short_level
+from mobilenet.lab.studies.level_names import LevelNames, short_level, table_level
+from mobilenet.lab.studies.table_files import AGAIN, Rows, missing_runs, read_rows, read_table
 from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES, Vocabulary
 from mobilenet.quoting import pluralize
 from mobilenet.record.reader import no_directory
@@ -64,7 +66,7 @@ class StudyTables:
     @property
     def unstable(self) -> set[int]:
         """Configurations without means."""
-        return {int(row["configuration"]) for row in self.summary if row["label"] == UNSTABLE}
+        return {row["configuration"] for row in self.summary if row["label"] == UNSTABLE}
 
     def unstable_note(self) -> str:
         """What a caption adds about them, and about those that may be unstable; with a space before it."""
@@ -73,8 +75,8 @@ class StudyTables:
     @property
     def delivery_ratios(self) -> dict[int, float]:
         """Configuration -> mean share of what it owed that it delivered."""
-        rows = (row for row in self.summary if row["metric"] == DELIVERED and row["mean"])
-        return {int(row["configuration"]): float(row["mean"]) for row in rows}
+        rows = (row for row in self.summary if row["metric"] == DELIVERED and row["mean"] is not None)
+        return {row["configuration"]: row["mean"] for row in rows}
 
     @property
     def lost_deliveries(self) -> bool:
@@ -101,11 +103,13 @@ class StudyTables:
 
     def are_numbers(self, factor: str) -> bool:
         """Whether all levels of a factor are numbers, and none has a label."""
-        return not self.levels.has_labels(factor) and all(number(row[factor]) is not None for row in self.summary)
+        with suppress(ValueError):
+            return not self.levels.has_labels(factor) and all(isfinite(float(row[factor])) for row in self.summary)
+        return False
 
     @property
     def replications(self) -> int:
-        return max((int(row["n"]) for row in self.summary), default=0)
+        return max((row["n"] for row in self.summary), default=0)
 
     @cached_property
     def words(self) -> Vocabulary:
@@ -117,13 +121,13 @@ class StudyTables:
         return bounds_of_study(self.path)
 
     def rows(self, name: str) -> Rows:
-        """One of csv_tables.COLUMNS."""
-        return table_rows(self.path, name)
+        """One of table_files.TABLES."""
+        return read_rows(self.path, name)
 
 
-def infinite(row: Mapping[str, str]) -> str:
-    """The mean in a row of summary.csv, if it is infinite: in how many runs; else nothing."""
-    return f"∞ (in {row['infinite']} of {pluralize(int(row['n']), 'run')})" if row["infinite"] != "0" else ""
+def infinite(row: Mapping[str, Any]) -> str:
+    """The mean in a row of the summary, if it is infinite: in how many runs; else nothing."""
+    return f"∞ (in {row['infinite']} of {pluralize(row['n'], 'run')})" if row["infinite"] else ""
 
 
 def is_study(directory: Path) -> bool:
@@ -138,11 +142,12 @@ def is_study(directory: Path) -> bool:
 
 
 def study_tables(directory: Path) -> StudyTables:
-    summary = table_rows(directory, "tables/summary.csv")
-    if not summary:
+    table = read_table(directory, "tables/summary")
+    if not len(table):
         raise StudyError(f"{directory}: none of its runs has ended; runs.csv has the reasons")
-    columns = list(summary[0])
+    columns = table.column_names
     factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
+    summary = [row | {factor: str(table_level(row[factor])) for factor in factors} for row in table.to_pylist()]
     comparison, study_keys = _comparison(directory, summary, factors), _study_keys(directory)
     confidence = comparison["confidence"] if comparison else _confidence(directory, study_keys)
     name, levels = study_keys.get("name"), study_keys.get("factors")
@@ -167,8 +172,8 @@ def words_of(directory: Path, name: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether a value of JSON is a number; a number in quotes is not."""
-    return not isinstance(value, str) and number(value) is not None
+    """Return whether a value is a finite number; a number in quotes is not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -inf < value < inf
 
 
 def _study_keys(directory: Path) -> dict[str, Any]:
@@ -185,10 +190,10 @@ def _study_keys(directory: Path) -> dict[str, Any]:
 
 
 def _confidence(directory: Path, study_keys: Mapping[str, Any]) -> float:
-    confidence = number(study_keys.get("confidence", 0.95))
-    if confidence is None or not 0 < confidence < 1:
+    confidence = study_keys.get("confidence", 0.95)
+    if not _is_number(confidence) or not 0 < confidence < 1:
         raise StudyError(f"{directory / 'study.yaml'}: damaged: confidence is not a number between 0 and 1; {AGAIN}")
-    return confidence
+    return float(confidence)
 
 
 def _comparison(directory: Path, summary: Rows, factors: list[str]) -> dict[str, Any] | None:

@@ -67,7 +67,7 @@ def _end(plan: Any, place: Path, results: list[Any]) -> None:
     """Write and print what came out on each radio; exit unless all runs were made and none is violated."""
     from mobilenet.lab.studies.robust import robust as robustness
     from mobilenet.lab.studies.robust.words import markdown, totals, without_mean
-    from mobilenet.lab.studies.rows import write_rows
+    from mobilenet.lab.studies.table_files import write_table
     from mobilenet.record.provenance import stamping_of
     from mobilenet.record.stamp import in_text
     from mobilenet.record.whole import write_whole
@@ -83,7 +83,7 @@ def _end(plan: Any, place: Path, results: list[Any]) -> None:
         together(place) as fresh,
         stamping_of(place, f"mobilenet robust STUDY/study.yaml{results[0].store.permission()}"),
     ):
-        write_rows(fresh, "robust", robustness.rows(claims))
+        write_table(fresh, "robust", robustness.rows(claims))
         write_whole(fresh / "robust.md", in_text(markdown(plan, claims, unclear), "\n<!-- ", " -->"))
         for suffix in ("svg", "png"):
             draw(plan.factor, plan.names, plan.study.confidence, claims, fresh / f"robust.{suffix}")

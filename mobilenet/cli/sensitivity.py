@@ -75,22 +75,20 @@ def sensitivity(
 
 def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
     """Print the ranking; exit unless all runs were made and none is violated."""
-    from mobilenet.lab.studies.csv_tables import table_rows
     from mobilenet.lab.studies.effects import BEFORE_DELAYS, SCREENING, study_effects
     from mobilenet.lab.studies.level_names import LevelNames
     from mobilenet.lab.studies.sensitivity import sensitivity as screening
     from mobilenet.lab.studies.sentences import changed_before, changes_in_numbers, conclusions
+    from mobilenet.lab.studies.table_files import read_rows
 
     for line in result.doubts:
         say(line)
     if result.failed:
         fail(f"{pluralize(len(result.failed), 'run')} failed; run the same command again to retry", Exit.UNFINISHED)
     metrics, study = planned.question.metrics, planned.study
-    rows = [row for row in table_rows(place, f"{SCREENING}.csv") if row["metric"] in metrics]
+    rows = [row for row in read_rows(place, SCREENING) if row["metric"] in metrics]
     if as_json:
-        kinds = {"metric": str, "key": str, "range": str, "trajectories": int}
-        document = [{name: kinds.get(name, float)(text) for name, text in row.items()} for row in rows]
-        say(json.dumps(document, indent=1), always=True)
+        say(json.dumps(rows, indent=1), always=True)
     words = study.words
     effects = study_effects(place, [screening.POINT], metrics, study.confidence)
     in_words = conclusions(effects, LevelNames({}), study.confidence, words)
@@ -114,12 +112,12 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
     say(f"Next: mobilenet report {quote(place)}")
 
 
-def _line(row: dict[str, str]) -> tuple[str, ...]:
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
     """One key, for the screen."""
     from mobilenet.viz.words import probability
 
-    low, high = max(0.0, float(row["low"])), float(row["high"])
+    low, high = max(0.0, row["low"]), row["high"]
     return (
-        row["range"], f"{float(row['size']):.3g}", f"{low:.3g} to {high:.3g}", f"{float(row['mean']):+.3g}",
-        f"{float(row['spread']):.3g}", probability(float(row["p_adjusted"])),
+        row["range"], f"{row['size']:.3g}", f"{low:.3g} to {high:.3g}", f"{row['mean']:+.3g}",
+        f"{row['spread']:.3g}", probability(row["p_adjusted"]),
     )  # fmt: skip

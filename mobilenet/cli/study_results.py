@@ -85,7 +85,7 @@ def show_study(directory: Path, metric_names: Sequence[str], as_json: bool) -> N
     note = tables_of_what_is_there(directory)
     tables = study_tables(directory)
     metrics = metrics_of_interest(tables, metric_names)
-    verdicts = Counter(row["verdict"] for row in tables.rows("tables/runs.csv"))
+    verdicts = Counter(row["verdict"] for row in tables.rows("tables/runs"))
     if as_json:
         every = metrics if metric_names else list(dict.fromkeys(row["metric"] for row in tables.summary))
         document = {
@@ -109,15 +109,9 @@ def show_study(directory: Path, metric_names: Sequence[str], as_json: bool) -> N
 
 
 def means(tables: StudyTables, metrics: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rows of summary.csv, with numbers instead of their text."""
-    rows = [row for row in tables.summary if row["metric"] in metrics]
-    return [
-        {"configuration": int(row["configuration"])}
-        | {factor: row[factor] for factor in tables.factors}
-        | {"metric": row["metric"], "n": int(row["n"]), "infinite": int(row["infinite"]), "label": row["label"]}
-        | {name: float(row[name]) if row[name] else None for name in ("mean", "low", "high")}
-        for row in rows
-    ]
+    """Return the rows of the summary."""
+    names = ("configuration", *tables.factors, "metric", "n", "infinite", "label", "mean", "low", "high")
+    return [{name: row[name] for name in names} for row in tables.summary if row["metric"] in metrics]
 
 
 def _print_means(tables: StudyTables, metrics: Sequence[str]) -> None:
@@ -219,7 +213,7 @@ def verify_study(
     """
     from mobilenet.api import judge_anew
     from mobilenet.lab.studies import StudyError
-    from mobilenet.lab.studies.csv_tables import AGAIN
+    from mobilenet.lab.studies.table_files import AGAIN
     from mobilenet.record.reader import RunError
     from mobilenet.verify.judge import overall
 

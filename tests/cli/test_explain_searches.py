@@ -7,9 +7,9 @@ import shlex
 from pathlib import Path
 
 from mobilenet.lab.studies.capacity import question as capacities
-from mobilenet.lab.studies.rows import write_rows
 from mobilenet.lab.studies.sensitivity import sensitivity as screening
 from mobilenet.lab.studies.store import create
+from mobilenet.lab.studies.table_files import write_table
 from mobilenet.record.provenance import stamping_of
 from mobilenet.record.stamp import in_document, in_text
 from mobilenet.record.writer import write_json
@@ -44,7 +44,7 @@ def test_of_a_capacity_search(tmp_path: Path) -> None:
     create(capacities.plan(asked).study, tmp_path / "found")
     with stamping_of(tmp_path / "found", capacities.normal_form(asked, False)):
         write_json(tmp_path / "found" / "capacity.json", in_document({}))
-        write_rows(tmp_path / "found", "capacity", [{"value": 1}])
+        write_table(tmp_path / "found", "capacity", [{"value": 1}])
         (tmp_path / "found" / "capacity.md").write_text(in_text("text\n", "<!-- ", " -->"))
     for name in ("capacity.csv", "capacity.json", "capacity.md", "study.yaml"):
         words = next_of(tmp_path, f"found/{name}")
@@ -65,7 +65,7 @@ def test_of_a_screening(tmp_path: Path) -> None:
     planned = screening.plan(asked)
     create(planned.study, tmp_path / "found")
     with stamping_of(tmp_path / "found", screening.normal_form(planned, False)):
-        write_rows(tmp_path / "found", "sensitivity", [{"key": "hosts.count"}])
+        write_table(tmp_path / "found", "sensitivity", [{"key": "hosts.count"}])
     for name in ("sensitivity.csv", "study.yaml"):
         words = next_of(tmp_path, f"found/{name}")
         assert words[:3] == ["mobilenet", "sensitivity", "found/configurations/c000/scenario.yaml"]

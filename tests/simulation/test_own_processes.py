@@ -36,6 +36,7 @@ from mobilenet.simulation.mobile import Simulation
 from mobilenet.verify.broadcasts.asked import obedience
 from tests.cli.command import mobilenet as command
 from tests.conftest import ROOT, SCENARIOS
+from tests.lab.studies.directories import of_runs
 
 FOLDER = SCENARIOS / "own_process"
 EXAMPLES = ("bus", "bursts", "overload", "charging")
@@ -530,10 +531,10 @@ def test_only_standing_hosts_can_be_moved(tmp_path: Path) -> None:
 def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
     levels: list[dict[str, Any]] = [{"x": 1}, {"x": 2}]
     both = [Configuration(number, level, (), "") for number, level in enumerate(levels)]
-    values = {(0, "deliveries"): {1: 10.0, 2: 20.0, 3: 31.0}, (1, "deliveries"): {1: 12.0, 2: 22.0, 3: 33.0}}
+    values = of_runs({(0, "deliveries"): {1: 10.0, 2: 20.0, 3: 31.0}, (1, "deliveries"): {1: 12.0, 2: 22.0, 3: 33.0}})
     comparison = Compare(factor="x", baseline=1, metrics=("deliveries",))
-    paired = findings(comparison, both, values, set(), 0.95)[0]
-    apart = findings(comparison, both, values, set(), 0.95, Delivered({}, {}, {}, Path(), {1}))[0]
+    paired = findings(comparison, both, values, set(), 0.95, Delivered({}, Path()))[0]
+    apart = findings(comparison, both, values, set(), 0.95, Delivered({}, Path(), {1}))[0]
     assert (paired.verdict, apart.verdict) == ("different", "inconclusive")
     assert paired.result is not None and apart.result is not None
     assert apart.result.difference.half_width > 10 * paired.result.difference.half_width

@@ -18,6 +18,7 @@ from mobilenet.viz.study_tables import StudyTables, study_tables
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.study import compare_study
+from mobilenet.viz import study_tables as study_tables_module
 from mobilenet.viz import style
 from tests.conftest import SCENARIOS
 from tests.lab.studies.test_handed_on import make
@@ -73,11 +74,17 @@ def factorial_of(counts: list[int], label: str = "") -> StudyTables:
     """A study with these numbers of levels, in the tables' form; `label`: of its first configuration."""
     factors = [f"part.long_name_of_factor_{number}" for number in range(len(counts))]
     summary = [
-        {"configuration": str(number), **dict(zip(factors, map(str, levels), strict=True)), "metric": DELAY, "n": "3",
-         "mean": "2", "low": "1", "high": "3", "infinite": "0", "label": "" if number else label}
+        {"configuration": number, **dict(zip(factors, map(str, levels), strict=True)), "metric": DELAY, "n": 3,
+         "mean": 2.0, "low": 1.0, "high": 3.0, "infinite": 0, "label": "" if number else label}
         for number, levels in enumerate(itertools.product(*map(range, counts)))
     ]  # fmt: skip
     return StudyTables(Path("study"), summary, factors, 0.95, None, "study", LevelNames({}))
+
+
+@pytest.fixture(autouse=True)
+def complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run is missing."""
+    monkeypatch.setattr(study_tables_module, "missing_runs", lambda directory: None)
 
 
 @pytest.mark.parametrize("width_in", [3.5, 7.2])

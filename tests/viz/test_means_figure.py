@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from mobilenet.viz.figures.means import draw_means, means_note
 from mobilenet.viz.study_tables import StudyTables
 
 from mobilenet.lab.studies.level_names import LevelNames
-from mobilenet.viz import style
+from mobilenet.viz import study_tables, style
 
 DELAY = "delivery_delay_mean_s"
 
@@ -25,13 +26,19 @@ def tables(levels: list[Any], without: int | None = None) -> StudyTables:
     """A study of one factor, the delay of which was not measured at the level `without`."""
     names = [str(level["value"] if isinstance(level, dict) else level) for level in levels]
     summary = [
-        {"configuration": str(number), "loss": name, "metric": metric, "n": "3", "infinite": "0", "label": "",
-         "mean": f"{number + 1}", "low": f"{number + 0.5}", "high": f"{number + 1.5}"}
+        {"configuration": number, "loss": name, "metric": metric, "n": 3, "infinite": 0, "label": "",
+         "mean": number + 1.0, "low": number + 0.5, "high": number + 1.5}
         for number, name in enumerate(names)
         for metric in (DELAY, "deliveries")
         if (number, metric) != (without, DELAY)
     ]  # fmt: skip
     return StudyTables(Path("study"), summary, ["loss"], 0.95, None, "study", LevelNames({"loss": levels}))
+
+
+@pytest.fixture(autouse=True)
+def complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run is missing."""
+    monkeypatch.setattr(study_tables, "missing_runs", lambda directory: None)
 
 
 def test_a_level_without_a_value_interrupts_its_line() -> None:

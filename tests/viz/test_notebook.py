@@ -17,6 +17,7 @@ from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.configurations import plan_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import create
+from mobilenet.lab.studies.table_files import read_table, write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.lab.studies.task import perform_runs
 from mobilenet.quoting import percentage
@@ -112,7 +113,7 @@ def test_figures_that_are_not_there(run: mobilenet.Run, study: Path, tmp_path: P
     create(Study.of(STUDY, Path()), tmp_path / "begun")
     begun = mobilenet.StudyFrames(tmp_path / "begun")
     assert "begun</b>: " in begun._repr_html_() and "not finished" in begun._repr_html_()
-    with pytest.raises(StudyError, match=r"summary\.csv"):
+    with pytest.raises(StudyError, match=r"summary\.parquet"):
         begun.plot()
 
 
@@ -138,12 +139,10 @@ def test_what_the_root_returns_can_draw(run: mobilenet.Run) -> None:
 
 
 def test_what_may_be_unstable_stands_below_sentences_and_tables(study: Path, tmp_path: Path) -> None:
-    import pandas as pd
-
     copy = copy_run(study, tmp_path / "study", "runs")
-    summary = pd.read_csv(copy / "tables" / "summary.csv", keep_default_na=False, dtype=str)
-    summary.loc[summary["configuration"] == "0", "label"] = "probably unstable"
-    summary.to_csv(copy / "tables" / "summary.csv", index=False)
+    summary = read_table(copy, "tables/summary").to_pandas()
+    summary.loc[summary["configuration"] == 0, "label"] = "probably unstable"
+    write_table(copy, "tables/summary", summary)
     study_frames = mobilenet.StudyFrames(copy)
     sentence = f"Probably unstable: count 2, {LABEL}: the backlog grew by "
     assert study_frames.sentences()[-1].startswith(sentence)
@@ -154,8 +153,6 @@ def test_tables_and_captions_count_the_runs_that_are_missing(study: Path, tmp_pa
     copy = copy_run(study, tmp_path / "study", "runs")
     planned = pq.read_table(copy / "runs.parquet")
     pq.write_table(pa.concat_tables([planned, planned]), copy / "runs.parquet")
-    head, *rows = (copy / "runs.csv").read_text().splitlines(keepends=True)
-    (copy / "runs.csv").write_text("".join([head, *rows, *rows]))
     frames = mobilenet.StudyFrames(copy)
     sentence = "Unfinished: these numbers cover 8 of 16 runs."
     assert sentence in frames.sentences() and sentence in frames.to_latex() and sentence in frames.to_markdown()

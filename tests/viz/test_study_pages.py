@@ -4,7 +4,6 @@ meaning.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from mobilenet.viz.figures import study_figures
 from mobilenet.viz.report import draw
@@ -20,6 +20,7 @@ from mobilenet.viz.style import Look
 from mobilenet.viz.words import with_interval
 
 from mobilenet.lab.studies.study import Result, compare_study
+from mobilenet.lab.studies.table_files import read_table, write_table
 from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.quoting import format_number
 from mobilenet.viz import comparison, style
@@ -60,12 +61,11 @@ def _bytes(content: bytes) -> Spoil:
     return lambda path: path.write_bytes(content)
 
 
-def _without_levels(path: Path) -> None:
-    with path.open(newline="") as file:
-        rows = list(csv.reader(file))
-    first, last = rows[0].index("configuration"), rows[0].index("metric")
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([*row[: first + 1], *row[last:]] for row in rows)
+def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Spoil:
+    def spoil(path: Path) -> None:
+        change(pq.read_table(path).to_pandas()).to_parquet(path, index=False)
+
+    return spoil
 
 
 BOTH = ("report", "figures")
@@ -80,17 +80,12 @@ DAMAGES: dict[str, tuple[str, Spoil, tuple[str, ...]]] = {
     "comparison with words for replications": ("comparison.json", _finding("more_replications", "many"), BOTH),
     "comparison with a number in quotes": ("comparison.json", _finding("ratio", "1.5"), BOTH),
     "comparison of nothing": ("comparison.json", _bytes(b""), BOTH),
-    "summary without levels": ("tables/summary.csv", _without_levels, BOTH),
-    "summary cut in half": ("tables/summary.csv", _cut, BOTH),
-    "summary with words for numbers": (
-        "tables/summary.csv",
-        lambda path: path.write_text(path.read_text().replace(",0.", ",much", 5)),
-        BOTH,
-    ),
-    "delays with other columns": ("tables/distribution.csv", _text("a,b\n1,2\n"), BOTH),
-    "buffers that are no text": ("tables/buffers.csv", _bytes(b"\xff\x00"), BOTH),
-    "runs that are no text": ("runs.csv", _bytes(b"\xff\xfe\x00garbage"), ("report",)),
-    "runs' table is missing": ("tables/runs.csv", Path.unlink, ("report",)),
+    "summary without labels": ("tables/summary.parquet", _table(lambda rows: rows.drop(columns="label")), BOTH),
+    "summary cut in half": ("tables/summary.parquet", _cut, BOTH),
+    "summary with words for numbers": ("tables/summary.parquet", _table(lambda rows: rows.astype({"mean": str})), BOTH),
+    "delays with other columns": ("tables/distribution.parquet", _table(lambda rows: rows[["share"]]), BOTH),
+    "buffers that are no table": ("tables/buffers.parquet", _bytes(b"\xff\x00"), BOTH),
+    "runs that are no table": ("runs.parquet", _bytes(b"\xff\xfe\x00garbage"), ("report",)),
     "the study's own file is no text": ("study.yaml", _bytes(b"\xff\xfe"), ("report",)),
     "the first scenario is no text": ("configurations/c000/scenario.yaml", _bytes(b"\xff\xfe"), ("report",)),
     "the study's own file is missing": ("study.yaml", Path.unlink, BOTH),
@@ -134,12 +129,12 @@ def test_damaged(study: Path, damage: str, tmp_path: Path) -> None:
         assert not (tmp_path / "out.html").exists() and not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"[]", b"\xff\xfe\x00"])
-def test_a_summary_of_other_columns_is_made_again(content: bytes, study: Path, tmp_path: Path) -> None:
-    before = (study / "tables" / "summary.csv").read_bytes()
-    (study / "tables" / "summary.csv").write_bytes(content)
+@pytest.mark.parametrize("name", ["summary", "runs", "distribution"])
+def test_a_table_that_is_missing_is_made_again(name: str, study: Path, tmp_path: Path) -> None:
+    before = (study / "tables" / f"{name}.csv").read_bytes()
+    (study / "tables" / f"{name}.parquet").unlink()
     assert invoke("report", study, "-o", tmp_path / "out.html").exit_code in (0, 1, 4)
-    assert (study / "tables" / "summary.csv").read_bytes() == before
+    assert (study / "tables" / f"{name}.csv").read_bytes() == before
 
 
 def test_a_study_that_is_no_text_and_was_not_compared(compared: Path, tmp_path: Path) -> None:
@@ -162,13 +157,12 @@ def test_an_unstable_level_is_compared_reported_and_drawn(study: Path) -> None:
 
 def _label(study: Path, label: str) -> None:
     """Its second configuration; an unstable one has no means."""
-    path = study / "tables" / "summary.csv"
-    summary = pd.read_csv(path, keep_default_na=False, dtype=str)
-    own = summary["configuration"] == "1"
+    summary = read_table(study, "tables/summary").to_pandas()
+    own = summary["configuration"] == 1
     summary.loc[own, "label"] = label
     if label == "unstable":
-        summary.loc[own, ["mean", "sd", "low", "high"]] = ""
-    summary.to_csv(path, index=False)
+        summary.loc[own, ["mean", "sd", "low", "high"]] = math.nan
+    write_table(study, "tables/summary", summary)
 
 
 @pytest.mark.long

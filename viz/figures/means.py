@@ -69,8 +69,7 @@ def metrics_of_interest(tables: StudyTables, metrics: Sequence[str] = ()) -> lis
 def draw_means(axes: Any, tables: StudyTables, factor: str, metric: str) -> int:
     """Draw one panel; how many lines there would be, of which the first MOST_LINES are drawn."""
     frame = pd.DataFrame([row for row in tables.summary if row["metric"] == metric])
-    for column in ("mean", "low", "high"):
-        frame[column] = pd.to_numeric(frame[column], errors="coerce")
+    frame = frame.astype(dict.fromkeys(("mean", "low", "high"), float))
     numeric = tables.are_numbers(factor)
     names = list(dict.fromkeys(row[factor] for row in tables.summary))
     frame["x"] = pd.to_numeric(frame[factor]) if numeric else frame[factor].map(names.index).astype(float)
@@ -110,7 +109,7 @@ def _draw_line(axes: Any, own: pd.DataFrame, number: int, shift: float, label: s
     )  # fmt: skip
     for place in own.loc[unstable, "x"]:
         unstable_mark(axes, place + shift, colour)
-    for place in own.loc[own["infinite"].fillna("0") != "0", "x"]:
+    for place in own.loc[own["infinite"] > 0, "x"]:
         infinite_mark(axes, place + shift, colour)
 
 
@@ -132,7 +131,7 @@ def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
     """What the picture shows, in words."""
     rows = [row for row in tables.summary if row["metric"] in metrics]
     sure = percent(tables.confidence)
-    counts = sorted({int(row["n"]) for row in rows})
+    counts = sorted({row["n"] for row in rows})
     n = f"{counts[0]} to {counts[-1]}" if counts and counts[0] != counts[-1] else f"{counts[-1] if counts else 0}"
     rest = f" The first {MOST_LINES} of {pluralize(lines, 'combination')} of levels." if lines > MOST_LINES else ""
     notes = tables.infinite_note(metrics) + tables.unstable_note()

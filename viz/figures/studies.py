@@ -92,7 +92,7 @@ def _draw(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str 
     if has_many:
         return drawn
     drawn += _delays(tables, folder, look) + _delay_parts(tables, folder, look)
-    buffers = _frame(tables.rows("tables/buffers.csv"))
+    buffers = pd.DataFrame(tables.rows("tables/buffers"))
     for buffer, name, title in _buffers_to_show(buffers):
         drawn += _buffer(
             tables, buffers[buffers.buffer == buffer] if len(buffers) else buffers, name, title, folder, look
@@ -206,14 +206,6 @@ def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
     return figures
 
 
-def _frame(rows: list[dict[str, str]]) -> pd.DataFrame:
-    table = pd.DataFrame(rows)
-    for column in ("configuration", "share", "delay_s", "deliveries", "from_s", "to_s", "n", "mean", "low", "high"):
-        if column in table:
-            table[column] = pd.to_numeric(table[column], errors="coerce")
-    return table
-
-
 def _configurations(table: pd.DataFrame, tables: StudyTables) -> list[tuple[str, pd.DataFrame]]:
     """Return each with its name, marked where it has no mean."""
     groups = []
@@ -232,8 +224,8 @@ def _delays(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
 
 def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tuple[Any, str]] | None:
     """The distribution function of delays, a step for each percent of delay; None: nothing was delivered."""
-    is_whole = (tables.path / "tables/distribution.csv").is_file()
-    table = _frame(tables.rows(f"tables/{'distribution' if is_whole else 'delays'}.csv"))
+    is_whole = (tables.path / "tables/distribution.parquet").is_file()
+    table = pd.DataFrame(tables.rows(f"tables/{'distribution' if is_whole else 'delays'}"))
     return None if table.empty or table.delay_s.isna().all() else _steps(tables, table, is_whole, look)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies.caveats import SAME_MOVEMENT, has_one_movement
 from mobilenet.lab.studies.compare import judged_row
-from mobilenet.lab.studies.csv_tables import missing_runs
 from mobilenet.lab.studies.effects import BEFORE_DELAYS, Effect, study_effects
 from mobilenet.lab.studies.sentences import (
     changed_before,
@@ -24,6 +23,7 @@ from mobilenet.lab.studies.sentences import (
     pairing,
     sentence,
 )
+from mobilenet.lab.studies.table_files import missing_runs
 from mobilenet.metrics.registry import SIGNED
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import format_number, pluralize, quote
@@ -62,7 +62,7 @@ SCREENED = (
 
 def study_page(directory: Path) -> str:
     tables = study_tables(directory)
-    rows, runs, listed = tables.summary, tables.rows("tables/runs.csv"), tables.rows("runs.csv")
+    rows, runs, listed = tables.summary, tables.rows("tables/runs"), tables.rows("runs")
     verdicts = Counter(run["verdict"] for run in runs)
     failed = sum(run["state"] == "failed" for run in listed)
     overall = (
@@ -154,11 +154,7 @@ def _counts(verdicts: Counter[str], failed: int) -> str:
     return paragraph(text(", ".join(parts) or "none"))
 
 
-def _float(value: str) -> float | None:
-    return float(value) if value else None
-
-
-def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = False) -> str:
+def _numbers(rows: list[dict[str, Any]], tables: StudyTables, names: bool = False) -> str:
     """One line per configuration and metric; `names`: with the metrics' names in files next to their words."""
     factors, sure = tables.factors, percent(tables.confidence)
     head = (
@@ -176,8 +172,8 @@ def _numbers(rows: list[dict[str, str]], tables: StudyTables, names: bool = Fals
             *(tables.levels.name(factor, row[factor]) for factor in factors),
             *((row["metric"],) if names else ()),
             tables.words.meaning(row["metric"]),
-            row["n"],
-            *with_interval(row["metric"], _float(row["mean"]), _float(row["low"]), _float(row["high"])),
+            str(row["n"]),
+            *with_interval(row["metric"], row["mean"], row["low"], row["high"]),
             " ".join(filter(None, (infinite(row), row["label"]))),
         )
         for row in rows

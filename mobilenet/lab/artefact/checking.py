@@ -33,10 +33,10 @@ from mobilenet.lab.studies.capacity.capacity import search
 from mobilenet.lab.studies.claims.answering import KEPT, MARK, Means, answer
 from mobilenet.lab.studies.claims.declaration import Claims
 from mobilenet.lab.studies.claims.questions import plan
-from mobilenet.lab.studies.csv_tables import read_rows
 from mobilenet.lab.studies.sensitivity.sensitivity import run as screening
 from mobilenet.lab.studies.spark import Spark, local_master, spark_session
 from mobilenet.lab.studies.study import run_study
+from mobilenet.lab.studies.table_files import read_rows
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import first_line, pluralize
 
@@ -193,7 +193,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def _runs(part: Part) -> int:
-    return sum(len(read_rows(study / "runs.csv")) for study in studies_of(part))
+    return sum(len(read_rows(study, "runs")) for study in studies_of(part))
 
 
 def _not_run(part: Part, why: str) -> list[Line]:

@@ -23,7 +23,7 @@ from mobilenet.lab.artefact.searches import FILES as ANSWERS_OF_SEARCHES
 from mobilenet.lab.artefact.searches import pictures_of, plan_of, verb_of
 from mobilenet.lab.studies.claims.answering import KEPT
 from mobilenet.lab.studies.claims.declaration import Claims
-from mobilenet.lab.studies.csv_tables import read_rows
+from mobilenet.lab.studies.table_files import read_rows
 from mobilenet.record.provenance import inputs_of, read_provenance
 from mobilenet.viz.figures import study_figures
 from mobilenet.viz.style import Look
@@ -72,9 +72,9 @@ def _study(path: Path, place: str) -> Files:
 
 
 def _require_finished(path: Path) -> None:
-    rows = read_rows(path / "runs.csv")
+    rows = read_rows(path, "runs")
     missing = [row["run"] for row in rows if row.get("state") != "done"]
-    if missing or len(read_rows(path / "tables" / "runs.csv")) != len(rows):
+    if missing or len(read_rows(path, "tables/runs")) != len(rows):
         what = f"{len(missing)} of {len(rows)} runs are missing" if missing else "its tables do not match its runs"
         raise ArtefactError(f"{path}: unfinished: {what}; repeat the command that made it")
 

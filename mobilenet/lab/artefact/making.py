@@ -25,8 +25,8 @@ from mobilenet.lab.artefact.searches import search_in
 from mobilenet.lab.artefact.writing import write
 from mobilenet.lab.studies.claims.answering import KEPT, MARK
 from mobilenet.lab.studies.claims.declaration import Claims
-from mobilenet.lab.studies.csv_tables import read_rows
 from mobilenet.lab.studies.store import open_store
+from mobilenet.lab.studies.table_files import read_rows
 from mobilenet.record.provenance import read_provenance
 from mobilenet.record.stamp import PACKAGE, commit
 from mobilenet.viz.files import whole_file
@@ -104,7 +104,7 @@ def summary_of(part: Part) -> Summary:
     answers = answers_in((part.path / MARK).read_bytes())["claims"] if part.kind == CLAIMS else []
     return Summary(
         part,
-        sum(len(read_rows(study / "runs.csv")) for study in studies),
+        sum(len(read_rows(study, "runs")) for study in studies),
         sum(len(open_store(study).configurations) for study in studies),
         answers,
         sorted(set().union(*(code_in(study) for study in studies))),

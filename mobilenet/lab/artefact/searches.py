@@ -9,7 +9,6 @@ Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/kept_commands.py
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ from typing import Any
 
 from mobilenet.lab.artefact import ArtefactError
 from mobilenet.lab.studies.capacity import kept as of_capacity
-from mobilenet.lab.studies.csv_tables import read_rows
 from mobilenet.lab.studies.sensitivity import kept as of_screening
+from mobilenet.lab.studies.table_files import read_rows
 from mobilenet.quoting import cut, format_number, spell_out
 from mobilenet.record.provenance import read_provenance
 from mobilenet.record.stamp import KEY
@@ -44,7 +43,7 @@ class Search:
     verb: str
     command: str  # in normal form, where STUDY stands for the directory
     sentences: Sequence[str] = ()
-    ranking: Sequence[Mapping[str, str]] = ()
+    ranking: Sequence[Mapping[str, Any]] = ()
 
     @property
     def title(self) -> str:
@@ -84,9 +83,7 @@ def search_in(path: Path) -> Search | None:
         texts = [one for one in sentences if isinstance(one, str)] if isinstance(sentences, list) else []
         return Search(verb, command, texts)
     question, _ = of_screening.read_question(path)
-    return Search(
-        verb, command, (), [row for row in read_rows(path / FILES[verb][0]) if row.get("metric") in question.metrics]
-    )
+    return Search(verb, command, (), [row for row in read_rows(path, SCREENING) if row["metric"] in question.metrics])
 
 
 def document_of(path: Path) -> dict[str, Any]:
@@ -122,8 +119,8 @@ def answer_lines(one: Search) -> list[str]:
         return ["\n".join(f"- {' '.join(text.split())[:500]}" for text in one.sentences)]
     rows = [
         (
-            row.get("metric", ""), row.get("range", ""), _number(row.get("size", "")),
-            f"{_number(row.get('low', ''), 0.0)} to {_number(row.get('high', ''))}", _number(row.get("p_adjusted", "")),
+            row["metric"], row["range"], format_number(row["size"]),
+            f"{format_number(max(0.0, row['low']))} to {format_number(row['high'])}", format_number(row["p_adjusted"]),
         )
         for row in one.ranking
     ]  # fmt: skip
@@ -134,13 +131,6 @@ def answer_lines(one: Search) -> list[str]:
         *(tuple(cell.replace("|", "\\|")[:WORDS] for cell in row) for row in rows),
     ]
     return ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
-
-
-def _number(text: str, least: float = -math.inf) -> str:
-    try:
-        return format_number(max(least, float(text)))
-    except ValueError:
-        return text
 
 
 def first_of(path: Path) -> str:

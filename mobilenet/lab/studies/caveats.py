@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mobilenet.lab.studies.aggregation import PROBABLY, UNSTABLE
-from mobilenet.lab.studies.csv_tables import Rows
 from mobilenet.lab.studies.delivered import DELIVERED, shares_in_words
 from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.table_files import Rows
 from mobilenet.quoting import pluralize
 from mobilenet.scenario import AnyScenario, Scenario
 
@@ -42,14 +43,14 @@ def has_one_movement(scenario: AnyScenario) -> bool:
 
 
 def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,), most: int = 5) -> list[str]:
-    """A line for each configuration with one of these labels, for people; `summary`: the rows of tables/summary.csv.
+    """A line for each configuration with one of these labels, for people; `summary`: the rows of tables/summary.
     More than `most` are counted.
     """
     rows = [row for row in summary if row["label"] in labels and row["metric"] == "backlog_slope"]
     if len(rows) > most:
-        counts = Counter(row["label"] for row in rows)
+        counts, every = Counter(row["label"] for row in rows), {row["configuration"] for row in summary}
         return [
-            f"{label}: {counts[label]} of {pluralize(_configurations(summary), 'configuration')}{ENDS[label]}"
+            f"{label}: {counts[label]} of {pluralize(len(every), 'configuration')}{ENDS[label]}"
             for label in labels
             if counts[label]
         ]
@@ -61,28 +62,24 @@ def deliveries(summary: Rows, names: LevelNames, broadcast: Mapping[int, float])
     the share of what was offered, by configuration.
     """
     delivered = {
-        _where(row, names): float(row["mean"]) for row in summary if row["metric"] == DELIVERED and row["mean"]
+        _where(row, names): row["mean"] for row in summary if row["metric"] == DELIVERED and row["mean"] is not None
     }
     accepted = {
         _where(row, names): broadcast[number]
         for row in summary
-        if (number := int(row["configuration"])) in broadcast and row["metric"] == "broadcasts_offered" and row["mean"]
+        if (number := row["configuration"]) in broadcast and row["metric"] == "broadcasts_offered" and row["mean"]
     }
     lines = shares_in_words(delivered, accepted)
     return ["; ".join([*lines, "delays are those of delivered messages"])] if lines else []
 
 
-def _configurations(summary: Rows) -> int:
-    return len({row["configuration"] for row in summary})
-
-
-def _where(row: Mapping[str, str], names: LevelNames) -> str:
+def _where(row: Mapping[str, Any], names: LevelNames) -> str:
     columns = list(row)
     factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
     return ", ".join(names.in_words(factor, row[factor]) for factor in factors) or "unchanged"
 
 
-def _growth(row: Mapping[str, str]) -> str:
+def _growth(row: Mapping[str, Any]) -> str:
     every = "on average over" if row["label"] == UNSTABLE else "and grew in all"
-    percent, runs = f"{float(row['mean']) * 100:.0f} %", pluralize(int(row["n"]), "run")
+    percent, runs = f"{row['mean'] * 100:.0f} %", pluralize(row["n"], "run")
     return f"the backlog grew by {percent} of its mean over the second half of the window, {every} {runs}"

@@ -22,20 +22,22 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mobilenet.lab.studies.common_deliveries import UNPAIRED, USES_RUN
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare
-from mobilenet.lab.studies.delivered import NOTHING, Delivered, Share, judgement, share_columns, shares_for
-from mobilenet.lab.studies.level_names import format_level, table_level
+from mobilenet.lab.studies.delivered import Delivered, Share, judgement, share_columns, shares_for
+from mobilenet.lab.studies.level_names import table_level
 from mobilenet.lab.studies.statistics import Comparison, compare_apart, compare_pairs, holm, replications_needed
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED, SURVIVAL, Vocabulary
 
-Replicated = dict[int, float]  # replication -> the value of a metric
+if TYPE_CHECKING:
+    import pandas as pd
+
 INFINITE = "infinite"
 COMMON = "common_"  # before the names of numbers over the deliveries that both levels made
 OF_COMMON = tuple(
@@ -65,27 +67,18 @@ class Finding:
     common_deliveries: int | None = None
     unpaired: str = ""  # why the runs of the two levels are not of one world: one of UNPAIRED
     direction: str = ""  # which one is better, lower or higher; empty: that depends on what is asked
-    pairs: int = 0
     infinite: tuple[int, int] = (0, 0)  # runs of the level and of the baseline without a finite value
-    means: tuple[float | None, float | None] = (None, None)  # of the two, where `result` lacks them
+    finite: Mapping[str, Any] = field(default_factory=dict)  # what is known where `result` is missing
 
     @property
     def judged(self) -> Comparison | None:
         """What the verdict is about."""
         return self.result if self.common_deliveries is None else self.common
 
-    @property
-    def where(self) -> str:
-        """The levels of the other factors, for people."""
-        return ", ".join(f"{factor}={format_level(level)}" for factor, level in self.others.items())
-
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
         row = compared_row(self.others, self.level, self.baseline, self.metric)
-        if self.result is not None:
-            row |= _columns(self.result)
-        elif self.verdict == INFINITE:
-            row |= {"pairs": self.pairs, "mean": self.means[0], "baseline_mean": self.means[1]}
+        row |= _columns(self.result) if self.result is not None else self.finite
         if self.metric in SURVIVAL:
             row |= {"infinite_runs": self.infinite[0], "baseline_infinite_runs": self.infinite[1]}
         row |= {"p_adjusted": self.p_adjusted, "equivalence_p_adjusted": self.equivalence_p_adjusted}
@@ -131,13 +124,14 @@ def compared_row(others: dict[str, Any], level: Any, baseline: Any, metric: str)
 def findings(
     comparison: Compare,
     configurations: list[Configuration],
-    values: dict[tuple[int, str], Replicated],
+    values: pd.DataFrame,
     unstable: set[int],
     confidence: float,
-    delivered: Delivered = NOTHING,
+    delivered: Delivered,
     words: Vocabulary = OF_HOSTS,
 ) -> list[Finding]:
-    """`values` holds each metric of each configuration; `unstable` names configurations without a mean."""
+    """`values` holds the metrics by configuration and replication; `unstable`: configurations without a mean."""
+    by_metric = {metric: values[metric].unstack(0) for metric in values}
     all_findings: list[Finding] = []
     delays = {name: one for name in comparison.metrics if (one := words.of_delays(name)) is not None}
     is_judged = any(words.better(name) for name in comparison.metrics)
@@ -155,8 +149,7 @@ def findings(
             compare = compare_apart if unpaired == USES_RUN else compare_pairs
             is_owing = lack in UNPAIRED and not delivered.is_complete(other.number, base.number)
             for metric in comparison.metrics:
-                a, b = values.get((other.number, metric), {}), values.get((base.number, metric), {})
-                both = sorted(a.keys() & b.keys())
+                x, y = by_metric[metric].reindex(columns=[other.number, base.number]).dropna().to_numpy().T
                 finding = Finding(others, other.levels[comparison.factor], comparison.baseline, metric, "no data")
                 finding.shares, finding.unpaired = tuple(shares_for(metric, shares)), unpaired
                 finding.direction = words.better(metric) if metric not in SIGNED else ""
@@ -164,13 +157,13 @@ def findings(
                 if {other.number, base.number} & unstable:
                     finding.verdict = "unstable"
                     continue
-                if len(both) < 2:
+                if len(x) < 2:
                     continue
-                x, y = np.array([a[r] for r in both]), np.array([b[r] for r in both])
                 finding.infinite = int(np.isinf(x).sum()), int(np.isinf(y).sum())
                 if any(finding.infinite):
-                    finding.verdict, finding.pairs = INFINITE, len(both)
-                    finding.means = _finite_mean(x), _finite_mean(y)
+                    finding.verdict = INFINITE
+                    own, its = (None if np.isinf(values).any() else float(values.mean()) for values in (x, y))
+                    finding.finite = {"pairs": len(x), "mean": own, "baseline_mean": its}
                     continue
                 finding.result = compare(x, y, confidence, comparison.equivalence_margin)
                 common = over_common.get(metric)
@@ -181,16 +174,11 @@ def findings(
                     finding.verdict, finding.common_deliveries = common.lack or "no data", common.deliveries
                     if len(common.values) < 2:
                         continue
-                    pairs = common.values
-                    x, y = (np.array([pairs[r][which] for r in sorted(pairs)]) for which in (0, 1))
+                    x, y = np.array([common.values[r] for r in sorted(common.values)]).T
                     finding.common = compare_pairs(x, y, confidence, comparison.equivalence_margin)
                 family.append((finding, x, y))
         _judge(family, 1 - confidence, comparison.equivalence_margin)
     return all_findings
-
-
-def _finite_mean(values: np.ndarray[Any, Any]) -> float | None:
-    return float(values.mean()) if np.all(np.isfinite(values)) else None
 
 
 def _judge(family: list[tuple[Finding, Any, Any]], alpha: float, margin: float | None) -> None:

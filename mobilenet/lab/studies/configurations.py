@@ -13,12 +13,14 @@ import hashlib
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mobilenet.lab.studies.declaration import Study
-from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.level_names import UNCHANGED, LevelNames, table_level
+from mobilenet.lab.studies.table_files import COLUMNS
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
@@ -29,10 +31,6 @@ from mobilenet.simulation.plugin_code import require_allowed
 
 MOST_RUNS = 1_000_000
 RUN = re.compile(r"c(\d+)-r(\d+)")
-COLUMNS = {  # of the tables of a study, besides its factors
-    "run", "configuration", "replication", "seed", "state", "error", "verdict", "metric", "n", "mean", "sd", "low",
-    "high", "infinite", "label", "buffer", "from_s", "to_s", "share", "delay_s", "deliveries",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,11 @@ class Configuration:
     number: int
     levels: dict[str, Any]  # factor -> level
     overrides: tuple[str, ...]  # as --set takes them
-    label: str = ""  # for people
+    label: str = ""  # for people: `TCP, loss 0.05`
+
+    def row(self) -> dict[str, Any]:
+        """Return the levels as tables show them."""
+        return {factor: table_level(level) for factor, level in self.levels.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,10 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
         for place, key in enumerate(study.set):
             _try(study, allow_code, ("set", key), *base[: place + 1])
     all_configurations = []
-    for number, levels in enumerate(combinations(study)):
-        overrides = (*base, *(o for factor, level in levels.items() for o in _overrides(study, factor, level)))
-        _try(study, allow_code, ("factors",), *overrides, what=levels)
-        all_configurations.append(Configuration(number, levels, overrides, _label(study, levels)))
+    for one in planned_configurations(study):
+        overrides = (*base, *(o for factor, level in one.levels.items() for o in _overrides(study, factor, level)))
+        _try(study, allow_code, ("factors",), *overrides, what=one)
+        all_configurations.append(replace(one, overrides=overrides))
     return all_configurations
 
 
@@ -94,25 +96,22 @@ def _from_directory(study: Study, allow_code: bool) -> list[Configuration]:
     if study.has_changed_factors():
         what = "the study file in a study's directory repeats its configurations; `factors` and `set` cannot be changed"
         raise study.problem(("factors",), what)
-    all_configurations = []
-    for configuration in planned_configurations(study):
+    planned = planned_configurations(study)
+    for one in planned:
         try:
-            require_allowed(study.scenario_of(configuration.number, ()), allow_code)
+            require_allowed(study.scenario_of(one.number, ()), allow_code)
         except ScenarioError as error:
-            raise study.problem(("scenario",), f"{error} (with {configuration.label})") from None
-        all_configurations.append(configuration)
-    return all_configurations
+            raise study.problem(("scenario",), f"{error} (with {one.label})") from None
+    return planned
 
 
 def planned_configurations(study: Study) -> list[Configuration]:
     """All configurations, without what each changes in the scenario."""
-    return [Configuration(n, levels, (), _label(study, levels)) for n, levels in enumerate(combinations(study))]
-
-
-def _label(study: Study, levels: dict[str, Any]) -> str:
-    """`TCP, loss 0.05`."""
     names = LevelNames(study.factors)
-    return ", ".join(names.in_words(factor, level) for factor, level in levels.items()) or "unchanged"
+    return [
+        Configuration(number, levels, (), ", ".join(map(names.in_words, levels, levels.values())) or UNCHANGED)
+        for number, levels in enumerate(combinations(study))
+    ]
 
 
 def _require_allowed(study: Study, allow_code: bool) -> None:
@@ -177,17 +176,17 @@ def _is_valid(study: Study, *overrides: str) -> bool:
 
 
 def _try(
-    study: Study, allow_code: bool, path: tuple[str, ...], *overrides: str, what: dict[str, Any] | None = None
+    study: Study, allow_code: bool, path: tuple[str, ...], *overrides: str, what: Configuration | None = None
 ) -> None:
     try:
         require_allowed(study.scenario_with(overrides), allow_code)
     except ScenarioError as error:
         message = str(error).splitlines()[0]
-        for factor, level in (what or {}).items():
+        for factor, level in (what.levels if what else {}).items():
             if any(message.startswith(f"{change.where}: ") for change in _overrides(study, factor, level)):
                 place = study.levels(factor).index(level)
                 raise study.problem(("factors", factor), message + _advice(study, message), place) from None
-        with_levels = f" (with {_label(study, what)})" if what else ""
+        with_levels = f" (with {what.label})" if what and what.levels else ""
         raise study.problem(path, f"{message}{with_levels}") from None
 
 
@@ -219,9 +218,8 @@ def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
 
 def highest_replications(runs: Iterable[str], configurations: int) -> list[int]:
     """Return for each configuration the highest replication among runs with these names."""
-    highest = [0] * configurations
+    highest: Counter[int] = Counter()
     for match in filter(None, map(RUN.fullmatch, runs)):
-        number, replication = int(match[1]), int(match[2])
-        if number < configurations:
-            highest[number] = max(highest[number], replication)
-    return highest
+        number, replication = map(int, match.groups())
+        highest[number] = max(highest[number], replication)
+    return [highest[number] for number in range(configurations)]

@@ -29,7 +29,6 @@ from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.yaml_reader import parse
 
 MOST_DIFFERENCES = 5
-DECLARED = "protocol."  # null below it stands for what a plug-in's class declares; older versions left it so
 
 
 def configured_file(study: Path, number: int) -> Path:
@@ -53,10 +52,6 @@ def another_study(place: Path, differences: list[str]) -> StudyError:
     return OutError(f"{place}: belongs to another study: {summary}")
 
 
-class _DamagedScenario(StudyError):
-    """Stands for a damaged scenario; what it has to be follows from the study."""
-
-
 def write_configuration(
     study: Path,
     scenario: AnyScenario,
@@ -73,40 +68,34 @@ def write_configuration(
     fresh.mkdir(parents=True)
     try:
         write_scenario(fresh, with_declared(scenario, allow_code))
+        names = sorted(str(path.relative_to(fresh)) for path in fresh.rglob("*") if path.is_file())
+        changed = [name for name in names if not _is_same(target / name, fresh / name)]
         if target.is_dir() and not target.is_symlink():
-            difference = _difference(target, fresh)
-            if difference is None:
+            if not changed:
                 return
-            if isinstance(difference, _DamagedScenario):
-                say(str(difference))
-            elif any((study / "runs").glob(f"{target.name}-r*")):
-                raise difference
+            problem = _contradiction(target, fresh, changed, say)
+            if problem is not None and any((study / "runs").glob(f"{target.name}-r*")):
+                raise problem
             shutil.rmtree(target)
         os.rename(fresh, target)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _difference(target: Path, fresh: Path) -> StudyError | None:
-    """Between what is there and what is asked. No code of either is run."""
-    names = sorted(str(path.relative_to(fresh)) for path in fresh.rglob("*") if path.is_file())
-    for name in names:
-        if name != "scenario.yaml" and not _is_same(target / name, fresh / name):
-            return another_study(target / name, ["differs from the file that the study names now"])
-    if _is_same(target / "scenario.yaml", fresh / "scenario.yaml"):
+def _contradiction(target: Path, fresh: Path, changed: list[str], say: Callable[[str], None]) -> StudyError | None:
+    """Return why what is there is another scenario than the one asked. No code of either is run."""
+    file = target / "scenario.yaml"
+    if others := [name for name in changed if name != file.name]:
+        return another_study(target / others[0], ["differs from the file that the study names now"])
+    if (how := _damage(file, (fresh / file.name).read_bytes())) is not None:
+        say(f"{file}: was {how}; written again from the study")
         return None
-    if (how := _damage(target / "scenario.yaml", (fresh / "scenario.yaml").read_bytes())) is not None:
-        return _DamagedScenario(f"{target / 'scenario.yaml'}: was {how}; written again from the study")
     try:
-        before, after = load_scenario(target / "scenario.yaml"), load_scenario(fresh / "scenario.yaml")
+        different = apart(load_scenario(file), load_scenario(fresh / file.name))
     except ScenarioError as error:
-        what = " ".join(str(error).split())
-        return OutError(f"{what}; the study is damaged")
-    differences = [
-        f"{key} of the scenario was {format_level(a)}, and is now {format_level(b)}"
-        for key, a, b in apart(before, after)
-    ]
-    return another_study(target / "scenario.yaml", differences) if differences else None
+        return OutError(f"{' '.join(str(error).split())}; the study is damaged")
+    values = [f"{key} of the scenario was {format_level(a)}, and is now {format_level(b)}" for key, a, b in different]
+    return another_study(file, values) if values else None
 
 
 def _damage(file: Path, expected: bytes) -> str | None:
@@ -123,11 +112,7 @@ def _damage(file: Path, expected: bytes) -> str | None:
 
 def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:
     """Key and both values of what makes two scenarios different ones."""
-    return [
-        (key, a, b)
-        for key, a, b in differences(before.model_dump(), after.model_dump())
-        if not (a is None and key.startswith(DECLARED))
-    ]
+    return list(differences(before.model_dump(), after.model_dump()))
 
 
 def _is_same(a: Path, b: Path) -> bool:

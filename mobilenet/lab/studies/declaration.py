@@ -151,16 +151,12 @@ def _with_good_labels(levels: tuple[Any, ...]) -> tuple[Any, ...]:
     return levels
 
 
-def _level_type(value: Any) -> str:
-    return "span" if isinstance(value, (dict, Span)) else "list"
-
-
 Levels = Annotated[
     Annotated[
         tuple[Any, ...], AfterValidator(_with_good_labels), Field(min_length=1, max_length=MOST_LEVELS), Tag("list")
     ]
-    | Annotated[Span, Tag("span")],
-    Discriminator(_level_type),
+    | Annotated[Span, AfterValidator(Span.levels), Tag("span")],
+    Discriminator(lambda value: "span" if isinstance(value, dict) else "list"),
 ]
 
 
@@ -312,13 +308,11 @@ class Study(Parameters):
         return self._scenario_text is not None or self.scenario_path.is_file()
 
     def levels(self, factor: str) -> tuple[Any, ...]:
-        levels = self.factors[factor]
-        return levels.levels() if isinstance(levels, Span) else tuple(split_label(level)[0] for level in levels)
+        return tuple(split_label(level)[0] for level in self.factors[factor])
 
     def labels(self, factor: str) -> tuple[str | None, ...]:
         """Return the label of each level; None where the study gives none."""
-        levels = self.factors[factor]
-        return (None,) * len(levels.levels()) if isinstance(levels, Span) else tuple(split_label(v)[1] for v in levels)
+        return tuple(split_label(level)[1] for level in self.factors[factor])
 
     @classmethod
     def of(cls, values: dict[str, Any], folder: Path, name: str = "study") -> Self:
@@ -376,8 +370,4 @@ def given_values(overrides: Sequence[str], option: str = "--set") -> dict[str, N
 
 def effective_study(study: Study) -> str:
     """All values as YAML: what the study's directory keeps."""
-    values = study.model_dump(by_alias=True)
-    values["factors"] = {
-        factor: levels.levels() if isinstance(levels, Span) else levels for factor, levels in study.factors.items()
-    }
-    return to_yaml(values)
+    return to_yaml(study.model_dump(by_alias=True))

@@ -20,42 +20,35 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired, common_deliveries
-from mobilenet.lab.studies.configurations import RUN, PlannedRun
-from mobilenet.lab.studies.csv_tables import read_rows, table_rows, values_of_runs
+from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.statistics import t_interval
+from mobilenet.lab.studies.table_files import by_run, values_of_runs
 from mobilenet.metrics.declaration import OfDelays, mean
 from mobilenet.quoting import format_number, percentage
 from mobilenet.record.reader import RunError
 
-Replicated = Mapping[int, float]  # replication -> value
-Shares = Mapping[str, Mapping[int, Replicated]]  # name of a share -> configuration
+if TYPE_CHECKING:
+    import pandas as pd
 
 DELIVERED, ACCEPTED, VALID = "delivery_ratio", "broadcast_ratio", "valid_ratio"
 OF_HANDOFFS = RETURNED, CONFIRMED = "handoff_return_ratio", "confirmed_ratio"
 OF_DELIVERY = (DELIVERED, "broadcasts_undelivered", RETURNED)
 OWED = "deliveries_owed"
+CUT = "warmup_cut_s"
+COUNTED = ("broadcasts", "broadcasts_offered", "handoffs", "handoffs_superseded")
 NOT_READABLE = "runs not readable"  # a verdict on a delay
 OFFERED = "broadcast of what was offered"
 MOST_NAMED = 4  # settings in a sentence
 LOSS_MARGIN = 0.01  # of a share: what a setting may lose and still be called better
-WORDS = {
-    DELIVERED: "delivered {} of what it owed to members",
-    ACCEPTED: "broadcast {} of what its applications offered",
-    RETURNED: "delivered again after {} of its handoffs",
-    CONFIRMED: "confirmed {} of its handoffs before the next one began",
-    VALID: "has a valid run in {} of the pairs",
-}
-NOUNS = {
-    DELIVERED: "the delivery ratio",
-    ACCEPTED: "the share of broadcasts",
-    RETURNED: "the share of handoffs with a delivery afterwards",
-    CONFIRMED: "the share of confirmed handoffs",
-    VALID: "the share of valid runs",
+SHARES = {  # in words: of a setting, and what it is behind in
+    DELIVERED: ("delivered {} of what it owed to members", "the delivery ratio"),
+    ACCEPTED: ("broadcast {} of what its applications offered", "the share of broadcasts"),
+    RETURNED: ("delivered again after {} of its handoffs", "the share of handoffs with a delivery afterwards"),
+    CONFIRMED: ("confirmed {} of its handoffs before the next one began", "the share of confirmed handoffs"),
+    VALID: ("has a valid run in {} of the pairs", "the share of valid runs"),
 }
 
 
@@ -97,57 +90,41 @@ class Objection(NamedTuple):
 class Delivered:
     """What the configurations of a study delivered; from its tables and, where delays have to be matched, its runs."""
 
-    def __init__(self, shares: Shares, owed: Mapping[int, Replicated], steady_from_s: Mapping[int, Replicated],
-                 runs: Path, observing: Collection[int] = ()) -> None:  # fmt: skip
-        """`owed`: deliveries owed in each run, by configuration; `steady_from_s`: where its warm-up was cut;
-        `observing`: the configurations with custom processes that depend on the run.
+    def __init__(self, values: Mapping[str, pd.DataFrame], runs: Path, observing: Collection[int] = ()) -> None:
+        """`values`: SHARES, OWED and CUT, as far as they are known, each replication x configuration; `observing`: the
+        configurations with custom processes that depend on the run.
         """
-        self._shares, self._owed, self._steady_from_s, self._runs = shares, owed, steady_from_s, runs
-        self._observing = observing
+        self._values, self._runs, self._observing = values, runs, observing
 
     @classmethod
     def of_study(cls, path: Path, observing: Collection[int] = ()) -> Self:
         """Read the tables of a study. Raises StudyError."""
-        values: dict[str, dict[int, dict[int, float]]] = {}
-        names = (
-            DELIVERED, RETURNED, OWED, "broadcasts", "broadcasts_offered", "handoffs", "handoffs_superseded",
-            "warmup_cut_s",
-        )  # fmt: skip
-        for (configuration, metric), own in values_of_runs(path, names).items():
-            values.setdefault(metric, {})[configuration] = own
-        accepted = {
-            configuration: {r: made.get(r, 0.0) / count for r, count in offered.items() if count}
-            for configuration, offered in values.get("broadcasts_offered", {}).items()
-            for made in [values.get("broadcasts", {}).get(configuration, {})]
-        }
-        confirmed = {
-            configuration: {
-                r: count / (count + lost.get(r, 0.0)) for r, count in handoffs.items() if count + lost.get(r, 0.0)
-            }
-            for configuration, handoffs in values.get("handoffs", {}).items()
-            for lost in [values.get("handoffs_superseded", {}).get(configuration, {})]
-        }
-        valid: dict[int, dict[int, float]] = {}
-        for row in table_rows(path, "tables/runs.csv"):
-            valid.setdefault(int(row["configuration"]), {})[int(row["replication"])] = float(row["verdict"] == "valid")
-        for row in read_rows(path / "runs.csv"):
-            if row["state"] == "failed" and (numbers := RUN.fullmatch(row["run"])):
-                valid.setdefault(int(numbers[1]), {})[int(numbers[2])] = 0.0
-        delivered, returned = values.get(DELIVERED, {}), values.get(RETURNED, {})
-        shares = {DELIVERED: delivered, ACCEPTED: accepted, RETURNED: returned, CONFIRMED: confirmed, VALID: valid}
-        return cls(shares, values.get(OWED, {}), values.get("warmup_cut_s", {}), path / "runs", observing)
+        values = values_of_runs(path, (*SHARES, OWED, CUT, *COUNTED))
+        made, offered, handoffs, superseded = (values[name] for name in COUNTED)
+        values[ACCEPTED] = made.fillna(0) / offered.where(offered > 0)
+        begun = handoffs + superseded.fillna(0)
+        values[CONFIRMED] = handoffs / begun.where(begun > 0)
+        planned, done = by_run(path, "runs"), by_run(path, "tables/runs")
+        values = values.reindex(values.index.union(planned.index[planned["state"] == "failed"]))
+        values[VALID] = (done["verdict"] == "valid").astype(float).reindex(values.index, fill_value=0.0)
+        return cls({name: values[name].unstack(0) for name in values}, path / "runs", observing)
+
+    def _of(self, name: str, *configurations: int) -> pd.DataFrame:
+        """Return the values of these configurations, by replication."""
+        import pandas as pd
+
+        return self._values.get(name, pd.DataFrame(dtype=float)).reindex(columns=configurations)
 
     def means(self, share: str) -> dict[int, float]:
         """Return the mean of a share over the runs of each configuration that has it."""
-        return {number: float(np.mean(list(own.values()))) for number, own in self._shares[share].items() if own}
+        return dict(self._values[share].mean().dropna())
 
     def shares(self, own: int, baseline: int, confidence: float) -> tuple[Share, ...]:
         """Compare two configurations, pair by pair; a share that fewer than two pairs have is left out."""
         compared = []
-        for name, known in self._shares.items():
-            pairs = sorted(known.get(own, {}).keys() & known.get(baseline, {}).keys())
-            if len(pairs) >= 2:
-                x, y = (np.array([known[number][r] for r in pairs]) for number in (own, baseline))
+        for name in SHARES:
+            x, y = self._of(name, own, baseline).dropna().to_numpy().T
+            if len(x) >= 2:
                 interval = t_interval(x - y, confidence)
                 compared.append(Share(name, float(x.mean()), float(y.mean()), interval.low, interval.high))
         return tuple(compared)
@@ -157,24 +134,25 @@ class Delivered:
         because both delivered all that they owed. Also return why there are none: one of UNPAIRED, NOT_READABLE, or
         empty.
         """
-        if self.uses_run(own, baseline):
-            is_complete = self.is_complete(own, baseline)
-            return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, USES_RUN)), USES_RUN
-        owed = [self._owed.get(number, {}) for number in (own, baseline)]
-        pairs = sorted(owed[0].keys() & owed[1].keys())
         is_complete = self.is_complete(own, baseline)
-        if is_complete and all(owed[0][r] == owed[1][r] for r in pairs):
+
+        def none(lack: str) -> tuple[dict[str, CommonDelays], str]:
+            return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, lack)), lack
+
+        if self.uses_run(own, baseline):
+            return none(USES_RUN)
+        owed = self._of(OWED, own, baseline).dropna()
+        if is_complete and (owed[own] == owed[baseline]).all():
             return {}, ""
+        cuts = self._of(CUT, own, baseline).reindex(owed.index).max(axis=1).fillna(0.0)
         values: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in metrics}
         deliveries = dict.fromkeys(metrics, 0)
-        for replication in pairs:
+        for replication, cut_s in cuts.items():
             run, other = (self._runs / PlannedRun(number, replication, 0).id for number in (own, baseline))
-            cuts = (self._steady_from_s.get(number, {}).get(replication, 0.0) for number in (own, baseline))
             try:
-                common = common_deliveries(run, other, max(cuts))
+                common = common_deliveries(run, other, cut_s)
             except (RunError, NotPaired) as error:
-                lack = str(error) if isinstance(error, NotPaired) else NOT_READABLE
-                return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, lack)), lack
+                return none(str(error) if isinstance(error, NotPaired) else NOT_READABLE)
             for name, metric in metrics.items():
                 if (both := common.compare(metric)) is not None:
                     values[name][replication] = both
@@ -187,11 +165,8 @@ class Delivered:
 
     def is_complete(self, own: int, baseline: int) -> bool:
         """Whether both delivered all that they owed."""
-        delivered = self._shares.get(DELIVERED, {})
-        return all(value == 1 for number in (own, baseline) for value in delivered.get(number, {}).values())
-
-
-NOTHING = Delivered({}, {}, {}, Path())  # known of what was delivered
+        known = self._of(DELIVERED, own, baseline)
+        return bool((known.eq(1) | known.isna()).all(axis=None))
 
 
 def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
@@ -207,7 +182,7 @@ def opening(shares: Iterable[Share], baseline: str) -> str:
 
 
 def _share_in_words(one: Share, baseline: str) -> str:
-    what = WORDS[one.name].format(percentage(one.own))
+    what = SHARES[one.name][0].format(percentage(one.own))
     if not one.differs:
         return f"{what}, the same as {baseline} in every pair"
     ends = " to ".join(f"{max(-100.0, min(100.0, 100 * end)):+.3g}" for end in (one.low, one.high))
@@ -226,9 +201,9 @@ def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]
             return Objection(f"{own} has no valid run", True)
         low, high = (-one.high, -one.low) if of_baseline else (one.low, one.high)
         if high < 0:
-            behind.append(NOUNS[one.name])
+            behind.append(SHARES[one.name][1])
         elif low < -LOSS_MARGIN:
-            unsettled.append(NOUNS[one.name])
+            unsettled.append(SHARES[one.name][1])
     if behind:
         return Objection(f"{own} is behind in {' and '.join(behind)}", True)
     if unsettled:

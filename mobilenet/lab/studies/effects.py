@@ -13,27 +13,25 @@ Source    Law: Simulation Modeling and Analysis (2015), 12.2; Holm (1979); ours:
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.aggregation import UNSTABLE
-from mobilenet.lab.studies.configurations import Configuration
-from mobilenet.lab.studies.csv_tables import AGAIN, table_rows, values_of_runs
 from mobilenet.lab.studies.delivered import DELIVERED
 from mobilenet.lab.studies.level_names import table_level
-from mobilenet.lab.studies.rows import write_rows
 from mobilenet.lab.studies.statistics import Interval, holm, p_of_zero, t_interval, t_interval_of
+from mobilenet.lab.studies.table_files import read_rows, read_table, values_of_runs, write_table
 from mobilenet.record.provenance import stamping_of
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 SCREENING = "sensitivity"  # a study that has this table is a screening, and its effects are there
-Replicated = Mapping[int, float]  # replication -> the value of a metric
 BEFORE_DELAYS = {DELIVERED: "delivery ratio", "broadcasts_refused": "number of refused broadcasts"}
 
 
@@ -64,32 +62,32 @@ class Effect:
         return row
 
 
-def effects(
-    configurations: Sequence[Configuration],
-    values: Mapping[tuple[int, str], Replicated],
-    metric: str,
-    confidence: float,
-) -> list[Effect]:
+def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confidence: float) -> list[Effect]:
     """All effects on a metric, the largest first; none for fewer than two factors that vary, or where a mean is
-    missing.
+    missing. `levels`: configuration x factor; `values`: of the metric, by configuration and replication.
     """
-    factors = {factor: _levels(configurations, factor) for factor in configurations[0].levels} if configurations else {}
-    factors = {factor: levels for factor, levels in factors.items() if len(levels) > 1}
-    table = _table(configurations, values, metric, factors)
-    if len(factors) < 2 or table is None:
+    import pandas as pd
+
+    varied = [factor for factor in levels if levels[factor].nunique() > 1]
+    if len(varied) < 2:
         return []
+    cells = values.unstack().reindex(levels.index).dropna(axis=1, how="all")
+    if cells.shape[1] < 2 or not np.isfinite(cells).all(axis=None):
+        return []
+    codes, uniques = zip(*(pd.factorize(levels[factor]) for factor in varied), strict=True)
+    table = np.full((*map(len, uniques), cells.shape[1]), np.nan)  # an axis for each factor, the last for replications
+    table[codes] = cells
     contrasts = []
     for count in (1, 2):
-        for chosen in itertools.combinations(range(len(factors)), count):
-            names = [list(factors)[axis] for axis in chosen]
-            for places in itertools.product(*(range(1, len(factors[name])) for name in names)):
-                estimates = _contrast(table, dict(zip(chosen, places, strict=True)))
-                levels = tuple((name, factors[name][place]) for name, place in zip(names, places, strict=True))
-                contrasts.append((levels, estimates))
+        for axes in itertools.combinations(range(len(varied)), count):
+            for places in itertools.product(*(range(1, table.shape[axis]) for axis in axes)):
+                chosen = dict(zip(axes, places, strict=True))
+                pair = tuple((varied[axis], uniques[axis].tolist()[place]) for axis, place in chosen.items())
+                contrasts.append((pair, _contrast(table, chosen)))
     adjusted = holm([p_of_zero(estimates) for _, estimates in contrasts])
     all_effects = [
-        Effect(metric, levels, t_interval(estimates, confidence), p)
-        for (levels, estimates), p in zip(contrasts, adjusted, strict=True)
+        Effect(metric, pair, t_interval(estimates, confidence), p)
+        for (pair, estimates), p in zip(contrasts, adjusted, strict=True)
     ]
     return sorted(all_effects, key=lambda effect: -abs(effect.interval.mean))
 
@@ -98,20 +96,17 @@ def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], co
     """All effects on these metrics, from the tables of a study. Raises StudyError."""
     if is_screening(path):
         return _read_screening(path, metrics, confidence)
-    if any(row["label"] == UNSTABLE for row in table_rows(path, "tables/summary.csv")):
+    summary = read_table(path, "tables/summary").to_pandas()
+    if UNSTABLE in summary["label"].to_list():
         return []
-    rows = table_rows(path, "tables/runs.csv")
-    if rows and (missing := [factor for factor in factors if factor not in rows[0]]):
-        raise StudyError(f"{path / 'tables/runs.csv'}: damaged: column {missing[0]} is missing; {AGAIN}")
-    levels = {int(row["configuration"]): {factor: row[factor] for factor in factors} for row in rows}
-    configurations = [Configuration(number, own, ()) for number, own in sorted(levels.items())]
+    levels = summary.drop_duplicates("configuration").set_index("configuration")[[*factors]]
     values = values_of_runs(path, [*metrics, *BEFORE_DELAYS])
-    return _with_changes(metrics, lambda metric: effects(configurations, values, metric, confidence), confidence)
+    return _with_changes(metrics, lambda metric: effects(levels, values[metric], metric, confidence), confidence)
 
 
 def is_screening(path: Path) -> bool:
     """Whether the study is one of `mobilenet sensitivity`."""
-    return (path / f"{SCREENING}.csv").is_file()
+    return (path / f"{SCREENING}.parquet").is_file()
 
 
 def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effect]], confidence: float) -> list[Effect]:
@@ -141,57 +136,27 @@ def _with_sign(effect: Effect, confidence: float) -> Interval:
 
 def _read_screening(path: Path, metrics: Sequence[str], confidence: float) -> list[Effect]:
     """The sizes that a screening wrote, the largest first."""
-    sizes = []
-    try:
-        for row in table_rows(path, f"{SCREENING}.csv"):
-            size, high = float(row["size"]), float(row["high"])
-            interval = Interval(int(row["trajectories"]), size, float(row["spread"]), high - size)
-            levels, signed = ((row["key"], row["range"]),), float(row["mean"])
-            sizes.append(Effect(row["metric"], levels, interval, float(row["p_adjusted"]), True, signed))
-    except (KeyError, ValueError):
-        raise StudyError(f"{path / SCREENING}.csv: damaged; run `mobilenet sensitivity` again") from None
+    sizes = [
+        Effect(
+            row["metric"], ((row["key"], row["range"]),),
+            Interval(row["trajectories"], row["size"], row["spread"], row["high"] - row["size"]),
+            row["p_adjusted"], is_size=True, signed=row["mean"],
+        )
+        for row in read_rows(path, SCREENING)
+    ]  # fmt: skip
     return _with_changes(metrics, lambda metric: [one for one in sizes if one.metric == metric], confidence)
 
 
 def by_metric(all_effects: Sequence[Effect]) -> dict[str, list[Effect]]:
-    """The effects on each metric, in the given order."""
-    grouped: dict[str, list[Effect]] = {}
-    for effect in all_effects:
-        grouped.setdefault(effect.metric, []).append(effect)
-    return grouped
+    """The effects on each metric, which follow each other."""
+    return {metric: list(own) for metric, own in itertools.groupby(all_effects, lambda effect: effect.metric)}
 
 
 def write_effects(path: Path, all_effects: Sequence[Effect]) -> None:
     """effects.csv and effects.parquet, if there are any."""
     if all_effects:
         with stamping_of(path, "mobilenet compare STUDY"):
-            write_rows(path, "effects", [effect.row() for effect in all_effects])
-
-
-def _levels(configurations: Sequence[Configuration], factor: str) -> list[Any]:
-    levels: list[Any] = []
-    for configuration in configurations:
-        if configuration.levels[factor] not in levels:
-            levels.append(configuration.levels[factor])
-    return levels
-
-
-def _table(
-    configurations: Sequence[Configuration],
-    values: Mapping[tuple[int, str], Replicated],
-    metric: str,
-    factors: Mapping[str, list[Any]],
-) -> NDArray[np.float64] | None:
-    """The metric, an axis for each factor and the last one for replications; None if a value is missing or infinite."""
-    replications = [values.get((c.number, metric), {}) for c in configurations]
-    common = sorted(set.intersection(*(set(own) for own in replications))) if replications else []
-    if len(common) < 2 or any(len(own) != len(common) or math.inf in own.values() for own in replications):
-        return None
-    table = np.full((*map(len, factors.values()), len(common)), np.nan)
-    for configuration, own in zip(configurations, replications, strict=True):
-        place = tuple(levels.index(configuration.levels[factor]) for factor, levels in factors.items())
-        table[place] = [own[replication] for replication in common]
-    return table
+            write_table(path, "effects", [effect.row() for effect in all_effects])
 
 
 def _contrast(table: NDArray[np.float64], places: Mapping[int, int]) -> NDArray[np.float64]:

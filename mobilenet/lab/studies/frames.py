@@ -23,6 +23,7 @@ from mobilenet.lab.studies.effects import study_effects
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
 from mobilenet.lab.studies.store import open_store
 from mobilenet.lab.studies.study import run_study
+from mobilenet.lab.studies.table_files import read_parquet
 from mobilenet.lab.studies.tables import tables_of_what_is_there
 from mobilenet.quoting import pluralize
 from mobilenet.scenario.opening import plain_values
@@ -30,6 +31,16 @@ from mobilenet.scenario.opening import plain_values
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
+
+
+def _table(name: str, what: str) -> cached_property[pd.DataFrame]:
+    """Declare a table that is read when it is first asked for."""
+
+    def read(study: StudyFrames) -> pd.DataFrame:
+        return read_parquet(study.path / f"{name}.parquet").to_pandas()
+
+    read.__doc__ = what
+    return cached_property(read)
 
 
 class StudyFrames:
@@ -40,40 +51,19 @@ class StudyFrames:
         self.path = Path(path)
         self.unfinished = tables_of_what_is_there(self.path)  # for people, None for a study that is whole
 
-    @cached_property
-    def planned(self) -> pd.DataFrame:
-        """Each run of the study: its levels, seed and state (planned, done, failed), and why it failed."""
-        return self._read("runs.parquet")
-
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        """Each run that is done, with all its metrics."""
-        return self._read("tables/runs.parquet")
-
-    @cached_property
-    def summary(self) -> pd.DataFrame:
-        """Configuration and metric: n, mean, interval, label."""
-        return self._read("tables/summary.parquet")
-
-    @cached_property
-    def buffers(self) -> pd.DataFrame:
-        """Configuration, buffer and stretch of time: mean and interval."""
-        return self._read("tables/buffers.parquet")
-
-    @cached_property
-    def delays(self) -> pd.DataFrame:
-        """Configuration and share of all deliveries: the delay within which they happen."""
-        return self._read("tables/delays.parquet")
-
-    @cached_property
-    def distribution(self) -> pd.DataFrame:
-        """Configuration and delay: the share of all deliveries that happen within it."""
-        return self._read("tables/distribution.parquet")
-
-    @cached_property
-    def handoffs(self) -> pd.DataFrame:
-        """Each confirmed handoff of each run: host, begin_s, duration_s, interruption_s, cause."""
-        return self._read("tables/handoffs.parquet")
+    planned = _table(
+        "runs", "Each run of the study: its levels, seed and state (planned, done, failed), why it failed."
+    )
+    runs = _table("tables/runs", "Each run that is done, with all its metrics.")
+    summary = _table("tables/summary", "Configuration and metric: n, mean, interval, label.")
+    buffers = _table("tables/buffers", "Configuration, buffer and stretch of time: mean and interval.")
+    delays = _table("tables/delays", "Configuration and share of all deliveries: the delay within which they happen.")
+    distribution = _table(
+        "tables/distribution", "Configuration and delay: the share of all deliveries that happen within it."
+    )
+    handoffs = _table(
+        "tables/handoffs", "Each confirmed handoff of each run: host, begin_s, duration_s, interruption_s, cause."
+    )
 
     @cached_property
     def effects(self) -> pd.DataFrame:
@@ -91,18 +81,7 @@ class StudyFrames:
         """Each level and metric against the baseline; of a study with `compare`."""
         if open_store(self.path).study.compare is None:
             raise StudyError(f"{self.path}: no comparison, since the study has no `compare`")
-        return self._read("comparison.parquet")
-
-    def _read(self, name: str) -> pd.DataFrame:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:  # pandas would hand pyarrow an open file, after which Python may abort when it ends (arrow issue 50482)
-            return pq.read_table(self.path / name).to_pandas()
-        except FileNotFoundError:
-            raise StudyError(f"{self.path / name}: missing; the study is not finished") from None
-        except (OSError, pa.ArrowException) as error:
-            raise StudyError(f"{self.path / name}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+        return read_parquet(self.path / "comparison.parquet").to_pandas()
 
     def __repr__(self) -> str:
         return f"<StudyFrames {self.path}: {self._progress()}>"

@@ -10,9 +10,10 @@ Source    ours: docs/guide/artefact.md; mobilenet/record/stamp.py
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Sequence
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.configured import apart
@@ -21,46 +22,6 @@ from mobilenet.record.provenance import inputs_of, read_provenance
 from mobilenet.record.stamp import STUDY, Provenance
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.yaml_reader import Change
-
-
-class Options:
-    """The options of a command; each method removes what it returns."""
-
-    def __init__(self, file: Path, values: dict[str, list[str]]) -> None:
-        self._file, self._values = file, values
-
-    def text(self, name: str, otherwise: str | None = None) -> str:
-        """Return an option that is given at most once."""
-        values = self._values.pop(name, [])
-        if len(values) > 1 or (not values and otherwise is None):
-            raise _problem(self._file)
-        return values[0] if values else str(otherwise)
-
-    def number(self, name: str, otherwise: float | None = None) -> float:
-        """Return a number, whole where it is."""
-        try:
-            value = float(self.text(name, None if otherwise is None else repr(otherwise)))
-            return int(value) if value.is_integer() else value
-        except (ValueError, OverflowError):
-            raise _problem(self._file) from None
-
-    def whole(self, name: str, otherwise: int | None = None) -> int:
-        try:
-            return int(self.text(name, None if otherwise is None else str(otherwise)))
-        except ValueError:
-            raise _problem(self._file) from None
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Return an option that may be repeated."""
-        return tuple(self._values.pop(name, []))
-
-    def flag(self, name: str) -> bool:
-        return self._values.pop(name, None) is not None
-
-    def end(self) -> None:
-        """Refuse all other options."""
-        if self._values:
-            raise _problem(self._file)
 
 
 def provenance_in(file: Path) -> Provenance:
@@ -73,20 +34,43 @@ def provenance_in(file: Path) -> Provenance:
     return provenance
 
 
-def options_in(file: Path, command: str, verb: str, flags: Collection[str] = ("allow-code",)) -> Options:
-    """Return the options of a command of this verb about the directory's own scenario."""
+class _Parser(ArgumentParser):
+    """The options of the command in a file."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(add_help=False, allow_abbrev=False)
+        self._file = file
+
+    def error(self, message: str) -> NoReturn:
+        raise StudyError(f"{self._file}: does not contain the command that made it; repeat that command")
+
+
+def number(text: str) -> float:
+    """Read a number, whole where it is."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def options_in(
+    file: Path, command: str, verb: str, required: Mapping[str, Callable[[str], Any]], **optional: Any
+) -> dict[str, Any]:
+    """Return the options of a command of this verb about the directory's own scenario. `optional`: what they are if
+    they are missing; (): they may be repeated.
+    """
+    parser = _Parser(file)
+    for name, kind in required.items():
+        parser.add_argument(f"--{name}", type=kind, required=True)
+    for name, value in optional.items():
+        if value == ():
+            parser.add_argument(f"--{name}", action="append", default=[])
+        else:
+            parser.add_argument(f"--{name}", type=int if isinstance(value, int) else number, default=value)
+    parser.add_argument("--allow-code", action="store_true")
     words = shlex.split(command)
     if words[:3] != ["mobilenet", verb, f"STUDY/{KEPT.format(0)}"]:
-        raise _problem(file)
-    values: dict[str, list[str]] = {}
-    rest = iter(words[3:])
-    for word in rest:
-        name = word.removeprefix("--")
-        value = "" if name in flags else next(rest, None)
-        if not word.startswith("--") or value is None:
-            raise _problem(file)
-        values.setdefault(name, []).append(value)
-    return Options(file, values)
+        parser.error("another command")
+    options = vars(parser.parse_args(words[3:]))
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
 
 
 def require_made_by(file: Path, study: Study, expected: dict[str, Any], changes: Sequence[Sequence[str]]) -> None:
@@ -104,7 +88,3 @@ def require_made_by(file: Path, study: Study, expected: dict[str, Any], changes:
         differences = apart(load_scenario(first, [Change(text, text) for text in texts]), load_scenario(own))
         if differences:
             raise StudyError(f"{own}: its {differences[0][0]} does not follow from the command in {file.name}")
-
-
-def _problem(file: Path) -> StudyError:
-    return StudyError(f"{file}: does not contain the command that made it; repeat that command")

@@ -18,6 +18,7 @@ from mobilenet.scenario.yaml_writer import inline
 
 LONGEST = 40
 UNCHANGED = "unchanged"
+WORDS = ("true", "false", "null", UNCHANGED)  # that mean little without their factor
 _NAMED = re.compile(r"""\{['"]?(?:name|class|schedule|model|shape|kind)['"]?: ["']?([^"',}]+)""")
 _ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
 
@@ -35,9 +36,7 @@ def format_level(level: Any) -> str:
 
 def short_level(level: Any) -> str:
     """A level in few words, without its factor."""
-    text = format_level(level)
-    with suppress(ValueError):
-        return f"{float(text):.10g}"  # 0.0 and 0 are one level
+    text = _plain(format_level(level))
     if text == "{}":
         return UNCHANGED
     if named := _NAMED.match(text):
@@ -71,20 +70,19 @@ class LevelNames:
         if label is not None:
             return label
         short = short_level(level)
-        return f"{factor.rpartition('.')[2]} {short}" if _needs_its_factor(short) else short
+        return f"{factor.rpartition('.')[2]} {short}" if _is_number(short) or short in WORDS else short
 
 
 def _key(level: Any) -> str:
-    text = str(level if isinstance(level, str) else table_level(level))
-    with suppress(ValueError):
-        return f"{float(text):.10g}"
-    return text
+    return _plain(str(level if isinstance(level, str) else table_level(level)))
 
 
-def _needs_its_factor(short: str) -> bool:
-    if short in ("true", "false", "null", UNCHANGED):
-        return True
+def _plain(text: str) -> str:
+    """Return a number in one way, 0.0 as 0, and other text as it is."""
+    return f"{float(text):.10g}" if _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
     with suppress(ValueError):
-        float(short)
-        return True
+        return isinstance(float(text), float)
     return False

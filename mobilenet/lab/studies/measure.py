@@ -38,7 +38,7 @@ from mobilenet.why.stories import recorded_stories
 
 RATIO = 1.001  # of two neighbouring bins
 SHORTEST_S = 1e-7
-SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}  # of delays, undelivered messages being at least as long
 
 
 class Measurement(NamedTuple):
@@ -66,7 +66,9 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
         metrics = metrics | _delay_shares(directory, round(begin * SECOND), round(end * SECOND))
     values = {name: float(value) for name, value in metrics.items() if value is not None}
     inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
-    values |= _survival(events, inside, begin, end, metrics.get("broadcasts_undelivered") or 0)
+    waited = _still_waiting(events, begin, end) if metrics.get("broadcasts_undelivered") else np.zeros(0)
+    quantiles = zip(SURVIVAL, survival_quantiles(inside, waited, list(SURVIVAL.values())), strict=True)
+    values |= {f"delivery_delay_survival_{name}_s": value for name, value in quantiles if value is not None}
     over_time = buffers_over_time(events, samples, end, declared_buffers(manifest))
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
@@ -111,19 +113,6 @@ def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s:
     return cut_s if cut_s < end_s else None
 
 
-def _survival(
-    events: Table, delays: NDArray[np.float64], begin_s: float, end_s: float, undelivered: int
-) -> dict[str, float]:
-    """Percentiles with the undelivered counted as 'at least as long as until the end of the record'."""
-    waited = _still_waiting(events, begin_s, end_s) if undelivered else np.zeros(0)
-    quantiles = survival_quantiles(delays, waited, list(SURVIVAL.values()))
-    return {
-        f"delivery_delay_survival_{name}_s": value
-        for name, value in zip(SURVIVAL, quantiles, strict=True)
-        if value is not None
-    }
-
-
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
     """How long the members at the end have waited for each message of the window that they do not have."""
     last = int(events.numbers("time_ns").max(initial=0))
@@ -138,12 +127,8 @@ def _backlog_slope(over_time: dict[str, Series], begin_s: float, end_s: float) -
 
     A backlog that grows from nothing, all the time, gives 2/3; one that has settled, 0.
     """
-    width, middle_s = end_s / BUCKETS, (begin_s + end_s) / 2
-    levels: dict[int, float] = {}
     waiting: list[str] = [name for name in ("station_sbuffer", "host_sbuffer") if name in over_time] or list(over_time)
-    for name in waiting:
-        for bucket, value in enumerate(over_time[name]):
-            if bucket * width >= middle_s and value is not None:
-                levels[bucket] = levels.get(bucket, 0.0) + value
-    buckets = sorted(levels)
-    return relative_slope(np.array(buckets, dtype=np.float64), np.array([levels[b] for b in buckets]))
+    sizes = np.array([over_time[name] for name in waiting], dtype=np.float64)  # nan: no node was there
+    is_late = np.arange(BUCKETS) * (end_s / BUCKETS) >= (begin_s + end_s) / 2
+    buckets = np.flatnonzero(is_late & ~np.isnan(sizes).all(axis=0))
+    return relative_slope(buckets.astype(np.float64), np.nansum(sizes, axis=0)[buckets])

@@ -35,23 +35,14 @@ class Error(NamedTuple):
     rare: float = RARE
 
 
-class Unseen(NamedTuple):
-    """What a bound has to allow for besides the variance: a `share` of contradicting outcomes."""
-
-    share: float = 0.0
-
-    @property
-    def is_assumed(self) -> bool:
-        """Whether the bound neglects rarer ones."""
-        return not self.share
-
-
-def unseen(n: int, contradicting: int, error: Error) -> Unseen:
-    """Return what a verdict from n runs has to allow for."""
+def unseen(n: int, contradicting: int, error: Error) -> float:
+    """Return the share of contradicting outcomes that a verdict from n runs has to allow for, besides the variance; 0:
+    the bound neglects rarer ones.
+    """
     k = contradicting if contradicting < ENOUGH else 0  # none is like what no run has had
     if is_rare(n, k, error._replace(at_all_looks=error.at_all_looks / 2 ** (k + 1))):
-        return Unseen()
-    return Unseen(_largest_share(n, k, error.at_look / 2))
+        return 0.0
+    return _largest_share(n, k, error.at_look / 2)
 
 
 def is_rare(n: int, seen: int, error: Error) -> bool:
@@ -59,15 +50,15 @@ def is_rare(n: int, seen: int, error: Error) -> bool:
     return _largest_share(n, seen, error.at_all_looks) <= error.rare
 
 
-def upper(values: Values, end: float, missed: Unseen, error: Error) -> float:
+def upper(values: Values, end: float, missed: float, error: Error) -> float:
     """Return what the mean exceeds with a probability of `error.at_look`; `end`: the largest possible value."""
-    if not missed.share:
+    if not missed:
         return skewed_bounds(values, error.at_look).high
     usual = min(skewed_bounds(values, error.at_look / 2).high, end)
-    return usual + missed.share * (end - usual)
+    return usual + missed * (end - usual)
 
 
-def lower(values: Values, end: float, missed: Unseen, error: Error) -> float:
+def lower(values: Values, end: float, missed: float, error: Error) -> float:
     """Return the same for the other side."""
     return -upper(-values, -end, missed, error)
 

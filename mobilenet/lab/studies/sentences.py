@@ -232,16 +232,18 @@ def _largest_changes(effects: Sequence[Effect], metric: str) -> list[Effect]:
     """Return for each factor that changes the metric, or may lose deliveries, the effect of its level that changes it
     most, and the largest of all effects; those that are certain come first.
     """
-    largest: dict[tuple[str, ...], tuple[tuple[bool, float], Effect]] = {}
-    for effect in effects:
-        change = effect.changes.get(metric)
-        if change is None or not change.mean or (len(effect.levels) > 1 and effect is not effects[0]):
-            continue
+    largest: dict[tuple[str, ...], Effect] = {}
+    changing = [effect for effect in effects if metric in effect.changes and effect.changes[metric].mean]
+    for effect in sorted(changing, key=lambda one: _rank(one.changes[metric]), reverse=True):
+        change = effect.changes[metric]
         may_lose = metric == DELIVERED and max(-change.low, change.high) > LOSS_MARGIN
-        factors, rank = tuple(factor for factor, _ in effect.levels), (_is_certain(change), abs(change.mean))
-        if (rank[0] or may_lose) and (factors not in largest or rank > largest[factors][0]):
-            largest[factors] = rank, effect
-    return [effect for _, effect in sorted(largest.values(), key=lambda one: one[0], reverse=True)]
+        if (_is_certain(change) or may_lose) and (len(effect.levels) == 1 or effect is effects[0]):
+            largest.setdefault(tuple(factor for factor, _ in effect.levels), effect)
+    return list(largest.values())
+
+
+def _rank(change: Interval) -> tuple[bool, float]:
+    return _is_certain(change), abs(change.mean)
 
 
 def _is_certain(change: Interval) -> bool:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from mobilenet.lab.studies import parts
 from mobilenet.lab.studies.configurations import configurations
-from mobilenet.lab.studies.csv_tables import AGAIN, COLUMNS, table_rows
-from mobilenet.lab.studies.store import Store, open_store
+from mobilenet.lab.studies.store import open_store
+from mobilenet.lab.studies.table_files import AGAIN, TABLES, read_table
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
 
@@ -24,23 +24,17 @@ def fault(directory: Path) -> str | None:
         return None
     try:
         store = open_store(directory)
-        _look_at(store)
-        for name in COLUMNS:
-            if (directory / name).exists():
-                table_rows(directory, name)
+        for configuration in store.configurations:
+            load_scenario(store.scenario_of(configuration.number))
+        for name in TABLES:
+            if (directory / f"{name}.parquet").exists():
+                read_table(directory, name)
+        for path in sorted(store.measured.glob("*.parquet")):
+            if (wrong := parts.fault(path, len(store.configurations))) is not None:
+                return f"{path}: {wrong}; {AGAIN}; the study is damaged"
         configurations(store.study, allow_code=True)  # last: a scenario elsewhere may be meant
     except ScenarioError as error:
         return f"{' '.join(str(error).split())}; the study is damaged"
     except OSError as error:
         return f"{error.filename or directory}: {error.strerror}; the study is damaged"
     return None
-
-
-def _look_at(store: Store) -> None:
-    for configuration in store.configurations:
-        load_scenario(store.scenario_of(configuration.number))
-    if (store.path / "runs.parquet").exists():
-        parts.planned_targets(store.path / "runs.parquet", len(store.configurations))
-    for path in sorted(store.measured.glob("*.parquet")):
-        if (wrong := parts.fault(path, len(store.configurations))) is not None:
-            raise ScenarioError(f"{path}: {wrong}; {AGAIN}")

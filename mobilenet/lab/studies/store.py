@@ -21,7 +21,8 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,26 +41,25 @@ from mobilenet.lab.studies.configured import (
     write_configuration,
 )
 from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
-from mobilenet.lab.studies.level_names import format_level, table_level
-from mobilenet.lab.studies.rows import write_rows
+from mobilenet.lab.studies.level_names import format_level
+from mobilenet.lab.studies.table_files import write_table
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import RunError, read_manifest, require_files
 from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.record.soundness import derived_fault
 from mobilenet.record.whole import in_place_of, remove_dead, write_whole
 from mobilenet.record.writer import write_json
-from mobilenet.scenario import AnyScenario
 
 FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
 
 
+@dataclass(frozen=True)
 class Store:
     """An opened study directory."""
 
-    def __init__(self, path: Path, study: Study, configurations: list[Configuration]) -> None:
-        self.path = path
-        self.study = study
-        self.configurations = configurations
+    path: Path
+    study: Study
+    configurations: list[Configuration]
 
     @property
     def runs(self) -> Path:
@@ -106,11 +106,9 @@ class Store:
         return {path.stem for path in self.failed.iterdir() if not path.name.startswith(".")}
 
     def _error(self, run: PlannedRun) -> str | None:
-        try:
-            with (self.failed / f"{run.id}.json").open(encoding="utf-8") as file:
-                return str(json.load(file)["error"])
-        except FileNotFoundError:
-            return None
+        with suppress(FileNotFoundError):
+            return str(json.loads((self.failed / f"{run.id}.json").read_text(encoding="utf-8"))["error"])
+        return None
 
     def write_runs(self, runs: list[PlannedRun], measured: set[str]) -> None:
         """runs.parquet and runs.csv: each planned run, and what became of it."""
@@ -118,13 +116,11 @@ class Store:
         for run in sorted(runs, key=lambda run: run.id):
             error = None if run.id in measured else self._error(run)
             state = "done" if run.id in measured else "planned" if error is None else "failed"
-            levels = self.configurations[run.configuration].levels
             rows.append(
-                {"run": run.id, "configuration": run.configuration}
-                | {factor: table_level(level) for factor, level in levels.items()}
+                {"run": run.id, "configuration": run.configuration, **self.configurations[run.configuration].row()}
                 | {"replication": run.replication, "seed": run.seed, "state": state, "error": error}
             )
-        write_rows(self.path, "runs", rows)
+        write_table(self.path, "runs", rows)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -174,7 +170,8 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     try:
         for configuration in all_configurations:
             try:
-                write_configuration(path, _scenario(study, configuration), configuration.number, allow_code, say)
+                scenario = study.scenario_of(configuration.number, configuration.overrides)
+                write_configuration(path, scenario, configuration.number, allow_code, say)
             except StudyError:
                 raise
             except ScenarioError as error:  # of a plug-in, whose code is needed to know it
@@ -221,10 +218,6 @@ def open_store(path: Path) -> Store:
         raise StudyError(f"{path}: not a study directory: it has no study.yaml")
     study = Study.load(path / "study.yaml")
     return Store(path, study, planned_configurations(study))
-
-
-def _scenario(study: Study, configuration: Configuration) -> AnyScenario:
-    return study.scenario_of(configuration.number, configuration.overrides)
 
 
 def require_same(path: Path, study: Study) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,14 +24,13 @@ from mobilenet.lab.studies.caveats import deliveries, doubts
 from mobilenet.lab.studies.commands import require_programs
 from mobilenet.lab.studies.compare import Finding, findings
 from mobilenet.lab.studies.configurations import Configuration, configurations, seed_of
-from mobilenet.lab.studies.csv_tables import AGAIN, read_rows, table_rows, values_of_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.delivered import ACCEPTED, Delivered
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.parts import Part, index
-from mobilenet.lab.studies.rows import write_rows
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
+from mobilenet.lab.studies.table_files import AGAIN, read_rows, read_table, values_of_runs, write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.registry import Vocabulary
@@ -94,17 +93,16 @@ def run_study(
             require_programs(store, session)
             targets = run_all(store, session, progress)
             unstable = write_tables(store, targets, session, command)
-        rows = read_rows(store.path / "runs.csv")
+        rows = read_rows(store.path, "runs")
         if study.compare is not None:
             compare_study(store.path)
-    table = read_rows(store.tables / "runs.csv")
-    summary, names = table_rows(store.path, "tables/summary.csv"), LevelNames(study.factors)
+    summary, names = read_rows(store.path, "tables/summary"), LevelNames(study.factors)
     broadcast = Delivered.of_study(store.path).means(ACCEPTED)
     return Result(
         store,
         sum(row["state"] == "done" for row in rows),
         [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
-        [row["run"] for row in table if row["verdict"] == "violated"],
+        [row["run"] for row in read_rows(store.path, "tables/runs") if row["verdict"] == "violated"],
         [store.configurations[number] for number in sorted(unstable)],
         [*deliveries(summary, names, broadcast), *doubts(summary, names, (UNSTABLE, PROBABLY))],
     )
@@ -148,7 +146,7 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     """
     store = open_store(path)
     comparison = store.study.compare
-    if not (store.tables / "runs.csv").is_file():
+    if not (store.tables / "runs.parquet").is_file():
         raise StudyError(f"{path}: the study is not finished; {AGAIN}")
     if comparison is None:
         return None
@@ -156,11 +154,11 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     comparison = comparison.model_copy(update={"metrics": (*comparison.metrics, *further)})
     for metric in comparison.metrics:
         require_metric(store.study, metric)
-    summary = table_rows(path, "tables/summary.csv")
-    numbers = {int(row["configuration"]) for row in summary}
-    with_runs = [one for one in store.configurations if one.number in numbers]
+    summary = read_table(path, "tables/summary").to_pandas()
+    with_runs = [one for one in store.configurations if one.number in summary["configuration"].unique()]
+    unstable = set(summary["configuration"][summary["label"] == UNSTABLE])
     all_findings = findings(
-        comparison, with_runs, values_of_runs(path, comparison.metrics), _unstable(summary),
+        comparison, with_runs, values_of_runs(path, comparison.metrics), unstable,
         store.study.confidence, Delivered.of_study(path, store.observing()), store.study.words,
     )  # fmt: skip
     if not all_findings and len(with_runs) < len(store.configurations):
@@ -172,14 +170,10 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
         "findings": [finding.document() for finding in all_findings],
     }  # fmt: skip
     with stamping_of(path, normal_command("compare", "STUDY", metric=further)):
-        write_rows(path, "comparison", [finding.row() for finding in all_findings])
+        write_table(path, "comparison", [finding.row() for finding in all_findings])
         with in_place_of(path / "comparison.json") as partial:
             write_json(partial, in_document(document))
     return all_findings
-
-
-def _unstable(summary: Iterable[Mapping[str, str]]) -> set[int]:
-    return {int(row["configuration"]) for row in summary if row["label"] == UNSTABLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +217,6 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
 
 def _runs_done(study: Study, out: Path | None) -> Counter[int]:
     """Count for each configuration the runs that the directory has measured already."""
-    measured = out / "measured" if out is not None else None
-    if measured is None or not measured.is_dir():
-        return Counter()
-    runs = {run for part in index(measured, study.kind) if isinstance(part, Part) for run in part.runs}
+    parts = index(out / "measured", study.kind) if out is not None else ()
+    runs = {run for part in parts if isinstance(part, Part) for run in part.runs}
     return Counter(int(run[1:].partition("-r")[0]) for run in runs)

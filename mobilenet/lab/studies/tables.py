@@ -10,7 +10,6 @@ Model     Spark groups the rows of a configuration, and aggregates them (aggrega
               tables/handoffs       one row per confirmed handoff of each run
               tables/distribution   configuration x delay: the share of all deliveries that happen within it
           label     empty, `unstable`, `probably unstable` or `not steady`, see aggregation.py
-          The memory of this process does not grow with the number of runs
 Units     seconds and messages, as the names show
 Source    ours: docs/guide/studies.md
 """
@@ -18,29 +17,27 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mobilenet.lab.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, RESULT, UNSTABLE, aggregate
-from mobilenet.lab.studies.csv_tables import missing_runs
-from mobilenet.lab.studies.level_names import table_level
+from mobilenet.lab.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, RESULT, UNSTABLE, aggregate, metrics_of
 from mobilenet.lab.studies.measure import delay_of_bin
-from mobilenet.lab.studies.parts import HANDOFF, SCHEMA, Part, in_order, index, planned_targets
-from mobilenet.lab.studies.rows import RowFile, column_type, write_rows
+from mobilenet.lab.studies.parts import SCHEMA, Part, in_order, index, planned_targets
 from mobilenet.lab.studies.spark import path_pattern
 from mobilenet.lab.studies.store import Store, open_store
+from mobilenet.lab.studies.table_files import HANDOFF, TABLES, missing_runs, write_table
 from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.over_time import BUCKETS
-from mobilenet.metrics.registry import SURVIVAL, is_infinite
 from mobilenet.record.provenance import combine, digest
 from mobilenet.record.stamp import STUDY, Inputs, new_provenance, stamping
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import SparkSession
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
@@ -53,8 +50,6 @@ OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
 BINS_OF_A_STEP = 10  # of measure.py, so that a step of the distribution is 1 % wide
 AGGREGATED = ("configuration", "replication", "metrics", "buffers", "delay_bins", "delay_counts")
 TASKS_PER_WORKER = 4
-ROWS_AT_ONCE = 1_000
-Rows = list[dict[str, Any]]
 
 
 def write_tables(
@@ -64,8 +59,31 @@ def write_tables(
     the one that makes the directory, if it is not `mobilenet study`.
     """
     command = f"mobilenet study STUDY/study.yaml{store.permission()}" if command is None else command
-    with stamping(new_provenance(command, _inputs(store, targets))):
-        return _write(store, targets, _aggregates(store, targets, spark).to_pylist())
+    runs, handoffs = _read_runs(store, targets)
+    inputs = Inputs(STUDY, digest(store.path / "study.yaml"), combine(runs["fingerprint"].tolist()), len(runs))
+    results = _aggregates(store, targets, spark)
+    width_s = runs.groupby("configuration")["duration_s"].first() / BUCKETS
+    metrics = sorted(set(runs) - {"duration_s", *TABLES["tables/runs"]})
+    with stamping(new_provenance(command, inputs)):
+        _write(store, "runs", runs, metrics)
+        _write(store, "handoffs", handoffs)
+        return _write_results(store, results, width_s)
+
+
+def _read_runs(store: Store, targets: list[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the runs with their metrics, and their handoffs."""
+    import pandas as pd
+
+    own, runs, handoffs = [*TABLES["tables/runs"], "duration_s"], [], []
+    columns = [*own, "metrics", "handoff_rows"]
+    for table in (SCHEMA.empty_table().select(columns), *in_order(store.measured, targets, columns)):
+        of_runs = list(map(metrics_of, table["metrics"].to_pylist()))
+        runs.append(pd.concat([table.select(own).to_pandas(), pd.DataFrame(of_runs, dtype=float)], axis=1))
+        rows = table["handoff_rows"].combine_chunks()
+        whose = table.select(["run", "configuration"]).take(pc.list_parent_indices(rows))
+        arrays = [*whose.columns, *pc.list_flatten(rows).flatten()]
+        handoffs.append(pa.Table.from_arrays(arrays, ["run", "configuration", *HANDOFF]))
+    return pd.concat(runs, ignore_index=True), pa.concat_tables(handoffs).to_pandas()
 
 
 def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) -> pa.Table:
@@ -94,146 +112,62 @@ def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) ->
     )
 
 
-def _inputs(store: Store, targets: list[int]) -> Inputs:
-    """Return what `inputs_of` will find once the tables are written."""
-    columns = ("configuration", "replication", "fingerprint")
-    fingerprints = [
-        one for table in in_order(store.measured, targets, columns) for one in table["fingerprint"].to_pylist()
-    ]
-    return Inputs(STUDY, digest(store.path / "study.yaml"), combine(fingerprints), len(fingerprints))
-
-
 def tables_of_what_is_there(directory: Path) -> str | None:
     """Make the tables of a study again if runs have been done since; return in words what is missing, if anything.
 
     So a killed or running study can be inspected. Raises StudyError if the folder is not a study.
     """
-    store, planned = open_store(directory), directory / "runs.parquet"
-    entries = index(store.measured, store.study.kind) if store.measured.is_dir() else ()
-    parts = [part.path for part in entries if isinstance(part, Part)]
-    if not parts or not planned.is_file():
-        return None  # by an earlier version, or nothing done
-    summary = store.tables / "summary.csv"
-    is_complete = (store.tables / "distribution.csv").is_file() and _has_column(summary, "infinite")
-    if not is_complete or max(path.stat().st_mtime_ns for path in parts) > summary.stat().st_mtime_ns:
-        write_tables(store, planned_targets(planned, len(store.configurations)))
+    store = open_store(directory)
+    parts = [part.path for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
+    if not parts or not (directory / "runs.parquet").is_file():
+        return None  # nothing done
+    tables = [directory / f"{name}.parquet" for name in TABLES if name.startswith("tables/")]
+    newest = max(path.stat().st_mtime_ns for path in parts)
+    if not all(path.is_file() and newest <= path.stat().st_mtime_ns for path in tables):
+        write_tables(store, planned_targets(directory, len(store.configurations)))
     what = missing_runs(directory)
     return None if what is None else f"{directory}: {what}"
 
 
-def _has_column(path: Path, name: str) -> bool:
-    """Whether a table is there, and of a version that has this column."""
-    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
-        return name in file.readline().rstrip("\n").split(",")
-    return False
+def _write_results(store: Store, results: pa.Table, width_s: pd.Series) -> set[int]:
+    """Write the tables of aggregated numbers; return the configurations that are unstable."""
+    import pandas as pd
+
+    metrics, buffers, delays, labels = (
+        results.filter(pc.field("what") == what).to_pandas() for what in (METRIC, BUFFER, DELAY, LABEL)
+    )
+    label = labels.set_index("configuration")["name"]
+    summary = metrics.assign(metric=metrics["name"], label=metrics["configuration"].map(label))
+    hidden = (summary["label"] == UNSTABLE) & (summary["metric"] != "backlog_slope")
+    summary.loc[hidden, ["mean", "sd", "low", "high"]] = math.nan
+    _write(store, "summary", summary)
+    width = buffers["configuration"].map(width_s)
+    unstable = buffers["configuration"].map(label) == UNSTABLE
+    buffers = buffers.assign(
+        buffer=buffers["name"], from_s=buffers["bucket"] * width, to_s=(buffers["bucket"] + 1) * width,
+        label=np.where(unstable, UNSTABLE, ""),
+    )  # fmt: skip
+    _write(store, "buffers", buffers)
+    counts, delay_s = delays.groupby("configuration")["n"], map(delay_of_bin, delays["bucket"].tolist())
+    delays = delays.assign(delay_s=list(delay_s), deliveries=counts.transform("sum"), seen=counts.cumsum())
+    within = [
+        own.iloc[np.searchsorted(own["seen"], np.multiply(SHARES, own["n"].sum()))].assign(share=SHARES)
+        for _, own in delays.groupby("configuration")
+    ]
+    delays = delays.assign(share=delays["seen"] / delays["deliveries"], step=delays["bucket"] // BINS_OF_A_STEP)
+    _write(store, "delays", pd.concat([delays[:0], *within], ignore_index=True))
+    _write(store, "distribution", delays.drop_duplicates(["configuration", "step"], keep="last"))
+    return set(label.index[label == UNSTABLE])
 
 
-def _write(store: Store, targets: list[int], results: Rows) -> set[int]:
-    levels = [_levels(store, number) for number in range(len(store.configurations))]
-    _write_runs(store, targets, sorted({row["name"] for row in results if row["what"] == METRIC}), levels)
-    _write_handoffs(store, targets, levels)
-    labels = {row["configuration"]: row["name"] for row in results if row["what"] == LABEL}
-    write_rows(store.tables, "summary", [_summary_row(row, levels, labels) for row in results if row["what"] == METRIC])
-    width_s = {
-        table["configuration"][0].as_py(): table["duration_s"][0].as_py() / BUCKETS
-        for table in in_order(store.measured, targets, ("configuration", "replication", "duration_s"))
-    }
-    buffers = [_buffer_row(row, levels, labels, width_s) for row in results if row["what"] == BUFFER]
-    write_rows(store.tables, "buffers", buffers)
-    write_rows(store.tables, "delays", _delay_rows(results, levels))
-    write_rows(store.tables, "distribution", _distribution_rows(results, levels))
-    return {number for number, label in labels.items() if label == UNSTABLE}
+def _write(store: Store, name: str, rows: pd.DataFrame, metrics: Sequence[str] = ()) -> None:
+    """Write a table, with the levels of each configuration after its first column."""
+    import pandas as pd
 
-
-def _write_runs(store: Store, targets: list[int], metrics: list[str], levels: Rows) -> None:
-    columns = _level_columns(levels)
-    columns |= {name: pa.int64() for name in ("configuration", "replication", "seed")}
-    columns |= {name: pa.string() for name in ("verdict", "fingerprint")}
-    with RowFile(store.tables, "runs", columns | {name: pa.float64() for name in metrics}) as file:
-        for row in _rows(store, targets, [name for name in columns if name in SCHEMA.names] + ["metrics"]):
-            file.write(row | levels[row["configuration"]] | _with_infinite(dict(row["metrics"])))
-
-
-def _with_infinite(metrics: dict[str, float]) -> dict[str, float]:
-    """Add the percentiles that a run never reaches."""
-    return metrics | {name: math.inf for name in SURVIVAL if is_infinite(name, metrics)}
-
-
-def _write_handoffs(store: Store, targets: list[int], levels: Rows) -> None:
-    columns = _level_columns(levels) | {field.name: field.type for field in HANDOFF}
-    with RowFile(store.tables, "handoffs", columns) as file:
-        for row in _rows(store, targets, ["run", "configuration", "replication", "handoff_rows"]):
-            for handoff in row["handoff_rows"]:
-                file.write({"run": row["run"], **levels[row["configuration"]], **handoff})
-
-
-def _rows(store: Store, targets: list[int], columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield what was measured of each run, by configuration and replication."""
-    for table in in_order(store.measured, targets, columns):
-        for batch in table.to_batches(ROWS_AT_ONCE):
-            yield from batch.to_pylist()
-
-
-def _level_columns(levels: Rows) -> dict[str, pa.DataType]:
-    return {"run": pa.string(), **{f: column_type(own[f] for own in levels) for f in (levels or [{}])[0]}}
-
-
-def _levels(store: Store, number: int) -> dict[str, Any]:
-    levels = store.configurations[number].levels
-    return {factor: table_level(level) for factor, level in levels.items()}
-
-
-def _summary_row(row: dict[str, Any], levels: Rows, labels: dict[int, str]) -> dict[str, Any]:
-    number, metric = row["configuration"], row["name"]
-    hidden = labels[number] == UNSTABLE and metric != "backlog_slope"
-    numbers = {name: None if hidden else row[name] for name in ("mean", "sd", "low", "high")}
-    return {
-        "configuration": number, **levels[number], "metric": metric, "n": row["n"], **numbers,
-        "infinite": row["infinite"], "label": labels[number],
-    }  # fmt: skip
-
-
-def _buffer_row(row: dict[str, Any], levels: Rows, labels: dict[int, str], width_s: dict[int, float]) -> dict[str, Any]:
-    number = row["configuration"]
-    from_s, to_s = (place * width_s[number] for place in (row["bucket"], row["bucket"] + 1))
-    return {
-        "configuration": number, **levels[number], "buffer": row["name"], "from_s": from_s, "to_s": to_s, "n": row["n"],
-        **{name: row[name] for name in ("mean", "low", "high")},
-        "label": UNSTABLE if labels[number] == UNSTABLE else "",
-    }  # fmt: skip
-
-
-def _bins(results: Rows) -> dict[int, list[tuple[int, int]]]:
-    """Return for each configuration the bins of delays, ascending, with the deliveries in each."""
-    bins: dict[int, list[tuple[int, int]]] = {}
-    for row in results:
-        if row["what"] == DELAY:
-            bins.setdefault(row["configuration"], []).append((row["bucket"], row["n"]))
-    return bins
-
-
-def _delay_rows(results: Rows, levels: Rows) -> Rows:
-    """The delays of all deliveries of a configuration together."""
-    rows = []
-    for number, own in _bins(results).items():
-        total, seen, shares = sum(count for _, count in own), 0, list(SHARES)
-        for bucket, count in own:
-            seen += count
-            while shares and seen >= shares[0] * total:
-                columns = {"share": shares.pop(0), "delay_s": delay_of_bin(bucket), "deliveries": total}
-                rows.append({"configuration": number, **levels[number], **columns})
-    return rows
-
-
-def _distribution_rows(results: Rows, levels: Rows) -> Rows:
-    """The steps of the distribution function of all delays of a configuration."""
-    rows = []
-    for number, own in _bins(results).items():
-        total, seen = sum(count for _, count in own), 0
-        for place, (bucket, count) in enumerate(own):
-            seen += count
-            is_last = place + 1 == len(own)
-            if is_last or own[place + 1][0] // BINS_OF_A_STEP != bucket // BINS_OF_A_STEP:
-                columns = {"delay_s": delay_of_bin(bucket), "share": seen / total, "deliveries": total}
-                rows.append({"configuration": number, **levels[number], **columns})
-    return rows
+    of_each = pd.DataFrame([one.row() for one in store.configurations], dtype=object)
+    levels = of_each.loc[rows["configuration"]].set_axis(rows.index)
+    first, *others = TABLES[f"tables/{name}"]
+    columns = dict.fromkeys((first, *levels, *others, *metrics))
+    is_empty = rows.empty and "run" not in columns
+    rows = pd.concat([rows, levels.drop(columns=rows.columns, errors="ignore")], axis=1)[[*columns]]
+    write_table(store.path, f"tables/{name}", pd.DataFrame() if is_empty else rows)

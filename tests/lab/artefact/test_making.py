@@ -16,6 +16,7 @@ from mobilenet.lab.artefact.limits import MOST_RATIO
 from mobilenet.lab.artefact.writing import write
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import Store
+from mobilenet.lab.studies.table_files import read_rows, write_table
 from mobilenet.record.stamp import commit
 from tests.cli.command import everything_below, mobilenet
 from tests.cli.test_printed_commands import follow
@@ -142,7 +143,8 @@ def test_files_that_scenarios_name_are_inside(tmp_path: Path) -> None:
 def test_what_is_refused(study: Store, tmp_path: Path) -> None:
     unfinished = tmp_path / "unfinished"
     shutil.copytree(study.path, unfinished)
-    (unfinished / "runs.csv").write_text((study.path / "runs.csv").read_text().replace(",done,", ",planned,", 1))
+    rows = read_rows(study.path, "runs")
+    write_table(unfinished, "runs", [rows[0] | {"state": "planned"}, *rows[1:]])
     link = tmp_path / "link"
     shutil.copytree(study.path, link)
     (link / "configurations" / "c000" / "x.csv").symlink_to("/etc/passwd")

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from mobilenet.lab.studies.spark import local_master
 from mobilenet.lab.studies.study import Result, run_study
 from tests.cli.command import COMMAND, FIRST
@@ -32,6 +34,12 @@ def study_in(folder: Path, more: str = "", scenario: object = FIRST, duration_s:
     least = "" if "replications:" in more else "replications: {min: 2}\n"
     file.write_text(f"scenario: {scenario}\nset: {{duration_s: {duration_s}}}\n{least}{more}")
     return file
+
+
+def of_runs(values: dict[tuple[int, str], dict[int, float]]) -> pd.DataFrame:
+    """(configuration, metric) -> replication -> value as what findings are computed from."""
+    flat = {(c, r, metric): value for (c, metric), own in values.items() for r, value in own.items()}
+    return pd.Series(flat, dtype=float).unstack().rename_axis(["configuration", "replication"])
 
 
 def tables_of(path: Path) -> dict[str, bytes]:

@@ -28,6 +28,7 @@ from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study
 from mobilenet.metrics.registry import OF_HOSTS
 from tests.conftest import FIRST, SCENARIOS
+from tests.lab.studies.directories import of_runs
 from tests.lab.studies.test_handed_on import make
 
 GOSSIP = SCENARIOS / "own_protocol" / "gossip.yaml"
@@ -117,14 +118,16 @@ def test_the_setting_that_loses_is_not_called_better(lossy: Store) -> None:
     assert finding["mean"] != pytest.approx(finding["common_mean"], rel=1e-6)  # over its own deliveries
 
 
-@pytest.mark.parametrize("name", ["tables/runs.csv", "tables/summary.csv", "runs.csv"])
-def test_a_table_that_is_cut_at_the_end_of_a_line_is_refused(lossy: Store, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["tables/runs", "tables/summary", "runs"])
+def test_a_table_that_is_cut_or_has_a_changed_byte_is_refused(lossy: Store, tmp_path: Path, name: str) -> None:
     shutil.copytree(lossy.path, tmp_path / "study")
-    file = tmp_path / "study" / name
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(lines[: len(lines) // 2]))
-    with pytest.raises(StudyError, match=f"{file.name}: damaged: .* rows, but {file.stem}.parquet has"):
-        compare_study(tmp_path / "study")
+    file = tmp_path / "study" / f"{name}.parquet"
+    data = file.read_bytes()
+    page = data.index(b"c000-r0001" if name.endswith("runs") else b"airtime")
+    for spoilt in (data[: len(data) // 2], data[:page] + b"?" + data[page + 1 :]):
+        file.write_bytes(spoilt)
+        with pytest.raises(StudyError, match=f"{file.name}: not readable as Parquet"):
+            compare_study(tmp_path / "study")
 
 
 shares = st.builds(
@@ -173,13 +176,7 @@ def test_the_opening_names_who_is_behind(share: Share) -> None:
 
 def known_shares(ratios: dict[int, list[float]], **shares_of: dict[int, list[float]]) -> Delivered:
     by_share = {"delivery_ratio": ratios, **shares_of}
-    return Delivered(
-        {
-            name: {number: dict(enumerate(own, 1)) for number, own in configurations.items()}
-            for name, configurations in by_share.items()
-        },
-        {}, {}, Path(),
-    )  # fmt: skip
+    return Delivered({name: pd.DataFrame(own, dtype=float) for name, own in by_share.items()}, Path())
 
 
 def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
@@ -190,7 +187,7 @@ def verdicts_on(metric: str, known: Delivered) -> Iterator[str]:
     }
     compare = Compare(factor="p", baseline="a", metrics=(metric,))
     configurations = [Configuration(n, {"p": p}, ()) for n, p in enumerate("ab")]
-    for finding in findings(compare, configurations, values, set(), 0.95, known):
+    for finding in findings(compare, configurations, of_runs(values), set(), 0.95, known):
         yield sentence(finding.document(), COMPARISON, LevelNames({})).rpartition(": ")[2]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from mobilenet.viz.report.study import study_page
 
@@ -18,6 +20,7 @@ from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.sentences import effect_name, effects_conclusion
 from mobilenet.metrics.registry import OF_PROCESSES
 from tests.conftest import SCENARIOS
+from tests.lab.studies.directories import of_runs
 from tests.lab.studies.test_handed_on import make
 
 A, B, C = "wireless.loss", "hosts.count", "protocol.window"
@@ -29,7 +32,11 @@ def plan() -> list[Configuration]:
     return [Configuration(n, dict(zip(LEVELS, levels, strict=True)), ()) for n, levels in enumerate(combinations)]
 
 
-def synthetic_values(noise: float) -> dict[tuple[int, str], dict[int, float]]:
+def all_levels() -> pd.DataFrame:
+    return pd.DataFrame([one.levels for one in plan()])
+
+
+def synthetic_values(noise: float) -> pd.Series[float]:
     """y = 5 + 2 [A] + 1 [B=20] - 3 [B=30] + 4 [A][B=30] + the world's own part, which pairs cancel."""
     chance = random.Random(7)
     worlds = {replication: chance.gauss(0, 10) for replication in range(1, 9)}
@@ -38,11 +45,11 @@ def synthetic_values(noise: float) -> dict[tuple[int, str], dict[int, float]]:
         a, b20, b30 = c.levels[A] == 0.1, c.levels[B] == 20, c.levels[B] == 30
         mean = 5 + 2 * a + b20 - 3 * b30 + 4 * a * b30
         values[c.number, "m"] = {r: mean + world + chance.gauss(0, noise) for r, world in worlds.items()}
-    return values
+    return of_runs(values)["m"]
 
 
 def test_effects_are_those_of_the_model_the_largest_first() -> None:
-    all_effects = effects(plan(), synthetic_values(1e-6), "m", 0.95)
+    all_effects = effects(all_levels(), synthetic_values(1e-6), "m", 0.95)
     by = {effect.levels: effect.interval.mean for effect in all_effects}
     assert len(all_effects) == 4 + 2 + 1 + 2
     expected = {
@@ -60,7 +67,7 @@ def test_effects_are_those_of_the_model_the_largest_first() -> None:
 
 
 def test_what_is_not_there_is_seldom_significant_and_what_is_there_is() -> None:
-    effect_of = {effect.levels: effect for effect in effects(plan(), synthetic_values(0.2), "m", 0.95)}
+    effect_of = {effect.levels: effect for effect in effects(all_levels(), synthetic_values(0.2), "m", 0.95)}
     assert effect_of[(A, 0.1),].p_adjusted < 0.001 and effect_of[(A, 0.1), (B, 30)].p_adjusted < 0.001
     assert effect_of[(C, 8),].p_adjusted > 0.05
     assert effect_of[(A, 0.1),].row()["factor_1"] == A
@@ -68,16 +75,15 @@ def test_what_is_not_there_is_seldom_significant_and_what_is_there_is() -> None:
 
 def test_no_effects_where_a_run_is_missing_or_only_one_factor_varies() -> None:
     values = synthetic_values(0.2)
-    del values[3, "m"][2]
-    assert effects(plan(), values, "m", 0.95) == []
-    alone = [Configuration(n, {A: level}, ()) for n, level in enumerate(LEVELS[A])]
-    assert effects(alone, synthetic_values(0.2), "m", 0.95) == []
-    assert effects([], {}, "m", 0.95) == []
+    values[3, 2] = math.nan
+    assert effects(all_levels(), values, "m", 0.95) == []
+    assert effects(all_levels()[[A]].drop_duplicates(), synthetic_values(0.2), "m", 0.95) == []
+    assert effects(pd.DataFrame(), values, "m", 0.95) == []
 
 
 def test_the_conclusion_names_the_largest_effect_and_counts_the_sure_ones() -> None:
-    names, values = LevelNames({}), {(c, "latency"): own for (c, _), own in synthetic_values(0.2).items()}
-    all_effects = effects(plan(), values, "latency", 0.95)
+    names = LevelNames({})
+    all_effects = effects(all_levels(), synthetic_values(0.2), "latency", 0.95)
     sure = sum(effect.p_adjusted < 0.05 for effect in all_effects)
     line = effects_conclusion(all_effects, names, 0.95, OF_PROCESSES)
     assert (

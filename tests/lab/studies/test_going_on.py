@@ -45,7 +45,7 @@ def test_tables_are_the_same_without_spark(finished: Result, tmp_path: Path) -> 
     shutil.copytree(finished.store.path, tmp_path / "copy")
     store = create(finished.store.study, tmp_path / "copy")
     shutil.rmtree(store.tables)
-    write_tables(store, planned_targets(store.path / "runs.parquet", len(store.configurations)))
+    write_tables(store, planned_targets(store.path, len(store.configurations)))
     assert tables_of(store.path) == tables_of(finished.store.path)
 
 

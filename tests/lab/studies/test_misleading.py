@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +15,8 @@ from mobilenet.viz.study_tables import study_tables
 from mobilenet.cli.study_results import compare as compare_command
 from mobilenet.lab.studies.compare import Finding, findings
 from mobilenet.lab.studies.configurations import Configuration
-from mobilenet.lab.studies.csv_tables import read_rows
 from mobilenet.lab.studies.declaration import Compare, Replications, Study, Until
-from mobilenet.lab.studies.delivered import Share, mean_shares
+from mobilenet.lab.studies.delivered import Delivered, Share, mean_shares
 from mobilenet.lab.studies.effects import study_effects
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.robust.verdicts import Claim, claims, shares_of_levels
@@ -29,9 +27,11 @@ from mobilenet.lab.studies.statistics import compare_pairs
 from mobilenet.lab.studies.stopping import _relative_half_width
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study
+from mobilenet.lab.studies.table_files import read_rows, write_table
 from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import percentage
+from tests.lab.studies.directories import of_runs
 from tests.lab.studies.test_delivered import (
     COMPARISON,
     DELAY,
@@ -74,9 +74,9 @@ def test_quiet_prints_each_finding_whole(lossy: Store, capsys: pytest.CaptureFix
 
 
 def test_an_infinite_percentile_counts(lossy: Store) -> None:
-    rows = [row for row in read_rows(lossy.tables / "summary.csv") if row["metric"] == P95]
-    assert [(row["n"], row["mean"] == "", row["infinite"]) for row in rows] == [("4", False, "0"), ("4", True, "4")]
-    assert sum(row[P95] == "inf" for row in read_rows(lossy.tables / "runs.csv")) == PAIRS
+    rows = [row for row in read_rows(lossy.path, "tables/summary") if row["metric"] == P95]
+    assert [(row["n"], row["mean"] is None, row["infinite"]) for row in rows] == [(4, False, 0), (4, True, 4)]
+    assert sum(row[P95] == math.inf for row in read_rows(lossy.path, "tables/runs")) == PAIRS
     finding = next(one for one in compare_study(lossy.path) or [] if one.metric == P95)
     assert finding.row()["infinite_runs"] == 4 and finding.row()["baseline_infinite_runs"] == 0
     line = sentence(finding.document(), COMPARISON | {"factor": "protocol"}, NAMES)
@@ -89,7 +89,14 @@ def test_an_infinite_percentile_counts(lossy: Store) -> None:
 def of_values(metric: str, own: list[float], base: list[float]) -> Finding:
     values = {(number, metric): dict(enumerate(each, 1)) for number, each in enumerate((base, own))}
     configurations = [Configuration(n, {"p": p}, ()) for n, p in enumerate("ab")]
-    return findings(Compare(factor="p", baseline="a", metrics=(metric,)), configurations, values, set(), 0.95)[0]
+    return findings(
+        Compare(factor="p", baseline="a", metrics=(metric,)),
+        configurations,
+        of_runs(values),
+        set(),
+        0.95,
+        Delivered({}, Path()),
+    )[0]
 
 
 def test_one_infinite_run_of_four_leaves_no_ratio() -> None:
@@ -133,17 +140,16 @@ def test_the_screen_shows_the_change_of_the_delivery_ratio(
     compare_command(factorial.path, [DELAY])
     lines = capsys.readouterr().out.splitlines()
     assert "delivery ratio" in lines[1] and next(line for line in lines if line.startswith("loss 0.4 ")).count("-") >= 3
-    assert "delivery_ratio_change_low" in read_rows(factorial.path / "effects.csv")[0]
+    assert "delivery_ratio_change_low" in (factorial.path / "effects.csv").read_text()
 
 
 def test_a_screening_gives_the_change_of_the_delivery_ratio_with_its_sign(tmp_path: Path) -> None:
     head = ("metric", "key", "range", "size", "low", "high", "mean", "spread", "p_adjusted", "trajectories")
-    with (tmp_path / "sensitivity.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([
-            head,
-            (DELAY, "wireless.loss", "loss 0 to 0.5", 0.15, 0.126, 0.17, 0.15, 0.03, 0.47, 4),
-            ("delivery_ratio", "wireless.loss", "loss 0 to 0.5", 0.2083, 0.0949, 0.3218, -0.2083, 0.1, 0.01, 4),
-        ])  # fmt: skip
+    rows = (
+        (DELAY, "wireless.loss", "loss 0 to 0.5", 0.15, 0.126, 0.17, 0.15, 0.03, 0.47, 4),
+        ("delivery_ratio", "wireless.loss", "loss 0 to 0.5", 0.2083, 0.0949, 0.3218, -0.2083, 0.1, 0.01, 4),
+    )
+    write_table(tmp_path, "sensitivity", [dict(zip(head, row, strict=True)) for row in rows])
     words = conclusions(study_effects(tmp_path, ["point"], [DELAY], 0.95), NAMES, 0.95, OF_HOSTS)[DELAY]
     assert words.startswith("loss 0 to 0.5 changes the delivery ratio by -0.2083 (95 % interval -0.3674 to -0.04918)")
     assert "size 0.15" in words and "not the interval of a size" in words

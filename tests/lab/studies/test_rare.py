@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.lab.studies.rare import ENOUGH, Error, Unseen, assumption, lower, unseen, upper
+from mobilenet.lab.studies.rare import ENOUGH, Error, assumption, lower, unseen, upper
 from mobilenet.lab.studies.statistics import look, skewed_bounds
 
 ERROR = Error(1e-3, 1e-3)
@@ -23,15 +23,15 @@ def test_more_runs_and_fewer_contradictions_leave_less_unseen(n: int, k: int) ->
     now, later, less = (
         unseen(*pair, ERROR) for pair in ((n, min(k, n)), (n + 20, min(k, n)), (n, max(0, min(k, n) - 1)))
     )
-    assert later.share <= now.share <= 1
-    if now.share and less.share and k < ENOUGH:
-        assert less.share <= now.share
+    assert later <= now <= 1
+    if now and less and k < ENOUGH:
+        assert less <= now
 
 
 @given(runs, st.integers(0, ENOUGH))
 def test_the_unseen_share_is_that_of_clopper_and_pearson(n: int, k: int) -> None:
     """With this share, k or fewer are seen with a probability of half the error."""
-    q = unseen(n, min(k, n), ERROR).share
+    q = unseen(n, min(k, n), ERROR)
     if 0 < q < 1:
         seen = math.fsum(math.comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(k % ENOUGH + 1))
         assert seen == pytest.approx(ERROR.at_look / 2, rel=1e-6)
@@ -40,18 +40,18 @@ def test_the_unseen_share_is_that_of_clopper_and_pearson(n: int, k: int) -> None
 @given(values, st.floats(0, 1), st.floats(1, 100))
 @example(np.array([0.0, 0.0, 5e-128]), 0.0, 1.0)  # the third power of this underflows
 def test_what_is_unseen_only_widens_bounds_and_they_mirror(sample: np.ndarray, share: float, end: float) -> None:
-    plain, wide = (upper(sample, end, Unseen(part), ERROR) for part in (0.0, share))
+    plain, wide = (upper(sample, end, part, ERROR) for part in (0.0, share))
     assert plain == skewed_bounds(sample, ERROR.at_look).high
     if share:
         assert min(plain, end) <= wide + 1e-9 <= end + 2e-9 and wide >= np.mean(sample) - 1e-9
-    assert lower(-sample, -end, Unseen(share), ERROR) == -upper(sample, end, Unseen(share), ERROR)
+    assert lower(-sample, -end, share, ERROR) == -upper(sample, end, share, ERROR)
 
 
 def test_without_a_known_end_nothing_is_bounded_until_enough_runs_have_shown_it() -> None:
     sample = np.linspace(0.4, 0.5, 40)
     assert upper(sample, math.inf, unseen(40, 0, ERROR), ERROR) == math.inf
-    assert unseen(148, 0, ERROR).share > 0 and unseen(149, 0, ERROR) == Unseen()  # 0.95**149 < 1e-3 / 2
-    assert unseen(28, 0, ERROR._replace(rare=0.3)).is_assumed
+    assert unseen(148, 0, ERROR) > 0 and unseen(149, 0, ERROR) == 0  # 0.95**149 < 1e-3 / 2
+    assert not unseen(28, 0, ERROR._replace(rare=0.3))
     assert unseen(40, ENOUGH, ERROR) == unseen(40, 0, ERROR)
     assert assumption(0.05) == "outcomes in under 5 % of the runs could have been missed"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from mobilenet.engine.random_streams import generator
 from mobilenet.lab.studies.compare import findings
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare
+from mobilenet.lab.studies.delivered import Delivered
 from mobilenet.lab.studies.statistics import (
     compare_pairs,
     grows,
@@ -22,6 +25,7 @@ from mobilenet.lab.studies.statistics import (
     survival_quantiles,
     t_interval,
 )
+from tests.lab.studies.directories import of_runs
 from validation.statistics import alarms_of_looks
 
 
@@ -148,15 +152,16 @@ def test_verdicts() -> None:
         (1, "n"): replicate(1.001, 3),
         (2, "m"): replicate(1, 4), (3, "m"): {1: 1.0},
     }  # fmt: skip
-    all_findings = findings(wanted, all_of_them, values, set(), 0.95)
+    unknown = Delivered({}, Path())
+    all_findings = findings(wanted, all_of_them, of_runs(values), set(), 0.95, unknown)
     assert [(f.others, f.metric, f.verdict) for f in all_findings] == [
         ({"x": 1}, "m", "different"), ({"x": 1}, "n", "equivalent"), ({"x": 2}, "m", "no data"),
         ({"x": 2}, "n", "no data"),
     ]  # fmt: skip
-    assert {f.verdict for f in findings(wanted, all_of_them, values, {0, 2}, 0.95)} == {"unstable"}
+    assert {f.verdict for f in findings(wanted, all_of_them, of_runs(values), {0, 2}, 0.95, unknown)} == {"unstable"}
     wide = {
         key: {r: v + (3 if r % 2 else -0.9) for r, v in row.items()} if key == (1, "n") else row
         for key, row in values.items()
     }
-    inconclusive = findings(wanted, all_of_them, wide, set(), 0.95)[1]
+    inconclusive = findings(wanted, all_of_them, of_runs(wide), set(), 0.95, unknown)[1]
     assert inconclusive.verdict == "inconclusive"

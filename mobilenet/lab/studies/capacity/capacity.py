@@ -22,13 +22,12 @@ from mobilenet.lab.studies.capacity.search import Step, Verdict, claims, first_v
 from mobilenet.lab.studies.capacity.words import document, markdown, progress_note
 from mobilenet.lab.studies.commands import require_programs
 from mobilenet.lab.studies.configurations import highest_replications
-from mobilenet.lab.studies.csv_tables import read_rows
 from mobilenet.lab.studies.parts import metrics_by_configuration
-from mobilenet.lab.studies.rows import write_rows
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import look
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.study import known_metrics
+from mobilenet.lab.studies.table_files import read_rows, write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.quoting import unknown
 from mobilenet.record.provenance import stamping_of
@@ -138,10 +137,10 @@ def search(
             write_tables(store, targets, session, command)
         result = rounds.answer(targets)
         with stamping_of(out, command):
-            write_rows(out, "capacity", result.rows())
+            write_table(out, "capacity", result.rows())
             write_json(out / "capacity.json", in_document(document(result)))
             write_whole(out / "capacity.md", in_text(markdown(result), "\n<!-- ", " -->"))
-        planned, run_rows = read_rows(out / "runs.csv"), read_rows(store.tables / "runs.csv")
+        planned, run_rows = read_rows(out, "runs"), read_rows(out, "tables/runs")
     return Outcome(
         store,
         result,

@@ -169,7 +169,7 @@ def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
     interval = clip(Bounds(float(np.mean(sample)), *ends), least, most)
     state = _decide(one, interval)
     rests_on = above if one.at_most is (state is State.HOLDS) else below
-    return Estimate(one, len(values), interval, state is not State.OPEN and rests_on.is_assumed, len(rows))
+    return Estimate(one, len(values), interval, state is not State.OPEN and not rests_on, len(rows))
 
 
 def _decide(one: Requirement, bounds: Bounds) -> State:

@@ -22,7 +22,7 @@ from mobilenet.lab.studies.capacity.question import (
 )
 from mobilenet.lab.studies.capacity.requirements import requirements
 from mobilenet.lab.studies.declaration import KEPT, Replications, Study
-from mobilenet.lab.studies.kept_commands import options_in, provenance_in, require_made_by
+from mobilenet.lab.studies.kept_commands import number, options_in, provenance_in, require_made_by
 from mobilenet.lab.studies.rare import RARE
 from mobilenet.lab.studies.statistics import look
 from mobilenet.scenario.yaml_writer import inline
@@ -34,19 +34,17 @@ def read_back(folder: Path) -> Plan:
     """Return the search that has made a directory."""
     file = folder / ANSWER
     command = provenance_in(file).command
-    options = options_in(file, command, "capacity")
-    low, high = options.number("from"), options.number("to")
-    resolution = options.number("resolution", 0.0) or None
-    question = Question(
-        folder / KEPT.format(0), options.text("vary"), low, high, options.texts("require"),
-        options.number("tolerance", 0.05), resolution, options.number("error", 0.05),
-        options.whole("budget", BUDGET), options.whole("seed", 1), options.texts("set"),
-        options.number("rare", RARE), is_command=True,
+    options = options_in(
+        file, command, "capacity", {"vary": str, "from": number, "to": number}, require=(), tolerance=0.05,
+        resolution=0.0, error=0.05, budget=BUDGET, seed=1, set=(), rare=RARE,
     )  # fmt: skip
-    allow_code = options.flag("allow-code")
-    options.end()
+    question = Question(
+        folder / KEPT.format(0), options["vary"], options["from"], options["to"], options["require"],
+        options["tolerance"], options["resolution"] or None, options["error"], options["budget"], options["seed"],
+        options["set"], options["rare"], is_command=True,
+    )  # fmt: skip
     require_sense(question)
-    if normal_form(question, allow_code) != command:
+    if normal_form(question, options["allow_code"]) != command:
         raise StudyError(f"{file}: its command is not in normal form; repeat the command that made it")
     study = Study.load(folder / "study.yaml")
     values = study.levels(question.vary) if question.vary in study.factors else ()

@@ -39,13 +39,12 @@ from mobilenet.lab.studies.claims.words import markdown
 from mobilenet.lab.studies.commands import require_programs
 from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired, common_deliveries
 from mobilenet.lab.studies.configurations import RUN, PlannedRun, highest_replications
-from mobilenet.lab.studies.csv_tables import read_rows
 from mobilenet.lab.studies.parts import metrics_by_configuration
-from mobilenet.lab.studies.rows import write_rows
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import Bounds
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.study import STUDIES, known_metrics
+from mobilenet.lab.studies.table_files import read_rows, write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.declaration import OfDelays
 from mobilenet.quoting import as_file_name, pluralize, quote, unknown
@@ -164,7 +163,7 @@ def answer(plan: Plan, means: Means, spark: Spark) -> Outcome:
         inputs = inputs_of_claims(plan.claims.file_text(stores), [store.path for store in stores.values()])
         permission = next(filter(None, (store.permission() for store in stores.values())), "")
         with stamping(new_provenance(f"mobilenet claims {PLACE}/{KEPT}{permission}", inputs)):
-            write_rows(means.out, "claims", outcome.rows())
+            write_table(means.out, "claims", outcome.rows())
             write_whole(means.out / "claims.md", in_text(markdown(outcome), "\n<!-- ", " -->"))
             write_json(means.out / MARK, in_document(outcome.json()))
     return outcome
@@ -337,12 +336,12 @@ class _Work:
 
     def _failures(self) -> Iterator[str]:
         for name, store in self._stores.items():
-            if (store.path / "runs.csv").is_file():
-                rows = read_rows(store.path / "runs.csv")
+            if (store.path / "runs.parquet").is_file():
+                rows = read_rows(store.path, "runs")
                 yield from (f"{name}/{row['run']}: {row['error']}" for row in rows if row["state"] == "failed")
 
     def _violations(self) -> Iterator[Path]:
         for name, store in self._stores.items():
             if any(self._targets[name]):
-                rows = read_rows(store.tables / "runs.csv")
+                rows = read_rows(store.path, "tables/runs")
                 yield from (store.runs / row["run"] for row in rows if row["verdict"] == "violated")

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from mobilenet.lab.studies.declaration import Levels, Span, Study
+from mobilenet.lab.studies.declaration import Levels, Study
 from mobilenet.lab.studies.rare import LEAST_RARE, MOST_RARE, RARE
 from mobilenet.lab.studies.statistics import FIRST_LOOK
 from mobilenet.parameters import Parameters, ScenarioError
@@ -313,10 +313,7 @@ class Claims(Parameters):
         values: dict[str, Any] = {
             "scenario": experiment.scenario, "seed": self.seed, "first_seed": experiment.first_seed,
             "set": experiment.set, "replications": {"min": FIRST_LOOK},
-            "factors": {
-                factor: levels.model_dump(by_alias=True, exclude_none=True) if isinstance(levels, Span) else levels
-                for factor, levels in experiment.factors.items()
-            },
+            "factors": experiment.factors,
         }  # fmt: skip
         study = Study.of(values, self._folder, name)
         study.take_place(self._root.value["experiments"].value[name], place)

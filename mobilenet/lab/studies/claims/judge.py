@@ -26,7 +26,7 @@ from mobilenet.lab.studies.claims.declaration import Answer
 from mobilenet.lab.studies.claims.questions import EXACTLY, Cell, Inequality, Question
 from mobilenet.lab.studies.common_deliveries import UNPAIRED, NotPaired
 from mobilenet.lab.studies.delivered import DELIVERED, OWED, mean_shares
-from mobilenet.lab.studies.rare import OF_RARE, RARE, Error, Unseen, clip, is_rare, lower, unseen, upper
+from mobilenet.lab.studies.rare import OF_RARE, RARE, Error, clip, is_rare, lower, unseen, upper
 from mobilenet.lab.studies.statistics import Bounds, Values, grows, share_of_look
 from mobilenet.metrics.declaration import OfDelays
 from mobilenet.metrics.registry import NEVER, limits
@@ -155,14 +155,14 @@ def _decide(
     failing = [side for side in known if not _is_met(side) and _fails(side, side.test.margin)]
     if failing:
         is_clear = any(_fails(side, 0.0) for side in failing)
-        assumes = all(side.against(Answer.FAILS).is_assumed for side in failing)
+        assumes = all(not side.against(Answer.FAILS) for side in failing)
         return Judgement(Answer.FAILS, open_.n, open_.bounds, _of_zero(failing), is_clear=is_clear, assumes=assumes)
     if len(known) < len(sides):
         is_final = question.metric.startswith(NEVER)  # infinite in both places of some replication, for good
         return open_._replace(why=f"too few runs have a finite {question.metric}", is_final=is_final)
     if all(_is_met(side) and _holds(side, side.test.margin) for side in known):
         is_clear = all(_holds(side, 0.0) for side in known)
-        assumes = any(side.against(Answer.HOLDS).is_assumed for side in known)
+        assumes = any(not side.against(Answer.HOLDS) for side in known)
         return Judgement(Answer.HOLDS, open_.n, open_.bounds, is_clear=is_clear, assumes=assumes)
     return open_
 
@@ -212,8 +212,8 @@ class Side(NamedTuple):
     value: Values
     other: Values | None
     error: Error | None
-    below: Unseen = Unseen()
-    above: Unseen = Unseen()
+    below: float = 0.0
+    above: float = 0.0
 
     def less(self, factor: float, shift: float) -> Values:
         """Return the values, less those of the other place times a factor, less a shift."""
@@ -232,7 +232,7 @@ class Side(NamedTuple):
         """The mean of the other place; 0 without one."""
         return 0.0 if self.other is None else _mean(self.other)
 
-    def against(self, answer: Answer) -> Unseen:
+    def against(self, answer: Answer) -> float:
         """Return what an answer has to allow for."""
         return self.above if self.test.at_most is (answer is Answer.HOLDS) else self.below
 

@@ -14,19 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.csv_tables import AGAIN
-from mobilenet.lab.studies.level_names import table_level
 from mobilenet.lab.studies.query.views import VIEWS
-from mobilenet.lab.studies.rows import column_type
 from mobilenet.lab.studies.store import open_store
+from mobilenet.lab.studies.table_files import read_table, to_arrow
 from mobilenet.lab.studies.tables import tables_of_what_is_there
 from mobilenet.quoting import quote
 from mobilenet.record.reader import read_derived, read_manifest
 
-TABLE = Path("tables", "runs.parquet")  # of a study
+TABLE = "tables/runs"  # of a study
 KEYS = {"run": pa.string(), "configuration": pa.int32(), "replication": pa.int32()}
 FACTS = {"seed": pa.int64(), "verdict": pa.string()}
 TAKEN = {"place", *KEYS, *FACTS, *(column.name for view in VIEWS.values() for column in view.columns)}
@@ -50,7 +47,7 @@ class Runs:
     def results(self) -> pa.Table:
         """Return the view `runs`: what names a run, FACTS and all metrics."""
         if self.is_study:
-            table = _read(self.where / TABLE)
+            table = read_table(self.where, TABLE)
             others = {"fingerprint", *KEYS, *open_store(self.where).study.factors}
             results = table.select([name for name in table.column_names if name not in others])
         else:
@@ -65,13 +62,6 @@ def _result(path: Path) -> dict[str, Any]:
     metrics = read_derived(path, "metrics.json").items()
     facts = {"seed": read_manifest(path)["seed"], "verdict": read_derived(path, "verdict.json", "verdict")["verdict"]}
     return {name: None if value is None else float(value) for name, value in metrics} | facts
-
-
-def _read(table: Path, columns: list[str] | None = None) -> pa.Table:
-    try:
-        return pq.read_table(table, columns=columns)
-    except (OSError, KeyError, pa.ArrowException) as error:
-        raise StudyError(f"{table}: not readable: {' '.join(str(error).split())[:200]}; {AGAIN}") from None
 
 
 def runs_of(where: Path) -> Runs:
@@ -91,25 +81,19 @@ def runs_of(where: Path) -> Runs:
 
 def _of_study(where: Path) -> Runs:
     unfinished = tables_of_what_is_there(where)
-    if not (where / TABLE).is_file():
+    if not (where / f"{TABLE}.parquet").is_file():
         raise StudyError(f"{where}: no run is done yet; run the study: mobilenet study {quote(where)}")
     store = open_store(where)
-    rows = _read(where / TABLE, [*KEYS]).to_pylist()
+    rows = read_table(where, TABLE).select([*KEYS]).to_pylist()
     names = {f: f"level of {f}" if f in TAKEN else f for f in store.study.factors}
     for row in rows:
-        levels = store.configurations[row["configuration"]].levels
-        row.update({names[factor]: table_level(level) for factor, level in levels.items()})
+        levels = store.configurations[row["configuration"]].row()
+        row.update({names[factor]: level for factor, level in levels.items()})
     return Runs(where, tuple(store.runs / row["run"] for row in rows), _keys(rows, [*names.values()]), True, unfinished)
 
 
 def _keys(rows: list[dict[str, Any]], factors: list[str]) -> pa.Table:
-    kinds = KEYS | {factor: column_type(row[factor] for row in rows) for factor in factors}
-    columns = {
-        name: pa.array([_as_text_if(pa.types.is_string(kind), row.get(name)) for row in rows], kind)
-        for name, kind in kinds.items()
-    }
-    return pa.table({"place": pa.array(range(len(rows)), pa.int32()), **columns})
+    import pandas as pd
 
-
-def _as_text_if(is_text: bool, value: Any) -> Any:
-    return str(value) if is_text and value is not None else value
+    keys = to_arrow(pd.DataFrame(rows, columns=[*KEYS, *factors], dtype=object), KEYS)
+    return keys.add_column(0, "place", pa.array(range(len(rows)), pa.int32()))

@@ -29,15 +29,10 @@ def read_question(folder: Path) -> tuple[Question, str]:
     """Return what was asked, and the command."""
     file = folder / ANSWER
     command = provenance_in(file).command
-    options = options_in(file, command, "sensitivity")
-    question = Question(
-        folder / KEPT.format(0), options.texts("keys"), options.texts("metric"),
-        options.whole("trajectories"), options.whole("replications"), options.whole("seed"),
-        options.texts("set"),
-    )  # fmt: skip
-    options.flag("allow-code")
-    options.end()
-    return question, command
+    numbers = dict.fromkeys(("trajectories", "replications", "seed"), int)
+    options = options_in(file, command, "sensitivity", numbers, keys=(), metric=(), set=())
+    names = ("keys", "metric", *numbers, "set")
+    return Question(folder / KEPT.format(0), *(options[name] for name in names)), command
 
 
 def read_back(folder: Path) -> Plan:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,14 +21,13 @@ from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.aggregation import UNSTABLE
 from mobilenet.lab.studies.batch import Progress
 from mobilenet.lab.studies.configurations import configurations
-from mobilenet.lab.studies.csv_tables import table_rows, values_of_runs
 from mobilenet.lab.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
 from mobilenet.lab.studies.effects import SCREENING
-from mobilenet.lab.studies.rows import write_rows
 from mobilenet.lab.studies.sensitivity.ranges import LEVELS, Range, ranges
 from mobilenet.lab.studies.sensitivity.screening import Levels, Values, complete, screen, trajectories
 from mobilenet.lab.studies.spark import Spark
 from mobilenet.lab.studies.study import STUDIES, Result, require_metric, run_study
+from mobilenet.lab.studies.table_files import read_rows, values_of_runs, write_table
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
 from mobilenet.record.provenance import stamping_of
@@ -36,6 +35,9 @@ from mobilenet.record.stamp import normal_command
 from mobilenet.scenario.yaml_reader import Change
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 POINT = "point"
 METRIC = "delivery_delay_mean_s"
@@ -139,7 +141,7 @@ def run(
     result = run_study(plan.study, out, spark, progress, say, allow_code, command)
     if not result.failed:
         with stamping_of(out, command):
-            write_rows(out, SCREENING, _rows(plan, out))
+            write_table(out, SCREENING, _rows(plan, out))
     return result
 
 
@@ -164,13 +166,13 @@ def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
     """The ranking by the metrics that were asked for, and by all others that have a mean at enough points; flat, for
     tables. Raises StudyError where a metric that was asked for has too few means.
     """
-    summary, requested_metrics = table_rows(path, "tables/summary.csv"), plan.question.metrics
+    summary, requested_metrics = read_rows(path, "tables/summary"), plan.question.metrics
     metrics = list(dict.fromkeys([*requested_metrics, *(row["metric"] for row in summary)]))
-    unstable = {int(row["configuration"]) for row in summary if row["label"] == UNSTABLE}
+    unstable = {row["configuration"] for row in summary if row["label"] == UNSTABLE}
     known = values_of_runs(path, metrics)
     rows = []
     for metric in metrics:
-        values = _values(plan, {number: own for (number, name), own in known.items() if name == metric}, unstable)
+        values = _values(plan, known[metric].unstack(), unstable)
         try:
             points, whole = complete(plan.points, values)
         except StudyError:
@@ -194,16 +196,12 @@ def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _values(plan: Plan, known: Mapping[int, Mapping[int, float]], unstable: Collection[int]) -> Values:
-    """Trajectories x (keys + 1) x worlds; what is missing, or has no mean, is not a number. `known`: configuration ->
-    replication -> value.
+def _values(plan: Plan, known: pd.DataFrame, unstable: Collection[int]) -> Values:
+    """Trajectories x (keys + 1) x worlds; what is missing, or has no mean, is not a number. `known`: configuration x
+    replication.
     """
-    worlds = sorted({world for own in known.values() for world in own})
-    numbers = plan.numbers
-    values: Values = np.full((*numbers.shape, max(1, len(worlds))), np.nan)
-    for place, number in np.ndenumerate(numbers):
-        if (own := known.get(int(number))) is not None and int(number) not in unstable:
-            values[place] = [own.get(world, np.nan) for world in worlds]
+    worlds = known.dropna(axis=1, how="all").drop(index=unstable, errors="ignore").reindex(plan.numbers.ravel())
+    values: Values = worlds.to_numpy().reshape((*plan.numbers.shape, -1))
     return values
 
 

@@ -12,9 +12,9 @@ import pytest
 
 import mobilenet as mobilenet_package
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.csv_tables import table_rows
 from mobilenet.lab.studies.sensitivity.sensitivity import Question, plan, run
 from mobilenet.lab.studies.spark import local_master, spark_session
+from mobilenet.lab.studies.table_files import read_rows
 from mobilenet.parameters import ScenarioError
 from tests.cli.command import FIRST, mobilenet, one_line
 
@@ -120,7 +120,7 @@ def test_planted_keys_are_found_by_whole_screenings(repetitions: int, tmp_path: 
             out = tmp_path / str(repetition)
             planned = plan(question, True)
             run(planned, out, spark, lambda standing: None, allow_code=True)
-            largest_keys = [row["key"] for row in table_rows(out, "sensitivity.csv")[:3]]
+            largest_keys = [row["key"] for row in read_rows(out, "sensitivity")[:3]]
             right += set(largest_keys) == {f"protocol.settings.x{number}" for number in important}
     assert right >= 0.85 * repetitions
 

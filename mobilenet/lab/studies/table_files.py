@@ -1,0 +1,129 @@
+"""Tables as NAME.parquet, which is read again, and NAME.csv for people; each file is whole or not at all.
+
+Model     pages have checksums, and a table is read whole, so a damaged one is refused. A column with values of several
+          types is text
+Shapes    TABLES: the columns that a table has besides levels and metrics
+Errors    StudyError, one line with the file: missing, not readable, or without a column
+Source    ours: docs/guide/studies.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mobilenet.lab.studies import StudyError
+from mobilenet.record.stamp import for_tables
+from mobilenet.record.whole import in_place_of, remove_dead
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Rows = list[dict[str, Any]]
+AGAIN = "repeat the command that made it"
+TYPES = {
+    pa.string(): ("run", "state", "error", "verdict", "fingerprint", "metric", "label", "buffer"),
+    pa.int64(): ("configuration", "replication", "seed", "n", "infinite", "deliveries"),
+    pa.float64(): ("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"),
+}
+KEYS = ["configuration", "replication"]  # of a run
+COLUMNS = {name: kind for kind, names in TYPES.items() for name in names}
+HANDOFF = {
+    "host": pa.string(),
+    "begin_s": pa.float64(),
+    "duration_s": pa.float64(),
+    "interruption_s": pa.float64(),  # null: it has none, see metrics/mobile.py
+    "cause": pa.string(),
+}
+RANKED = dict.fromkeys(("size", "low", "high", "mean", "spread", "p_adjusted"), pa.float64())
+TABLES: dict[str, dict[str, pa.DataType]] = {
+    name: {column: COLUMNS[column] for column in columns.split()}
+    for name, columns in {
+        "runs": "run configuration replication seed state error",
+        "tables/runs": "run configuration replication seed verdict fingerprint",
+        "tables/summary": "configuration metric n mean sd low high infinite label",
+        "tables/buffers": "configuration buffer from_s to_s n mean low high label",
+        "tables/delays": "configuration share delay_s deliveries",
+        "tables/distribution": "configuration delay_s share deliveries",
+    }.items()
+} | {
+    "tables/handoffs": {"run": pa.string(), **HANDOFF},
+    "sensitivity": dict.fromkeys(("metric", "key", "range"), pa.string()) | RANKED | {"trajectories": pa.int64()},
+}
+
+
+def to_arrow(frame: pd.DataFrame, known: dict[str, pa.DataType]) -> pa.Table:
+    """Return a frame as a table; `known`: the types of columns that may be empty."""
+    import pandas as pd
+
+    kinds = {column: pd.api.types.infer_dtype(frame[column]) for column in frame}
+    several = [column for column, kind in kinds.items() if kind in ("mixed", "mixed-integer")]
+    frame = frame.assign(**{column: frame[column].map(str, na_action="ignore") for column in several})
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return table.cast(pa.schema([field.with_type(known.get(field.name, field.type)) for field in table.schema]))
+
+
+def write_table(directory: Path, name: str, rows: pd.DataFrame | Rows) -> None:
+    """The columns are those of the rows, in order."""
+    import pandas as pd
+
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, dtype=object)
+    table = to_arrow(frame, TABLES.get(name, {})).replace_schema_metadata(for_tables())
+    path = directory / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_dead(path.parent)
+    with in_place_of(directory / f"{name}.parquet") as parquet, in_place_of(directory / f"{name}.csv") as text:
+        pq.write_table(table, parquet, write_page_checksum=True)
+        frame.to_csv(text, index=False)
+
+
+def read_table(directory: Path, name: str, numbers: Sequence[str] = ()) -> pa.Table:
+    """One of TABLES, checked; `numbers`: further columns, which have numbers if they are there."""
+    path = directory / f"{name}.parquet"
+    table = read_parquet(path)
+    there = {field.name: field.type for field in table.schema}
+    expected = TABLES[name] | {column: pa.float64() for column in numbers if column in there}
+    if wrong := [column for column, kind in expected.items() if there and there.get(column) != kind]:
+        what = f"is {there[wrong[0]]}" if wrong[0] in there else "is missing"
+        raise StudyError(f"{path}: damaged: column {wrong[0]} {what}; {AGAIN}")
+    for column, kind in TABLES[name].items() if there else ():
+        if kind != pa.float64() and column != "error" and table[column].null_count:
+            raise StudyError(f"{path}: damaged: column {column} has rows without a value; {AGAIN}")
+    return table
+
+
+def read_rows(directory: Path, name: str) -> Rows:
+    """Return the rows of one of TABLES."""
+    rows: Rows = read_table(directory, name).to_pylist()
+    return rows
+
+
+def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """Read a file by its path: Python may abort after pandas has opened it (arrow issue 50482)."""
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read(columns)
+    except FileNotFoundError:
+        raise StudyError(f"{path}: missing; the study is not finished; {AGAIN}") from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise StudyError(f"{path}: not readable as Parquet: {' '.join(str(error).split())[:200]}; {AGAIN}") from None
+
+
+def by_run(directory: Path, name: str, numbers: Sequence[str] = ()) -> pd.DataFrame:
+    """Return a table of runs by configuration and replication; `numbers`: as for read_table."""
+    return read_table(directory, name, numbers).to_pandas().drop_duplicates(KEYS).set_index(KEYS)
+
+
+def values_of_runs(directory: Path, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return these metrics by configuration and replication; nan: not measured. Raises StudyError."""
+    return by_run(directory, "tables/runs", metrics).reindex(columns=dict.fromkeys(metrics))
+
+
+def missing_runs(directory: Path) -> str | None:
+    """Return how many runs the tables of a study cover, unless they cover all."""
+    count, done = (read_parquet(directory / f"{name}.parquet", ["run"]).num_rows for name in ("runs", "tables/runs"))
+    return None if done == count else f"unfinished: these numbers cover {done} of {count} runs"
