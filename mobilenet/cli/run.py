@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -30,6 +30,9 @@ from mobilenet.cli.progress import progress
 from mobilenet.engine.no_collections import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
+
+if TYPE_CHECKING:
+    from mobilenet.verify import Verdict
 
 MOST_PARTITIONS = 10  # in a summary
 EXITS = {
@@ -180,26 +183,23 @@ def verify(
         if is_study(run):
             from mobilenet.cli.study_results import verify_study
 
-            repeat_run = partial(_is_repeated, allow_code=allow_code, quiet=quiet) if repeat else None
-            answer = verify_study(run, repeat_run, 1.0 if share is None else share, allow_code)
+            check_run = partial(_judge_recorded, allow_code=allow_code, quiet=quiet)
+            answer = verify_study(run, check_run, 0.0 if not repeat else 1.0 if share is None else share)
             say(f"Next: mobilenet show {quote(run)}")
             raise typer.Exit(EXITS[answer])
-        from mobilenet.api import judge_anew
         from mobilenet.judgement import answer_in_words
         from mobilenet.verify.declared import scenario_of, warnings_by
-        from mobilenet.verify.judge import overall
 
-        if repeat and not _is_repeated(run, allow_code, quiet):
+        answer, verdicts, notes, wrong = _judge_recorded(run, repeat, allow_code, quiet)
+        if answer == DIFFERS:
             conclude(f"{run}: {DIFFERS}")
             say(f"{run}: {DIFFERS}. Next: mobilenet verify {quote(run)}")
             raise typer.Exit(EXITS[DIFFERS])
-        verdicts, notes, wrong = judge_anew(run, allow_code)
         _print_verdicts(verdicts)
         _print_violations(verdicts)
         _print_warnings(warnings_by(scenario_of(run)))
         for note in (*notes, *wrong):
             say(note, always=True)
-        answer = DAMAGED if wrong and overall(verdicts) != "violated" else overall(verdicts)
         words = answer if wrong else answer_in_words(verdicts, _delivery_ratio(run))
         conclude(f"{run}: {words}")
         say(f"{run}: {words}" if wrong else f"{run}: {words}. Next: mobilenet report {quote(run)}")
@@ -216,20 +216,44 @@ def _delivery_ratio(directory: Path) -> float | int | None:
         return None
 
 
-def _is_repeated(directory: Path, allow_code: bool, quiet: bool) -> bool:
-    """Whether the run, repeated, gives the same record; the first difference is printed."""
+def _judge_recorded(
+    directory: Path, repeat: bool, allow_code: bool, quiet: bool
+) -> tuple[str, dict[str, Verdict], list[str], list[str]]:
+    """Return the answer, verdicts, notes, and what is wrong with verdict.json and metrics.json."""
+    from mobilenet.api import judge_anew
+    from mobilenet.verify.judge import overall
+
+    wrong_again = _repeated(directory, allow_code, quiet) if repeat else {}
+    if wrong_again is None:
+        return DIFFERS, {}, [], []
+    verdicts, notes, wrong = judge_anew(directory, allow_code)
+    wrong = [*wrong_again.values(), *(line for line in wrong if not line.startswith((*wrong_again,)))]
+    answer = overall(verdicts)
+    return DAMAGED if wrong and answer != "violated" else answer, verdicts, notes, wrong
+
+
+def _repeated(directory: Path, allow_code: bool, quiet: bool) -> dict[str, str] | None:
+    """Repeat the run, and return what is wrong with verdict.json and metrics.json, by their path. None: its record
+    differs, and the first difference is printed.
+    """
     from mobilenet.lab.live.repetition import NO_REPEAT, can_be_repeated, divergence
+    from mobilenet.lab.replay.comparison import DerivedFilesDiffer
 
     if not can_be_repeated(directory):
         say(f"{quote(directory)}: {NO_REPEAT}", always=True)
-        return True
-    with progress(quiet, "repeating") as update:
-        where = divergence(directory, update, allow_code)
+        return {}
+    try:
+        with progress(quiet, "repeating") as update:
+            where = divergence(directory, update, allow_code)
+    except DerivedFilesDiffer as error:
+        return error.lines
     if where:
         say(f"{quote(directory)}: the repeated run differs: {where}", always=True)
-    else:
-        say("repeated: the two records are the same in every row, counter, packet, verdict, metric and manifest entry")
-    return where is None
+        return None
+    derived = (("verdict.json", "verdict"), ("metrics.json", "metric"))
+    compared = ", ".join(["row", "counter", "packet", *(what for name, what in derived if (directory / name).exists())])
+    say(f"repeated: the two records are the same in every {compared}, manifest entry and scenario value")
+    return {}
 
 
 def show(

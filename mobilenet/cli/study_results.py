@@ -212,38 +212,30 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
 
 
 def verify_study(
-    directory: Path, is_repeated: Callable[[Path], bool] | None = None, share: float = 1.0, allow_code: bool = False
+    directory: Path, judge: Callable[[Path, bool], tuple[str, Any, Any, Sequence[str]]], share: float
 ) -> str:
-    """Judge each run of a study again from its record, and return the worst answer. `is_repeated`: whether a run,
-    repeated, gives the same record; asked of a share of the runs, evenly spaced.
+    """Judge each run of a study again from its record, and return the worst answer. `judge`: one run; repeated are a
+    share of the runs, evenly spaced.
     """
-    from mobilenet.api import judge_anew
     from mobilenet.lab.studies import StudyError
     from mobilenet.lab.studies.csv_tables import AGAIN
     from mobilenet.record.reader import RunError
-    from mobilenet.verify.judge import overall
 
     runs = sorted(path.parent for path in (directory / "runs").glob("*/manifest.json"))
     if not runs:
         raise StudyError(f"{directory / 'runs'}: no runs; expected the runs of a study; {AGAIN}")
     counts: Counter[str] = Counter()
-    count = ceil(share * len(runs)) if is_repeated is not None else 0
+    count = ceil(share * len(runs))
     asked = {runs[place * len(runs) // count] for place in range(count)}
     for run in runs:
         try:
-            if is_repeated is not None and run in asked and not is_repeated(run):
-                answer = DIFFERS
-            else:
-                verdicts, _, wrong = judge_anew(run, allow_code)
-                answer = overall(verdicts)
-                if wrong and answer != "violated":
-                    raise RunError(wrong[0])
+            answer, _, _, wrong = judge(run, run in asked)
         except RunError as error:
-            answer = DAMAGED
-            say(f"{answer}: {error}", always=True)
-        else:
-            if answer != "valid":
-                say(f"{answer}: {quote(run)}", always=answer != "unknown")
+            answer, wrong = DAMAGED, [str(error)]
+        for line in wrong:
+            say(f"{DAMAGED}: {line}", always=True)
+        if answer not in ("valid", DAMAGED):
+            say(f"{answer}: {quote(run)}", always=answer != "unknown")
         counts[answer] += 1
     worst = next(answer for answer in ("violated", DIFFERS, DAMAGED, "unknown", "valid") if counts[answer])
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))

@@ -44,7 +44,7 @@ class AdversarySchedule(Parameters):
     stations: int = Field(ge=1)
     hosts: int = Field(ge=0)
     actions: int = Field(ge=0)
-    backbone: str = Field(
+    backbone: Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"] = Field(
         default="tree", description="backbone between the stations; see stations.backbone.kind of a scenario"
     )
     air: AdversaryAir
