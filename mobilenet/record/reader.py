@@ -60,7 +60,7 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
     """One of the documents of a run."""
     path = directory / name
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
+        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_no_number)
     except FileNotFoundError:
         raise RunError(f"{path}: missing; this is not a complete run directory") from None
     except UnicodeDecodeError as error:
@@ -84,6 +84,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)} is there twice")
     return value
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is not a number")
 
 
 def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mobilenet.record.kinds import run_kind
 from mobilenet.record.reader import AGAIN, RunError, read_derived, read_json, read_manifest, require_files
 from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.scenario import ScenarioError
@@ -50,8 +51,9 @@ def fault(directory: Path) -> str | None:
         return f"{directory / 'manifest.json'}: {wrong}; the run is damaged"
     if derived is not None:
         return derived
-    if not counters:
-        return f"{directory / 'counters.json'}: empty; the run is damaged"
+    for key in ("rows", run_kind(manifest).carried_in[0]):
+        if key not in counters:
+            return f"{directory / 'counters.json'}: {key} is missing; the run is damaged"
     return None
 
 
@@ -77,8 +79,7 @@ def _in_manifest(manifest: dict[str, Any], promised: dict[str, Any]) -> str | No
             return f"{key} is missing"
         entry = manifest.get(key)
         is_of_kind = isinstance(entry, kind) and (kind is bool or not isinstance(entry, bool))
-        is_sound = is_of_kind and not (isinstance(entry, float) and not abs(entry) < LARGE)  # NaN is not less either
-        if key in manifest and not is_sound:
+        if key in manifest and not (is_of_kind and (not isinstance(entry, float) or abs(entry) < LARGE)):
             return f"{key} is {str(entry)[:40]!r}, which no run writes there"
     for key, value in promised.items():
         if key == "hosts" and value is None:

@@ -60,14 +60,15 @@ def difference(directory: Path, repeat: Path) -> str | None:
 
 def _versions(recorded: dict[str, Any], repeated: dict[str, Any]) -> str:
     """With what each side was made, unless it is the same."""
-    one, other = ((facts.get("mobilenet_version"), facts.get("compiled")) for facts in (recorded, repeated))
+    one, other = (
+        f"mobilenet {facts.get('mobilenet_version')} ({'compiled' if facts.get('compiled') else 'interpreted'})"
+        for facts in (recorded, repeated)
+    )
     if one == other:
         return ""
-    sides = [f"{version} ({'compiled' if compiled else 'interpreted'})" for version, compiled in (one, other)]
-    words = (
-        f". According to its manifest, the run was recorded with mobilenet {sides[0]}; it was repeated with {sides[1]}"
-    )
-    return words if one[0] == __version__ else f"{words}. If that is true, the simulator may have changed"
+    words = f". According to its manifest, the run was recorded with {one}; it was repeated with {other}"
+    is_ours = recorded.get("mobilenet_version") == __version__
+    return words if is_ours else f"{words}. If that is true, the simulator may have changed"
 
 
 def _differences(directory: Path, repeat: Path) -> Iterator[str]:
