@@ -7,9 +7,8 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -30,9 +29,6 @@ from mobilenet.cli.progress import progress
 from mobilenet.engine.no_collections import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
-
-if TYPE_CHECKING:
-    from mobilenet.verify import Verdict
 
 MOST_PARTITIONS = 10  # in a summary
 EXITS = {
@@ -183,14 +179,15 @@ def verify(
         if is_study(run):
             from mobilenet.cli.study_results import verify_study
 
-            check_run = partial(_judge_recorded, allow_code=allow_code, quiet=quiet)
-            answer = verify_study(run, check_run, 0.0 if not repeat else 1.0 if share is None else share)
+            part = 0.0 if not repeat else 1.0 if share is None else share
+            answer = verify_study(run, part, allow_code, quiet)
             say(f"Next: mobilenet show {quote(run)}")
             raise typer.Exit(EXITS[answer])
+        from mobilenet.cli.recorded import judge_recorded
         from mobilenet.judgement import answer_in_words
         from mobilenet.verify.declared import scenario_of, warnings_by
 
-        answer, verdicts, notes, wrong = _judge_recorded(run, repeat, allow_code, quiet)
+        answer, verdicts, notes, wrong = judge_recorded(run, repeat, allow_code, quiet)
         if answer == DIFFERS:
             conclude(f"{run}: {DIFFERS}")
             say(f"{run}: {DIFFERS}. Next: mobilenet verify {quote(run)}")
@@ -214,46 +211,6 @@ def _delivery_ratio(directory: Path) -> float | int | None:
         return read_derived(directory, "metrics.json", "deliveries").get("delivery_ratio")
     except RunError:
         return None
-
-
-def _judge_recorded(
-    directory: Path, repeat: bool, allow_code: bool, quiet: bool
-) -> tuple[str, dict[str, Verdict], list[str], list[str]]:
-    """Return the answer, verdicts, notes, and what is wrong with verdict.json and metrics.json."""
-    from mobilenet.api import judge_anew
-    from mobilenet.verify.judge import overall
-
-    wrong_again = _repeated(directory, allow_code, quiet) if repeat else {}
-    if wrong_again is None:
-        return DIFFERS, {}, [], []
-    verdicts, notes, wrong = judge_anew(directory, allow_code)
-    wrong = [*wrong_again.values(), *(line for line in wrong if not line.startswith((*wrong_again,)))]
-    answer = overall(verdicts)
-    return DAMAGED if wrong and answer != "violated" else answer, verdicts, notes, wrong
-
-
-def _repeated(directory: Path, allow_code: bool, quiet: bool) -> dict[str, str] | None:
-    """Repeat the run, and return what is wrong with verdict.json and metrics.json, by their path. None: its record
-    differs, and the first difference is printed.
-    """
-    from mobilenet.lab.live.repetition import NO_REPEAT, can_be_repeated, divergence
-    from mobilenet.lab.replay.comparison import DerivedFilesDiffer
-
-    if not can_be_repeated(directory):
-        say(f"{quote(directory)}: {NO_REPEAT}", always=True)
-        return {}
-    try:
-        with progress(quiet, "repeating") as update:
-            where = divergence(directory, update, allow_code)
-    except DerivedFilesDiffer as error:
-        return error.lines
-    if where:
-        say(f"{quote(directory)}: the repeated run differs: {where}", always=True)
-        return None
-    derived = (("verdict.json", "verdict"), ("metrics.json", "metric"))
-    compared = ", ".join(["row", "counter", "packet", *(what for name, what in derived if (directory / name).exists())])
-    say(f"repeated: the two records are the same in every {compared}, manifest entry and scenario value")
-    return {}
 
 
 def show(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -211,12 +211,11 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
     return " ".join([*tables.doubts(), "; ".join(means)])
 
 
-def verify_study(
-    directory: Path, judge: Callable[[Path, bool], tuple[str, Any, Any, Sequence[str]]], share: float
-) -> str:
-    """Judge each run of a study again from its record, and return the worst answer. `judge`: one run; repeated are a
-    share of the runs, evenly spaced.
+def verify_study(directory: Path, share: float, allow_code: bool, quiet: bool) -> str:
+    """Judge each run of a study again from its record, and return the worst answer. A share of the runs, evenly spaced,
+    is repeated.
     """
+    from mobilenet.cli.recorded import judge_recorded
     from mobilenet.lab.studies import StudyError
     from mobilenet.lab.studies.csv_tables import AGAIN
     from mobilenet.record.reader import RunError
@@ -229,7 +228,7 @@ def verify_study(
     asked = {runs[place * len(runs) // count] for place in range(count)}
     for run in runs:
         try:
-            answer, _, _, wrong = judge(run, run in asked)
+            answer, _, _, wrong = judge_recorded(run, run in asked, allow_code, quiet)
         except RunError as error:
             answer, wrong = DAMAGED, [str(error)]
         for line in wrong:

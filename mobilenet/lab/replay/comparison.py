@@ -52,8 +52,8 @@ def difference(directory: Path, repeat: Path) -> str | None:
     versions = _versions(read_manifest(directory), read_manifest(repeat))
     if what is not None:
         return f"{what}{versions}"
-    found = {str(directory / name): _derived_difference(directory, repeat, name) for name in DERIVED_FILES}
-    if lines := {path: f"{line}{versions}" for path, line in found.items() if line is not None}:
+    differences = {str(directory / name): _derived_difference(directory, repeat, name) for name in DERIVED_FILES}
+    if lines := {path: f"{line}{versions}" for path, line in differences.items() if line is not None}:
         raise DerivedFilesDiffer(lines)
     return None
 

@@ -265,7 +265,7 @@ def record_adversary(
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.PlugIn | None = None) -> AdversarySchedule:
-    """A schedule in scenario.yaml: seed and flavour, from which it is drawn."""
+    """A schedule in scenario.yaml: the seed from which it is drawn, and what was drawn."""
     air = drawn.air
     mobile_causal = {"name": DEFAULT} | drawn.parameters.model_dump()
     return AdversarySchedule.model_validate(
