@@ -148,7 +148,9 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
     wrong: list[str] = []
     with judging(directory):
         verdicts = verify(run, own_checks_of(directory, allow_code))
-        fresh_metrics = metrics(run.events, run.samples, run.counters, facts, run.captures)
+        named = dict(facts.get("own_metrics", {}))
+        own = own_metrics(scenario_of(directory), True) if named and allow_code else []
+        fresh_metrics, _ = with_own_metrics(run.events, run.samples, run.counters, facts, own, run.captures)
     is_ours = facts.get("mobilenet_version") == __version__
     path, warnings = directory / "verdict.json", warnings_by(scenario_of(directory))
     if not path.exists():
@@ -172,9 +174,9 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
             stored = read_derived(directory, "metrics.json")
         except RunError as error:
             return verdicts, notes, [*wrong, str(error)]
-    if own := facts.get("own_metrics"):
-        notes.append(f"{', '.join(own)}: metrics of plug-ins are not computed again, since that would run their code")
-        fresh_metrics |= {name: (stored or {}).get(name) for name in own}
+    if named and not own:
+        notes.append(f"{', '.join(named)}: metrics of plug-ins are not computed again without --allow-code")
+        fresh_metrics |= {name: (stored or {}).get(name) for name in named}
     if stored is None:
         notes.append(_restore(path, fresh_metrics))
     elif differing := [

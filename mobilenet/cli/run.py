@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -180,26 +179,24 @@ def verify(
         if is_study(run):
             from mobilenet.cli.study_results import verify_study
 
-            repeat_run = partial(_is_repeated, allow_code=allow_code, quiet=quiet) if repeat else None
-            answer = verify_study(run, repeat_run, 1.0 if share is None else share, allow_code)
+            part = 0.0 if not repeat else 1.0 if share is None else share
+            answer = verify_study(run, part, allow_code, quiet)
             say(f"Next: mobilenet show {quote(run)}")
             raise typer.Exit(EXITS[answer])
-        from mobilenet.api import judge_anew
+        from mobilenet.cli.recorded import judge_recorded
         from mobilenet.judgement import answer_in_words
         from mobilenet.verify.declared import scenario_of, warnings_by
-        from mobilenet.verify.judge import overall
 
-        if repeat and not _is_repeated(run, allow_code, quiet):
+        answer, verdicts, notes, wrong = judge_recorded(run, repeat, allow_code, quiet)
+        if answer == DIFFERS:
             conclude(f"{run}: {DIFFERS}")
             say(f"{run}: {DIFFERS}. Next: mobilenet verify {quote(run)}")
             raise typer.Exit(EXITS[DIFFERS])
-        verdicts, notes, wrong = judge_anew(run, allow_code)
         _print_verdicts(verdicts)
         _print_violations(verdicts)
         _print_warnings(warnings_by(scenario_of(run)))
         for note in (*notes, *wrong):
             say(note, always=True)
-        answer = DAMAGED if wrong and overall(verdicts) != "violated" else overall(verdicts)
         words = answer if wrong else answer_in_words(verdicts, _delivery_ratio(run))
         conclude(f"{run}: {words}")
         say(f"{run}: {words}" if wrong else f"{run}: {words}. Next: mobilenet report {quote(run)}")
@@ -214,22 +211,6 @@ def _delivery_ratio(directory: Path) -> float | int | None:
         return read_derived(directory, "metrics.json", "deliveries").get("delivery_ratio")
     except RunError:
         return None
-
-
-def _is_repeated(directory: Path, allow_code: bool, quiet: bool) -> bool:
-    """Whether the run, repeated, gives the same record; the first difference is printed."""
-    from mobilenet.lab.live.repetition import NO_REPEAT, can_be_repeated, divergence
-
-    if not can_be_repeated(directory):
-        say(f"{quote(directory)}: {NO_REPEAT}", always=True)
-        return True
-    with progress(quiet, "repeating") as update:
-        where = divergence(directory, update, allow_code)
-    if where:
-        say(f"{quote(directory)}: the repeated run differs: {where}", always=True)
-    else:
-        say("repeated: the two records are the same in every row, counter, packet, verdict, metric and manifest entry")
-    return where is None
 
 
 def show(

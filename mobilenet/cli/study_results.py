@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,39 +205,30 @@ def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
     return " ".join([*tables.doubts(), "; ".join(means)])
 
 
-def verify_study(
-    directory: Path, is_repeated: Callable[[Path], bool] | None = None, share: float = 1.0, allow_code: bool = False
-) -> str:
-    """Judge each run of a study again from its record, and return the worst answer. `is_repeated`: whether a run,
-    repeated, gives the same record; asked of a share of the runs, evenly spaced.
+def verify_study(directory: Path, share: float, allow_code: bool, quiet: bool) -> str:
+    """Judge each run of a study again from its record, and return the worst answer. A share of the runs, evenly spaced,
+    is repeated.
     """
-    from mobilenet.api import judge_anew
+    from mobilenet.cli.recorded import judge_recorded
     from mobilenet.lab.studies import StudyError
     from mobilenet.lab.studies.table_files import AGAIN
     from mobilenet.record.reader import RunError
-    from mobilenet.verify.judge import overall
 
     runs = sorted(path.parent for path in (directory / "runs").glob("*/manifest.json"))
     if not runs:
         raise StudyError(f"{directory / 'runs'}: no runs; expected the runs of a study; {AGAIN}")
     counts: Counter[str] = Counter()
-    count = ceil(share * len(runs)) if is_repeated is not None else 0
+    count = ceil(share * len(runs))
     asked = {runs[place * len(runs) // count] for place in range(count)}
     for run in runs:
         try:
-            if is_repeated is not None and run in asked and not is_repeated(run):
-                answer = DIFFERS
-            else:
-                verdicts, _, wrong = judge_anew(run, allow_code)
-                answer = overall(verdicts)
-                if wrong and answer != "violated":
-                    raise RunError(wrong[0])
+            answer, _, _, wrong = judge_recorded(run, run in asked, allow_code, quiet)
         except RunError as error:
-            answer = DAMAGED
-            say(f"{answer}: {error}", always=True)
-        else:
-            if answer != "valid":
-                say(f"{answer}: {quote(run)}", always=answer != "unknown")
+            answer, wrong = DAMAGED, [str(error)]
+        for line in wrong:
+            say(f"{DAMAGED}: {line}", always=True)
+        if answer not in ("valid", DAMAGED):
+            say(f"{answer}: {quote(run)}", always=answer != "unknown")
         counts[answer] += 1
     worst = next(answer for answer in ("violated", DIFFERS, DAMAGED, "unknown", "valid") if counts[answer])
     judged = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))

@@ -60,7 +60,7 @@ def read_json(directory: Path, name: str) -> dict[str, Any]:
     """One of the documents of a run."""
     path = directory / name
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
+        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_no_number)
     except FileNotFoundError:
         raise RunError(f"{path}: missing; this is not a complete run directory") from None
     except UnicodeDecodeError as error:
@@ -84,6 +84,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)} is there twice")
     return value
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is not a number")
 
 
 def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
@@ -131,12 +135,11 @@ def read_table(directory: Path, table: str, columns: Sequence[str] | None = None
         raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
     for name in COLUMNS[table] if columns is None else columns:
         kind = COLUMNS[table][name]
-        if name not in data.column_names:
-            raise RunError(f"{path}: column {name} is missing")
-        stored_type, nulls = str(data.schema.field(name).type), data[name].null_count
-        if stored_type != kind and not (stored_type == "null" and len(data) == nulls):
+        if (count := data.column_names.count(name)) != 1:
+            raise RunError(f"{path}: column {name} is {'there more than once' if count else 'missing'}")
+        if (stored_type := str(data.schema.field(name).type)) != kind:
             raise RunError(f"{path}: column {name} is {stored_type}, expected {kind}")
-        if nulls and name not in NULLABLE:
+        if data[name].null_count and name not in NULLABLE:
             raise RunError(f"{path}: column {name} has rows without a value")
     return data
 
@@ -147,7 +150,8 @@ def require_tables(directory: Path, counters: dict[str, Any]) -> None:
     import pyarrow.parquet as pq
 
     counted = counters.get("rows")
-    counted = counted if isinstance(counted, dict) else {}
+    if not isinstance(counted, dict):
+        raise RunError(f"{directory / 'counters.json'}: rows is {str(counted)[:40]!r}, expected an object")
     for table in OPTIONAL_TABLES:
         path = directory / f"{table}.parquet"
         try:

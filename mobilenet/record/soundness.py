@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mobilenet.record.kinds import run_kind
 from mobilenet.record.reader import AGAIN, RunError, read_derived, read_json, read_manifest, require_files
 from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.scenario import ScenarioError
@@ -19,10 +20,12 @@ from mobilenet.scenario.plans.by_kind import plans_of
 from mobilenet.scenario.run_source import read_source
 
 NUMBER = (int, float)
+LARGE = 1e12  # no number of a manifest is
 FACTS: dict[str, Any] = {
     "mobilenet_version": str, "fingerprint": str, "simulated_s": NUMBER, "wall_s": NUMBER, "command": str,
-    "quiescent": bool, "files": dict,
+    "quiescent": bool, "files": dict, "promises": dict,
 }  # fmt: skip
+OF_PLUG_INS: dict[str, Any] = {"own_metrics": dict, "own_checks": dict}
 OF_MOBILE: dict[str, Any] = {
     "range_m": NUMBER, "payload_bytes": int, "station_positions_m": list, "station_links": (list, type(None)),
     "station_names": dict, "host_names": dict, "skipped_tracks": int,
@@ -48,8 +51,9 @@ def fault(directory: Path) -> str | None:
         return f"{directory / 'manifest.json'}: {wrong}; the run is damaged"
     if derived is not None:
         return derived
-    if not counters:
-        return f"{directory / 'counters.json'}: empty; the run is damaged"
+    for key in ("rows", run_kind(manifest).carried_in[0]):
+        if key not in counters:
+            return f"{directory / 'counters.json'}: {key} is missing; the run is damaged"
     return None
 
 
@@ -69,12 +73,13 @@ def derived_fault(directory: Path) -> str | None:
 
 
 def _in_manifest(manifest: dict[str, Any], promised: dict[str, Any]) -> str | None:
-    expected = FACTS | (OF_MOBILE if "station_positions_m" in manifest else {})
+    expected = FACTS | OF_PLUG_INS | (OF_MOBILE if "station_positions_m" in manifest else {})
     for key, kind in expected.items():
         if key in FACTS and key not in manifest:
             return f"{key} is missing"
         entry = manifest.get(key)
-        if key in manifest and (not isinstance(entry, kind) or (kind is not bool and isinstance(entry, bool))):
+        is_of_kind = isinstance(entry, kind) and (kind is bool or not isinstance(entry, bool))
+        if key in manifest and not (is_of_kind and (not isinstance(entry, float) or abs(entry) < LARGE)):
             return f"{key} is {str(entry)[:40]!r}, which no run writes there"
     for key, value in promised.items():
         if key == "hosts" and value is None:

@@ -1,7 +1,7 @@
 """A schedule of the swarm's adversary, as scenario.yaml of its run has it.
 
-Model     a schedule is drawn from its seed and flavour, so these repeat it; the rest is for readers, and for the
-          verifier, which derives from it what the run promises
+Model     a schedule is drawn from its seed, and played over its backbone with its protocol; the rest follows, and is
+          for readers and for the verifier, which derives from it what the run promises
 Units     seconds, nanoseconds, probabilities, as the names show
 Errors    ScenarioError, one line for each problem
 Source    ours: docs/validation/trust.md
@@ -44,7 +44,7 @@ class AdversarySchedule(Parameters):
     stations: int = Field(ge=1)
     hosts: int = Field(ge=0)
     actions: int = Field(ge=0)
-    backbone: str = Field(
+    backbone: Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"] = Field(
         default="tree", description="backbone between the stations; see stations.backbone.kind of a scenario"
     )
     air: AdversaryAir

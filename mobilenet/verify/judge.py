@@ -14,6 +14,7 @@ from typing import Any
 
 from mobilenet.quoting import cut
 from mobilenet.record.reader import RunError
+from mobilenet.record.soundness import fault
 from mobilenet.verify.check import Check, judge
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import Answer, Verdict
@@ -51,7 +52,8 @@ def judging(directory: Path) -> Iterator[None]:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = cut(f"{type(error).__name__}: {error}", 200)
-        raise RunError(f"{directory}: its record is none that mobilenet writes ({what}); repeat the run") from error
+        general = f"{directory}: its record is none that mobilenet writes ({what}); repeat the run"
+        raise RunError(fault(directory) or general) from error
 
 
 def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
@@ -60,7 +62,7 @@ def verify(run: Evidence, own: Iterable[Check] = ()) -> dict[str, Verdict]:
     asked = {check.property for check in checks if check.applies(run)} | {"record"}
     general = [name for name in _kind(run).properties_of(run.promises) if name in asked]
     run.checks = frozenset(general)
-    theirs = dict.fromkeys(run.manifest.get("own_checks", ()), NEEDS_CODE)
+    theirs = dict.fromkeys(dict(run.manifest.get("own_checks", {})), NEEDS_CODE)
     verdicts = judge(run, checks, (*general, *(name for name in theirs if name in asked)))
     return verdicts | {name: verdict for name, verdict in theirs.items() if name not in verdicts}
 

@@ -43,6 +43,9 @@ def test_its_code_judges_a_record_only_where_it_may_run(tmp_path: Path) -> None:
     assert judged.returncode == 4 and f"prompt_delivery unknown: {NEEDS_CODE.explanation}" in judged.stdout
     judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)
     assert judged.returncode == 1 and BROKEN in judged.stdout and "the two records are the same" in judged.stdout
+    (run.path / "metrics.json").write_text((run.path / "metrics.json").read_text().replace(": ", ": 1", 1))
+    judged = command("verify", "run", "--allow-code", "--repeat", place=tmp_path)  # both are said
+    assert judged.returncode == 1 and BROKEN in judged.stdout and "metrics.json: window_s: 120, but" in judged.stdout
     (run.path / "prompt.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     command("verify", "run", place=tmp_path)
     assert not (tmp_path / "ran").exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
-from mobilenet.judgement import own_metrics
+from mobilenet.judgement import judge_anew, own_metrics
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.measure import measure
@@ -54,6 +54,13 @@ def test_metrics_of_ones_own_are_computed_from_the_record(tmp_path: Path) -> Non
     assert [metric.name for metric in own] == ["delivery_fairness", "deliveries_late_share"]
     measured = measure(run.path, "steady_state", own).metrics
     assert {"delivery_fairness", "deliveries_late_share"} <= measured.keys()
+    (run.path / "metrics.json").unlink()
+    judge_anew(run.path)
+    assert mobilenet.Run(run.path).metrics["delivery_fairness"] is None
+    assert "deliveries_late_share contradicts the record" in judge_anew(run.path, allow_code=True)[2][0]
+    (run.path / "metrics.json").unlink()
+    judge_anew(run.path, allow_code=True)
+    assert mobilenet.Run(run.path).metrics == run.metrics
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,13 @@ Source    ours: docs/verdicts-and-metrics.md
 
 from __future__ import annotations
 
+import json
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -20,8 +23,10 @@ from mobilenet.lab.hunt.swarm.campaign import keep_run
 from mobilenet.lab.live.keeping import keep_unfinished
 from mobilenet.lab.live.repetition import divergence
 from mobilenet.lab.live.session import LiveSession
+from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import SELECTIVE
 from mobilenet.record.reader import RunError
+from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
 from mobilenet.verify.judge import overall
@@ -31,6 +36,18 @@ from tests.tools import copy_run, editing
 from .damage import SCENARIO, Copy
 
 GOSSIP = SCENARIOS / "own_protocol" / "gossip.py"
+SETTLES = """
+import json, sys
+for line in sys.stdin:
+    e = json.loads(line)
+    if e["ev"] == "stop": break
+    if e["ev"] == "start": cell = None
+    elif e["ev"] == "cell": cell = e["station"]
+    elif e["ev"] == "join" and cell is not None: print(json.dumps({"do": "joined", "session": 1, "station": cell}))
+    elif e["ev"] == "leave": print(json.dumps({"do": "left", "session": 2}))
+    elif e["ev"] == "broadcast": print(json.dumps({"do": "refuse"}))
+    print('{"do":"done"}', flush=True)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +104,19 @@ EDITS: dict[str, tuple[Callable[[Copy], object], str]] = {
     ),
     "what is no counter": (lambda copy: copy.counters.update(radio=5), "counters.json: radio: 5, but the repeat"),
     "what is no detail": (lambda copy: copy.events.change(copy.first("handoff_start"), detail="["), "events: row "),
+    "the middle of a long text": (lambda copy: _change_the_middle(copy.messages.detail), "messages: row "),
+    "a long list": (
+        lambda copy: copy.manifest.update(not_at_rest=["h0"] * 50), "manifest.json: not_at_rest: ['h0', 'h0', ",
+    ),
     "what is no time": (lambda copy: copy.manifest.update(simulated_s="x"), "manifest.json: simulated_s: 'x', but"),
 }  # fmt: skip
+
+
+def _change_the_middle(texts: list[str | None]) -> None:
+    """Of the first long one, and its length stays."""
+    row = next(row for row, text in enumerate(texts) if text is not None and len(text) > 100)
+    text = str(texts[row])
+    texts[row] = f"{text[:60]}X{text[61:]}"
 
 
 def _rewrite(path: Path, old: str, new: str) -> None:
@@ -105,6 +133,8 @@ def test_every_edit_is_found(name: str, whole: Path, tmp_path: Path) -> None:
     copy.save()
     where = divergence(copy.path)
     assert where is not None and where.startswith(words)
+    one, _, other = where.partition(", but the repeat has ")
+    assert not one.endswith(f" {other}")  # the place that differs is shown
     result = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat", "--quiet"])
     assert result.exit_code == 1 and result.output.endswith(f"{copy.path}: not the same when repeated\n")
 
@@ -165,6 +195,16 @@ def test_a_key_that_is_there_twice_is_refused(whole: Path, tmp_path: Path) -> No
         verify_run(path)
 
 
+@pytest.mark.parametrize("value", ["NaN", "-Infinity"])
+def test_what_is_no_number_is_refused(value: str, whole: Path, tmp_path: Path) -> None:
+    path = copy_run(whole, tmp_path / "copy")
+    _rewrite(path / "counters.json", '"queue_drops": 0', f'"queue_drops": {value}')
+    with editing(path / "manifest.json"):
+        pass
+    with pytest.raises(RunError, match=rf"counters.json: not readable as JSON: {value} is not a number"):
+        divergence(path)
+
+
 def test_the_command_says_where_the_records_differ(whole: Path, tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["verify", str(whole), "--repeat"]).exit_code == 0
     copy = Copy(whole, tmp_path / "copy")
@@ -189,6 +229,75 @@ def test_runs_of_swarms_are_repeated(seed: int, options: dict[str, str], tmp_pat
     assert divergence(tmp_path / "run", allow_code=True) is None
 
 
+EDITS_OF_SCHEDULES = {
+    "loss: 0.14590691071033413": ("loss: 0.9", "scenario.yaml: air: loss: 0.9, but the repeat has 0.1459"),
+    "late_ns: 2421712835": ("late_ns: 1", "scenario.yaml: air: late_ns: 1, but"),
+    "flavour: slow_wire": ("flavour: calm", "scenario.yaml: flavour: 'calm', but the repeat has 'slow_wire'"),
+    "stations: 3": ("stations: 4", "scenario.yaml: stations: 4, but"),
+    "drain_s: 60": ("drain_s: 1", "scenario.yaml: drain_s: 1.0, but"),
+    "window: 150": ("window: 1", "scenario.yaml: protocol: window: 1, but the repeat has 150"),
+    "seed: 4": ("seed: 6", "events: row "),
+    "backbone: tree": ("backbone: vcube_causal", "events: row "),
+}
+
+
+@pytest.mark.parametrize("old", EDITS_OF_SCHEDULES)
+def test_an_edit_of_a_schedule_is_found(old: str, tmp_path: Path) -> None:
+    keep_run(4, tmp_path / "run")
+    new, words = EDITS_OF_SCHEDULES[old]
+    with editing(tmp_path / "run/manifest.json"):
+        _rewrite(tmp_path / "run/scenario.yaml", f"{old}\n", f"{new}\n")
+    assert (divergence(tmp_path / "run") or "").startswith(words)
+
+
+def test_a_schedule_of_a_plug_in_is_played_with_the_files_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gossip.py").write_text(GOSSIP.read_text().replace('promises = "best_effort"', 'promises = "fifo"'))
+    keep_run(10, tmp_path / "run", protocol=f"{tmp_path / 'gossip.py'}:Gossip")
+    (tmp_path / "gossip.py").write_text("raise RuntimeError")
+    monkeypatch.chdir(tmp_path)
+    with editing(tmp_path / "run/manifest.json") as manifest:
+        manifest["command"] = None
+    assert overall(verify_run(tmp_path / "run")) == "violated"
+    assert divergence(tmp_path / "run", allow_code=True) is None
+    with pytest.raises(ScenarioError, match=r"gossip\.py:Gossip, with your full permissions"):
+        divergence(tmp_path / "run")
+    with editing(tmp_path / "run/manifest.json"):
+        _rewrite(tmp_path / "run/scenario.yaml", "promises: fifo", "promises: best_effort")
+    (tmp_path / "run/verdict.json").unlink()
+    where = "scenario.yaml: protocol: promises: 'best_effort', but the repeat has 'fifo'"
+    assert divergence(tmp_path / "run", allow_code=True) == where
+    with editing(tmp_path / "run/manifest.json"):
+        _rewrite(tmp_path / "run/gossip.py", '"""', 'raise RuntimeError\n"""')
+    with pytest.raises(ScenarioError, match=r"run/gossip\.py:1: RuntimeError"):
+        divergence(tmp_path / "run", allow_code=True)
+
+
+def test_a_schedule_of_programs_is_played_with_the_files_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("node.py").write_text(SETTLES)
+    words = [sys.executable, "node.py"]
+    named = json.dumps({"command": {"host": words, "station": words}, "promises": "best_effort"})
+    keep_run(2, Path("run"), protocol=named)
+    Path("node.py").write_text("raise RuntimeError")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert divergence(Path("../run"), allow_code=True) is None
+
+
+@pytest.mark.parametrize("name", DERIVED_FILES)
+def test_a_file_that_is_missing_is_not_called_compared(name: str, whole: Path, tmp_path: Path) -> None:
+    path = copy_run(whole, tmp_path / "copy", name)
+    result = CliRunner().invoke(app, ["verify", str(path), "--repeat"])
+    what = {"verdict.json": "verdict, ", "metrics.json": "metric, "}.pop(name)
+    assert result.exit_code == 0
+    words = "repeated: the two records are the same in every row, counter, packet, verdict, metric, manifest entry"
+    assert words.replace(what, "") in result.output
+
+
 @pytest.mark.parametrize("steps", [0, 7])
 def test_a_run_that_was_stopped_is_repeated_up_to_there(steps: int, tmp_path: Path) -> None:
     session = LiveSession(Scenario.from_text(SCENARIO))
@@ -202,6 +311,66 @@ def test_a_run_that_was_stopped_is_repeated_up_to_there(steps: int, tmp_path: Pa
     copy.samples.value[0] += 1
     copy.save()
     assert str(divergence(copy.path)).startswith("samples: row 0 (")
+
+
+EDITS_OF_STOPPED_RUNS: dict[str, tuple[Callable[[Copy], object], int, str]] = {
+    "very many seconds": (
+        lambda copy: copy.manifest.update(simulated_s=1e300),
+        2, "manifest.json: simulated_s is '1e+300', which no run writes there; the run is damaged",
+    ),
+    "another second": (lambda copy: copy.manifest.update(simulated_s=-1), 1, "events: "),
+    "no rows": (lambda copy: copy.counters.pop("rows"), 1, "counters.json: rows: nothing, but the repeat has {"),
+    "5 rows": (lambda copy: copy.counters.update(rows=5), 1, "counters.json: rows: 5, but the repeat has {"),
+    "no radio": (lambda copy: copy.counters.pop("radio"), 1, "counters.json: radio: nothing, but the repeat has {"),
+    "another count": (
+        lambda copy: copy.counters["radio"].update(queue_drops=77),
+        1, "counters.json: radio: queue_drops: 77, but the repeat has 0",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    session = LiveSession(Scenario.from_text(SCENARIO))
+    session.play(3)
+    return keep_unfinished(session, tmp_path_factory.mktemp("repeat") / "stopped")
+
+
+@pytest.mark.parametrize("name", EDITS_OF_STOPPED_RUNS)
+def test_an_edit_of_a_run_that_was_stopped_is_named(name: str, stopped: Path, tmp_path: Path) -> None:
+    copy = Copy(stopped, tmp_path / "copy")
+    edit, code, words = EDITS_OF_STOPPED_RUNS[name]
+    edit(copy)
+    copy.save(renew=False)
+    result = CliRunner().invoke(app, ["verify", str(copy.path), "--repeat", "--quiet"])
+    assert result.exit_code == code and words in result.output
+
+
+@pytest.mark.parametrize(
+    ("edit", "key"),
+    [
+        (lambda copy: copy.manifest.update(own_metrics=5), "manifest.json: own_metrics"),
+        (lambda copy: copy.manifest.update(own_metrics=[1]), "manifest.json: own_metrics"),
+        (lambda copy: copy.manifest.update(own_checks=[5]), "manifest.json: own_checks"),
+        (lambda copy: copy.counters.pop("rows"), "counters.json: rows"),
+        (lambda copy: copy.counters.pop("radio"), "counters.json: radio"),
+    ],
+)
+def test_verify_itself_names_a_key_that_no_run_has_so(
+    edit: Callable[[Copy], object], key: str, whole: Path, tmp_path: Path
+) -> None:
+    copy = Copy(whole, tmp_path / "copy")
+    edit(copy)
+    copy.save(renew=False)
+    with pytest.raises(RunError, match=key):
+        judge_anew(copy.path)
+
+
+def test_a_run_of_processes_is_never_stopped_by_hand(tmp_path: Path) -> None:
+    path = mobilenet.run(SCENARIOS / "vcube" / "reliable.yaml", out=tmp_path / "run").path
+    with editing(path / "manifest.json") as manifest:
+        manifest["ended_by_error"] = "stopped by hand at 3 s"
+    assert divergence(path) == "manifest.json: ended_by_error: 'stopped by hand at 3 s', but the repeat has nothing"
 
 
 @pytest.mark.parametrize(
@@ -221,10 +390,33 @@ def test_a_record_that_no_run_writes_is_refused_in_one_line(
         judge_anew(copy.path)
 
 
-def test_an_added_column_is_found(whole: Path, tmp_path: Path) -> None:
-    path = copy_run(whole, tmp_path / "copy") / "positions.parquet"
-    table = pq.read_table(path)
-    pq.write_table(table.append_column("more", table["x_m"]), path)
+COLUMNS_NO_RUN_HAS: dict[str, tuple[str, Callable[[pa.Table], pa.Table], str]] = {
+    "one more": (
+        "positions",
+        lambda table: table.append_column("more", table["x_m"]),
+        "positions: the record has the column more",
+    ),
+    "one twice": (
+        "causes",
+        lambda table: table.append_column("kind", table["kind"]),
+        "causes.parquet: column kind is there more than once",
+    ),
+    "one without values, not even their type": (
+        "messages",
+        lambda table: table.set_column(
+            table.column_names.index("session"), pa.field("session", pa.null()), [pa.nulls(len(table))]
+        ),
+        "messages.parquet: column session is null, expected int64",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS_NO_RUN_HAS)
+def test_other_columns_are_found(name: str, whole: Path, tmp_path: Path) -> None:
+    file, edit, words = COLUMNS_NO_RUN_HAS[name]
+    path = copy_run(whole, tmp_path / "copy") / f"{file}.parquet"
+    pq.write_table(edit(pq.read_table(path)), path)
     with editing(path.with_name("manifest.json")):
         pass
-    assert (divergence(path.parent) or "").startswith("positions: the record has the column more")
+    result = CliRunner().invoke(app, ["verify", str(path.parent), "--repeat", "--quiet"])
+    assert result.exit_code in (1, 2) and words in result.output

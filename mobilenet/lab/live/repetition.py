@@ -12,20 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.api import run
-from mobilenet.engine.clock import Progress
+from mobilenet.engine.clock import Progress, ns
 from mobilenet.engine.scratch import scratch_folder
-from mobilenet.lab.hunt.swarm import plug_ins
-from mobilenet.lab.hunt.swarm.campaign import keep_run
+from mobilenet.lab.hunt.swarm.campaign import keep_again
 from mobilenet.lab.live.keeping import keep_unfinished
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.lab.replay.comparison import difference
-from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.reader import RunError, read_json, read_manifest, require_files
-from mobilenet.scenario import AnyScenario
+from mobilenet.scenario import Scenario
 from mobilenet.scenario.adversary import AdversarySchedule
 from mobilenet.scenario.run_source import read_source
 from mobilenet.simulation.plugin_code import PluginError
+from mobilenet.verify.judge import judging
 
 NO_REPEAT = "a run in real time cannot be repeated; its verdict rests on the promises and on the accounting of packets"
 
@@ -49,11 +48,13 @@ def can_be_repeated(directory: Path) -> bool:
 def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Progress | None, allow_code: bool) -> None:
     scenario, error = read_source(directory / "scenario.yaml"), str(manifest.get("ended_by_error"))
     if isinstance(scenario, AdversarySchedule):
-        _play_schedule(scenario, manifest["command"], out, allow_code)
+        keep_again(scenario, directory, out, allow_code)
     elif scenario.protocol.name in REAL_TIME:
         raise RunError(f"{directory}: {NO_REPEAT}")
-    elif error.startswith("stopped by hand"):
-        _play_until(directory, scenario, round(manifest["simulated_s"] * 1e9), out, allow_code)
+    elif isinstance(scenario, Scenario) and error.startswith("stopped by hand"):
+        with judging(directory):
+            end_ns = ns(manifest["simulated_s"])
+        _play_until(directory, scenario, end_ns, out, allow_code)
     else:
         try:
             run(scenario, out=out, progress=progress, allow_code=allow_code)
@@ -62,24 +63,18 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
                 raise
 
 
-def _play_schedule(scenario: AdversarySchedule, command: str, out: Path, allow_code: bool) -> None:
-    """Play what belongs to the seed; only the command names a plug-in."""
-    protocol = plug_ins.protocol_in(command, scenario.protocol.name)
-    if plug_ins.is_plug_in(protocol) and not allow_code:
-        raise ScenarioError(f"{protocol}: the repeat runs its code, with your full permissions; expected --allow-code")
-    keep_run(scenario.seed, out, scenario.backbone, protocol)
-
-
-def _play_until(directory: Path, scenario: AnyScenario, end_ns: int, out: Path, allow_code: bool) -> None:
-    """Play a run to the end of its last nanosecond or, if it was stopped amid that, until it has counted as much."""
+def _play_until(directory: Path, scenario: Scenario, end_ns: int, out: Path, allow_code: bool) -> None:
+    """Play a run to the end of its last nanosecond or, if it was stopped amid that, until it has counted as much. If it
+    never has, the end of that nanosecond stays.
+    """
     counters = read_json(directory, "counters.json")
-    for is_amid in (False, True):
+    for is_amid, is_last in ((False, False), (True, False), (False, True)):
         session, until_ns = LiveSession(scenario, allow_code), end_ns - is_amid
         while session.now_ns < until_ns and not session.is_over:  # it stops at each violation
             session.play_ns(until_ns)
         while is_amid and session.now_ns <= end_ns and not session.is_over and not _has_counted(session, counters):
             session.step_once()
-        if is_amid or _has_counted(session, counters):
+        if is_last or _has_counted(session, counters):
             break
         session.close()
     keep_unfinished(session, out)
@@ -88,5 +83,5 @@ def _play_until(directory: Path, scenario: AnyScenario, end_ns: int, out: Path, 
 
 def _has_counted(session: LiveSession, counters: dict[str, Any]) -> bool:
     document = session.simulation.outcome_now().recording.document()
-    rows = [counts["rows"]["events"] for counts in (document, counters)]
-    return rows[0] == rows[1] and all(document[key] == counters[key] for key in document if key != "rows")
+    counted, rows = (counters | {"rows": document["rows"]}), counters.get("rows")
+    return counted == document and isinstance(rows, dict) and rows.get("events") == document["rows"]["events"]

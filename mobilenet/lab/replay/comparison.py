@@ -1,8 +1,8 @@
 """Does a repeat of a run have the same record, row by row?
 
 Model     the scenario decides everything that happens, so the repeat has the same tables, counters, packets, verdict,
-          metrics and manifest. Only how long it took, the command, the version of mobilenet, and whether its modules
-          were compiled may differ
+          metrics, manifest and scenario. Only how long it took, the command, the version of mobilenet, and whether its
+          modules were compiled may differ
 Source    ours: docs/verdicts-and-metrics.md
 """
 
@@ -20,41 +20,55 @@ import pyarrow as pa
 from mobilenet import __version__
 from mobilenet.judgement import as_whole
 from mobilenet.lab.programs.children import LAST_WORDS
-from mobilenet.quoting import cut, spell_out
+from mobilenet.quoting import spell_out
 from mobilenet.record.pcap import read_captures
 from mobilenet.record.reader import RunError, read_derived, read_json, read_manifest, read_table
 from mobilenet.record.schema import COLUMNS, DERIVED_FILES
+from mobilenet.scenario.run_source import read_source
 
 NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # no file can hold it
 ERROR = "ended_by_error"
 WITH_LAST_WORDS = f"(.*?){re.escape(LAST_WORDS)}.*?( \\(at [^()]*\\))?"  # the parts of an error around them
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
+LONGEST = 80  # of a value
+BEFORE = 20  # of what is the same in two long values, before they differ
+
+
+class DerivedFilesDiffer(RunError):
+    """The record is the same, but verdict.json or metrics.json, which follow from it, are not; `lines`: by their path,
+    what is wrong.
+    """
+
+    def __init__(self, lines: dict[str, str]) -> None:
+        super().__init__("\n".join(lines.values()))
+        self.lines = lines
 
 
 def difference(directory: Path, repeat: Path) -> str | None:
-    """The first difference between the record and the directory of its repeat; None: they are the same. Raises RunError
-    where only verdict.json or metrics.json differs, which follow from the record.
+    """The first difference between the record and the directory of its repeat; None: they are the same. Raises
+    DerivedFilesDiffer.
     """
     what = next(_differences(directory, repeat), None)
-    derived = next(_derived_differences(directory, repeat), None) if what is None else None
     versions = _versions(read_manifest(directory), read_manifest(repeat))
-    if derived is not None:
-        raise RunError(f"{directory}/{derived}{versions}")
-    return None if what is None else f"{what}{versions}"
+    if what is not None:
+        return f"{what}{versions}"
+    differences = {str(directory / name): _derived_difference(directory, repeat, name) for name in DERIVED_FILES}
+    if lines := {path: f"{line}{versions}" for path, line in differences.items() if line is not None}:
+        raise DerivedFilesDiffer(lines)
+    return None
 
 
 def _versions(recorded: dict[str, Any], repeated: dict[str, Any]) -> str:
     """With what each side was made, unless it is the same."""
-    one, other = ((facts.get("mobilenet_version"), facts.get("compiled")) for facts in (recorded, repeated))
+    one, other = (
+        f"mobilenet {facts.get('mobilenet_version')} ({'compiled' if facts.get('compiled') else 'interpreted'})"
+        for facts in (recorded, repeated)
+    )
     if one == other:
         return ""
-    sides = [f"{version} ({'compiled' if compiled else 'interpreted'})" for version, compiled in (one, other)]
-    return (
-        f". The run was recorded with mobilenet {sides[0]} and repeated with {sides[1]}: where only these differ, the"
-        " difference shows a change of the simulator, and not an edit"
-        if one[0] != __version__
-        else f". The run was recorded with mobilenet {sides[0]} and repeated with {sides[1]}"
-    )
+    words = f". According to its manifest, the run was recorded with {one}; it was repeated with {other}"
+    is_ours = recorded.get("mobilenet_version") == __version__
+    return words if is_ours else f"{words}. If that is true, the simulator may have changed"
 
 
 def _differences(directory: Path, repeat: Path) -> Iterator[str]:
@@ -71,12 +85,19 @@ def _differences(directory: Path, repeat: Path) -> Iterator[str]:
         facts[ERROR] = repeated[ERROR]
     yield from _of_values("manifest.json", facts, repeated)
     yield from _of_values("packets", *(_packets(folder) for folder in (directory, repeat)))
+    scenarios = (read_source(folder / "scenario.yaml").model_dump() for folder in (directory, repeat))
+    yield from _of_values("scenario.yaml", *scenarios)
 
 
-def _derived_differences(directory: Path, repeat: Path) -> Iterator[str]:
-    for name in DERIVED_FILES:
-        if (directory / name).exists() and (repeat / name).exists():
-            yield from _of_values(name, *(_read_comparable(folder, name) for folder in (directory, repeat)))
+def _derived_difference(directory: Path, repeat: Path, name: str) -> str | None:
+    """None: it is the same, or missing."""
+    if not (directory / name).exists():
+        return None
+    try:
+        sides = [_read_comparable(folder, name) for folder in (directory, repeat)]
+    except RunError as error:
+        return str(error)
+    return next(_of_values(str(directory / name), *sides), None)
 
 
 def _facts(folder: Path) -> dict[str, Any]:
@@ -118,10 +139,7 @@ def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
         row = int(np.argmax(any_differs))
         one, other = ({c: table[c][row].as_py() for c in COLUMNS[name]} for table in (record, repeat))
         column = next(column for column, rows_differ in differ.items() if rows_differ[row])
-        texts = [_short(values[column]) for values in (one, other)]
-        if texts[0] == texts[1]:  # two NaN
-            texts = [f"{text} (bits {_bits(values[column])})" for text, values in zip(texts, (one, other), strict=True)]
-        yield f"{name}: row {row}{_where(one)} has {column} {texts[0]}, but the repeat has {texts[1]}"
+        yield f"{name}: row {row}{_where(one)} has {column} {_side_by_side(one[column], other[column])}"
     elif len(record) != len(repeat):
         yield f"{name}: {len(record)} rows, but the repeat has {len(repeat)}"
 
@@ -140,10 +158,6 @@ def _exact(column: pa.ChunkedArray) -> np.ndarray:
     return values.view(np.int64) if values.dtype == np.float64 else values
 
 
-def _bits(value: Any) -> str:
-    return struct.pack(">d", value).hex()
-
-
 def _where(row: dict[str, Any]) -> str:
     """The time and the node of a row."""
     time_ns = next((row[name] for name in ("time_ns", "start_ns", "send_ns") if name in row), None)
@@ -156,8 +170,19 @@ def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
         for key in (*repeat, *(key for key in record if key not in repeat)):
             yield from _of_values(f"{path}: {key}", record.get(key, NOTHING), repeat.get(key, NOTHING))
     elif repr(record) != repr(repeat):  # 1 equals 1.0 and True
-        yield f"{path}: {_short(record)}, but the repeat has {_short(repeat)}"
+        yield f"{path}: {_side_by_side(record, repeat)}"
 
 
-def _short(value: Any) -> str:
-    return cut(spell_out(repr(value)), 80)
+def _side_by_side(record: Any, repeat: Any) -> str:
+    """Both values; of a long one, the part where they begin to differ."""
+    texts = [spell_out(repr(value)) for value in (record, repeat)]
+    if texts[0] == texts[1]:  # two NaN
+        texts = [f"nan (bits {struct.pack('>d', value).hex()})" for value in (record, repeat)]
+    same = next((place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    begin = max(0, same - BEFORE)
+    return ", but the repeat has ".join(text if len(text) <= LONGEST else _part(text, begin) for text in texts)
+
+
+def _part(text: str, begin: int) -> str:
+    end = begin + LONGEST
+    return f"{'...' if begin else ''}{text[begin:end]}{'...' if len(text) > end else ''}"

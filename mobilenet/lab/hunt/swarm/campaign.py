@@ -42,7 +42,7 @@ from mobilenet.scenario.adversary import AdversarySchedule
 from mobilenet.scenario.plans.by_kind import AnyRecorded
 from mobilenet.scenario.protocol_groups import DECLARATIONS
 from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.simulation.plugin_code import attributing_errors, class_of, text_of
+from mobilenet.simulation.plugin_code import attributing_errors, class_of, require_allowed, text_of
 from mobilenet.verify import Verdict, verify_run
 from mobilenet.verify.check import Check
 from mobilenet.verify.judge import Answer, overall
@@ -142,6 +142,23 @@ def keep_run(
         record(seed, partial_directory, backbone, protocol, radio, whole=True)
 
 
+def keep_again(kept: AdversarySchedule, its_folder: Path, directory: Path, allow_code: bool) -> None:
+    """Play the schedule of a run again, with the files of its plug-in that the run has, into a whole run directory."""
+    repairs = getattr(kept.protocol, "repair", None) == "selective"
+    drawn = schedule.draw(kept.seed, backbone=kept.backbone, repairs=repairs)
+    own = None
+    if kept.protocol.name != DEFAULT:
+        scene = plug_ins.kept_scene(kept.protocol, its_folder)
+        require_allowed(scene, allow_code)
+        own = _own(drawn, kept.protocol.name, scene)
+    with run_directory(directory) as partial_directory:
+        record_adversary(drawn, partial_directory, whole=True, own=own)
+
+
+def _own(drawn: schedule.Schedule, reference: str, scene: Scenario) -> plug_ins.PlugIn:
+    return plug_ins.plug_in_of(reference, scene, drawn.seed, len(drawn.parents) + 1, len(drawn.first_cells))
+
+
 def record(
     seed: int,
     directory: Path,
@@ -161,7 +178,7 @@ def record(
         return record_scenario(scene, directory, again(seed, protocol=protocol, radio=radio), whole)
     if is_own:
         hostile = schedule.draw(seed)
-        own = plug_ins.plug_in_of(protocol, seed, len(hostile.parents) + 1, len(hostile.first_cells))
+        own = _own(hostile, protocol, plug_ins.scene_of(1, protocol))
         return record_adversary(hostile, directory, whole=whole, own=own)
     if network == "radio":
         return record_radio(seed, directory, whole, backbone, radio, protocol)
@@ -248,7 +265,7 @@ def record_adversary(
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.PlugIn | None = None) -> AdversarySchedule:
-    """A schedule in scenario.yaml: seed and flavour, from which it is drawn."""
+    """A schedule in scenario.yaml: the seed from which it is drawn, and what was drawn."""
     air = drawn.air
     mobile_causal = {"name": DEFAULT} | drawn.parameters.model_dump()
     return AdversarySchedule.model_validate(

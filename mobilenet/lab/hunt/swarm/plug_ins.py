@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import shlex
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
@@ -73,16 +72,6 @@ def options_of(protocol: str) -> str:
     return " ".join([*words, f"--promises {group['promises']}", "--allow-code"])
 
 
-def protocol_in(command: str, usual: str) -> str:
-    """The protocol that the command line of a swarm names; `usual`: where it names none."""
-    options = dict(pairwise(shlex.split(command)))
-    if "--command" not in options:
-        return options.get("--protocol", usual)
-    host, station = options["--command"], options.get("--station-command", options["--command"])
-    words = {"host": shlex.split(host), "station": shlex.split(station)}
-    return json.dumps({"command": words, "promises": options["--promises"]})
-
-
 def plug_in_kind(protocol: str) -> Kind:
     """Its code is run, once for each version of the file."""
     if are_programs(protocol):
@@ -104,10 +93,22 @@ def _kind_by_version(protocol: str, version: int) -> Kind:
 
 def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
     """The scene of a seed with this protocol; its code is not run yet."""
+    if are_programs(protocol):
+        return _scene(seed, protocol, Path(), radio)
     path, name = _split(protocol)
-    named = protocol if are_programs(protocol) else inline({"class": f"{path.name}:{name}"})
+    return _scene(seed, inline({"class": f"{path.name}:{name}"}), path.parent, radio)
+
+
+def kept_scene(protocol: OwnProtocol | OwnProgram, directory: Path) -> Scenario:
+    """The scene of a plug-in as the run of a schedule has it: with the copies in its directory."""
+    if isinstance(protocol, OwnProtocol):
+        return _scene(1, inline({"class": protocol.reference}), directory)
+    return _scene(1, inline(protocol.model_dump(include={"command", "promises"})), directory)
+
+
+def _scene(seed: int, named: str, folder: Path, radio: scenes.Radio = "dcf") -> Scenario:
     drawn = effective(scenes.draw(seed, radio=radio))
-    return Scenario.from_text(drawn, [f"protocol={named}"], path.parent, "swarm")
+    return Scenario.from_text(drawn, [f"protocol={named}"], folder, "swarm")
 
 
 def experiment_of(seed: int, protocol: str) -> ProcessScenario:
@@ -120,9 +121,9 @@ def experiment_of(seed: int, protocol: str) -> ProcessScenario:
     return ProcessScenario.from_text(effective(drawn), (), path.parent, "swarm")
 
 
-def plug_in_of(protocol: str, seed: int, stations: int, hosts: int) -> PlugIn:
-    """What plays on the adversary's network in the schedule of a seed."""
-    scene = cast("Scenario", with_declared(scene_of(1, protocol), True))
+def plug_in_of(protocol: str, scene: Scenario, seed: int, stations: int, hosts: int) -> PlugIn:
+    """What plays on the adversary's network in the schedule of a seed; `scene`: one that has the protocol."""
+    scene = cast("Scenario", with_declared(scene, True))
     named = scene.model_copy(update={"seed": seed})
     parties = parties_of(named, {"stations": stations, "hosts": hosts}, None)
     declaration, settings = declaration_for(scene, True, parties)
@@ -138,7 +139,5 @@ def checks_of(protocol: str) -> list[Check]:
 
 
 def _split(protocol: str) -> tuple[Path, str]:
-    if are_programs(protocol):
-        return Path("command"), ""
     file, _, name = protocol.rpartition(":")
     return Path(file), name
