@@ -68,7 +68,8 @@ class Record:
         self.left_ns: dict[int, int] = {}  # queued row -> when the frame has left
         self.left_before_ns: dict[int, int] = {}  # queued row -> when the frame before it last left
         self.queued: dict[tuple[str, str], list[int]] = defaultdict(list)  # (node, message) -> queued rows
-        self.arrivals: dict[str, list[int]] = defaultdict(list)  # message -> rows that brought it to a node
+        self._arrivals: dict[str, list[int]] = defaultdict(list)  # message -> rows that brought it to any node
+        self._brought: dict[str, dict[str, list[int]]] = {}  # the same by node, of the messages that were asked for
         self.events = events
         self.broadcasts: dict[str, Broadcast] = {}
         self.deliveries: list[Delivery] = []
@@ -100,10 +101,10 @@ class Record:
             if step == SENT:
                 self.sent_rows[self.cause[row]].append(row)
                 for message in self.messages[row]:
-                    self.arrivals[message].append(row)
+                    self._arrivals[message].append(row)
             elif step == ARRIVED:
                 for message in self.messages[row]:
-                    self.arrivals[message].append(row)
+                    self._arrivals[message].append(row)
             elif step == QUEUED:
                 node = self.node[row]
                 before[row], last[node] = last.get(node, NONE), row
@@ -149,11 +150,20 @@ class Record:
         outcomes = [self.outcomes(row).get(node, OUT_OF_RANGE) for row in self.sent_rows.get(queued, ())]
         return RECEIVED if RECEIVED in outcomes else outcomes[-1] if outcomes else "never_sent"
 
-    def is_received(self, row: int, node: str) -> bool:
-        """Whether this row brought the node a frame or a message."""
+    def brought(self, message: str, node: str) -> list[int]:
+        """Return the rows that brought the node this message, in order."""
+        by_node = self._brought.get(message)
+        if by_node is None:
+            by_node = self._brought[message] = {}
+            for row in self._arrivals.get(message, ()):
+                for receiver in self._receivers(row):
+                    by_node.setdefault(receiver, []).append(row)
+        return by_node.get(node, [])
+
+    def _receivers(self, row: int) -> list[str]:
+        """Return the nodes that a message of the wire or a frame has reached, and that take it."""
         if self.step[row] == ARRIVED:
-            return self.node[row] == node
-        if self.step[row] != SENT or self.to[row] not in ("", node):
-            return False
-        is_other_kind = self.node[row][0] != node[0]  # stations ignore the frames of stations, and hosts those of hosts
-        return is_other_kind and self.outcomes(row).get(node) == RECEIVED
+            return [self.node[row]]
+        kind, to = self.node[row][0], self.to[row]  # stations ignore the frames of stations, and hosts those of hosts
+        received = (node for node, outcome in self.outcomes(row).items() if outcome == RECEIVED)
+        return [node for node in received if to in ("", node) and node[0] != kind]

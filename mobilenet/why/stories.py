@@ -134,14 +134,10 @@ class Stories:
     def _arrival_at_receiver(self, one: Delivery) -> int:
         record = self.record
         handler = one.handler
-        if handler != NONE and one.message in record.messages[handler] and record.is_received(handler, one.node):
+        got = [row for row in record.brought(one.message, one.node) if record.time_ns[row] <= one.time_ns]
+        if handler in got:
             return handler
         since_ns = self.states.session_began_ns(one.node, one.time_ns)
-        got = [
-            row
-            for row in record.arrivals.get(one.message, ())
-            if record.time_ns[row] <= one.time_ns and record.is_received(row, one.node)
-        ]
         recent = [row for row in got if record.time_ns[row] >= since_ns]
         of_cell = [row for row in recent if record.node[row] == one.station]
         return next(iter((*of_cell, *recent, *reversed(got))), NONE)
@@ -208,7 +204,7 @@ class Stories:
         sent = record.broadcasts[message]
         if sent.node == sender:
             came, came_ns = NONE, sent.time_ns
-        elif handler != NONE and message in record.messages[handler] and record.is_received(handler, sender):
+        elif handler in record.brought(message, sender):
             out.extend(reversed(self._way(handler, message, sender, receiver)))
             return (handler, message) in self._personal
         else:
@@ -234,12 +230,8 @@ class Stories:
 
     def _first_arrival(self, node: str, message: str, until_ns: int) -> int:
         record = self.record
-        for row in record.arrivals.get(message, ()):
-            if record.time_ns[row] > until_ns:
-                break
-            if record.is_received(row, node):
-                return row
-        return NONE
+        brought = record.brought(message, node)
+        return brought[0] if brought and record.time_ns[brought[0]] <= until_ns else NONE
 
     def _attempts(self, out: list[Stretch], errand: Errand, sender: str, departed: int, came_ns: int) -> None:
         """Backwards from the departure: what the sender waited for, and the frames with the message before that."""
