@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from mobilenet.quoting import pluralize
-from mobilenet.scenario.yaml_reader import Node
+from mobilenet.scenario.yaml_reader import DEFAULT, Node
 from mobilenet.scenario.yaml_writer import inline
 
 MOST_WORDED = 500  # problems that are put into words: looking for what may have been meant takes time
@@ -117,7 +117,8 @@ def _line(problem: Any, root: Node, model: type[BaseModel]) -> str:
         what = f"expected {at} {pluralize(bound, 'entry')}, got {len(node.value)}"
     else:
         what = f"{problem['msg'][0].lower()}{problem['msg'][1:]}, got {_short(node)}"
-    return f"{node.where}: {'.'.join(_key(key) for key in path) or 'the whole scenario'}: {what}"
+    name = ".".join(_key(key) for key in path) or "the whole scenario"
+    return f"{node.where}: {name}: {what.replace('leave it out', f'leave it out (--set {name}={DEFAULT})')}"
 
 
 def option_problem(error: ValidationError) -> str | None:

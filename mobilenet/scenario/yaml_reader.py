@@ -233,6 +233,9 @@ class _Reader:
         return text
 
 
+DEFAULT = "default"  # no key has this word as a value
+
+
 class Change(str):
     """`a.b=value`, with the words by which messages call it. Plain text is called as an option, `--set a.b=value`."""
 
@@ -253,7 +256,9 @@ def in_python(overrides: Sequence[str]) -> list[Change]:
 
 
 def override(root: Node, changes: Sequence[str]) -> Node:
-    """Set values among the nodes of a scenario, each by `a.b=value`; return the root."""
+    """Set values among the nodes of a scenario, each by `a.b=value`; return the root. With `a.b=default`, the
+    key is left out.
+    """
     if not isinstance(root.value, dict):
         raise ScenarioError(f"{root.where}: expected keys with values, such as `seed: 1`")
     for change in changes:
@@ -269,6 +274,7 @@ def _set(root: Node, change: str) -> None:
     if not equals or not all(keys):
         raise ScenarioError(f"{label}: expected key=value, such as wireless.range_m=100")
     node = root
+    is_left_out = text.strip() == DEFAULT
     for place, key in enumerate(keys):
         inside: Any = node.value
         if inside is None and place:
@@ -278,6 +284,9 @@ def _set(root: Node, change: str) -> None:
             index: Any = int(key)
         elif isinstance(inside, dict):
             index = key
+            if is_left_out and (last or key not in inside):
+                inside.pop(key, None)
+                return
             inside.setdefault(key, Node(None, label))
         else:
             kind = f"a list of {len(inside)}" if isinstance(inside, list) else "a single value"

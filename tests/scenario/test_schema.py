@@ -37,6 +37,10 @@ workload: {interval_s: 2.8, payload_bytes: 100}
 ACKING = TEXT.replace("  range_m: 120", "  range_m: 120\n  mac: acking")
 
 
+def out(key: str) -> str:
+    return f"leave it out (--set wireless.{key}=default)"
+
+
 def refusal(text: str = TEXT, *overrides: str) -> str:
     with pytest.raises(ScenarioError) as caught:
         Scenario.from_text(text, overrides, name="a.yaml")
@@ -184,7 +188,7 @@ def test_keys_of_the_other_mac_are_refused_in_files(mac: str, key: str) -> None:
     """The default value is no excuse."""
     (other,) = set(ONLY) - {mac}
     text = TEXT.replace("  range_m: 120", f"  range_m: 120\n  mac: {other}\n  {key}: {a_value(key)}")
-    assert refusal(text) == f"a.yaml:10: wireless.{key}: has no effect with mac: {other}; leave it out"
+    assert refusal(text) == f"a.yaml:10: wireless.{key}: has no effect with mac: {other}; {out(key)}"
     Scenario.from_text(text.replace(f"mac: {other}", f"mac: {mac}"))
 
 
@@ -195,7 +199,7 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
     override = f"wireless.{key}={a_value(key)}"
     assert (
         refusal(text[other], override)
-        == f"overrides: {override}: wireless.{key}: has no effect with mac: {other}; leave it out"
+        == f"overrides: {override}: wireless.{key}: has no effect with mac: {other}; {out(key)}"
     )
     Scenario.from_text(text[mac], [override])
 
@@ -206,18 +210,18 @@ def test_keys_of_the_other_mac_are_refused_with_set(mac: str, key: str) -> None:
         (
             TEXT.replace("  range_m: 120", "  mode: b"),
             ["wireless.mac=acking"],
-            "a.yaml:8: wireless.mode: has no effect with mac: acking; leave it out",
+            f"a.yaml:8: wireless.mode: has no effect with mac: acking; {out('mode')}",
         ),
         (
             ACKING.replace("  range_m: 120", "  full_duplex: false"),
             ["wireless.mac=dcf"],
-            "a.yaml:8: wireless.full_duplex: has no effect with mac: dcf; leave it out",
+            f"a.yaml:8: wireless.full_duplex: has no effect with mac: dcf; {out('full_duplex')}",
         ),
         (
             TEXT,
             ["wireless={mac: acking, eifs: true}"],
-            "overrides: wireless={mac: acking, eifs: true}: wireless.eifs: has no effect with mac: acking; leave it"
-            " out",
+            "overrides: wireless={mac: acking, eifs: true}: wireless.eifs: has no effect with mac: acking;"
+            f" {out('eifs')}",
         ),
         (
             TEXT,
@@ -288,6 +292,16 @@ def test_overrides() -> None:
         TEXT, ["stations.layout={shape: points, points_m: [[0, 0], [9, 9]]}", "stations.layout.points_m.1.0=5"]
     )
     assert listed.stations.layout.points_m == ((0, 0), (5, 9))
+
+
+def test_an_override_leaves_a_key_out() -> None:
+    without = Scenario.from_text(TEXT, ["wireless.range_m=100", "wireless.range_m=default", "churn.mean_s=default"])
+    assert without == Scenario.from_text(TEXT, ["wireless.range_m=default"]) and without.churn is None
+    by_power = Scenario.from_text(TEXT, ["wireless.range_m=default", "wireless.model=sinr"])
+    assert by_power.wireless.model == "sinr"
+    assert "expected" in refusal(
+        TEXT, "stations.layout={shape: points, points_m: [[0, 0]]}", "stations.layout.points_m.0=default"
+    )
 
 
 def test_effective_text_names_every_default() -> None:
@@ -433,10 +447,10 @@ def test_a_radio_that_receives_by_power() -> None:
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (["wireless.tx_dbm=10"], "wireless.tx_dbm: has no effect with model: unit_disk; leave it out, or"),
+        (["wireless.tx_dbm=10"], f"wireless.tx_dbm: has no effect with model: unit_disk; {out('tx_dbm')}, or"),
         (
             ["wireless={model: sinr, range_m: 100}"],
-            "range_m: has no effect with model: sinr; leave it out; tx_dbm and path_loss determine the range",
+            f"range_m: has no effect with model: sinr; {out('range_m')}; tx_dbm and path_loss determine the range",
         ),
         (["wireless={model: sinr, mac: acking}"], "mac: acking does not use the rates of 802.11"),
         (["wireless={model: sinr}", "hosts.attachment={hysteresis_m: 5}"], "hysteresis_m: has no effect with"),
