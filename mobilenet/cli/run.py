@@ -28,7 +28,7 @@ from mobilenet.cli.options import (
 from mobilenet.cli.progress import progress
 from mobilenet.engine.no_collections import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
-from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out
+from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out, unknown
 
 MOST_PARTITIONS = 10  # in a summary
 EXITS = {
@@ -216,9 +216,10 @@ def _delivery_ratio(directory: Path) -> float | int | None:
 def show(
     run: RunOrStudy,
     metrics: Metrics = None,
+    shows_all: Annotated[bool, typer.Option("--all", help="Print every metric of a run.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the metrics and the verdict.
+    """Print the main metrics and the verdict.
 
     For a study, the command prints the means of each configuration with their intervals.
     """
@@ -228,10 +229,12 @@ def show(
         if is_study(run):
             from mobilenet.cli.study_results import show_study
 
+            if shows_all:
+                fail(
+                    f"--all applies only to runs; {quote(run)} is a study; expected --metric or --json", Exit.BAD_INPUT
+                )
             show_study(run, metrics or (), as_json)
             return
-        if metrics:
-            fail(f"--metric applies only to studies; {quote(run)} is a run", Exit.BAD_INPUT)
         from mobilenet.api import Run
         from mobilenet.metrics.registry import VOCABULARIES
         from mobilenet.record.kinds import run_kind
@@ -246,8 +249,13 @@ def show(
             return
         own, kind = opened.manifest.get("own_metrics"), run_kind(opened.manifest)
         words, own = VOCABULARIES[kind.name], own if isinstance(own, dict) else None
-        rows = [(name, format_number(value), words.meaning(name, own)) for name, value in opened.metrics.items()]
+        if strangers := [name for name in metrics or () if name not in opened.metrics]:
+            fail(f"--metric: {unknown('metric', strangers[0], list(opened.metrics))}", Exit.BAD_INPUT)
+        chosen = metrics or (list(opened.metrics) if shows_all else words.main(opened.metrics, own or ()))
+        rows = [(name, format_number(opened.metrics[name]), words.meaning(name, own)) for name in chosen]
         print_table(("metric", "value", "what it is"), rows, right=[1])
+        if not metrics and (others := len(opened.metrics) - len(chosen)):
+            say(f"{pluralize(others, 'further metric')}: mobilenet show {quote(run)} --all")
         if (radio := radio_of_run(run)) is not None:
             say(f"radio: {radio}")
         _print_verdicts(verdicts)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from mobilenet.metrics.buffers import BUFFER_SIZES, LENGTHS_OF_LISTS, sizes
@@ -68,6 +68,13 @@ class Vocabulary:
         declared = {metric.name: metric for group in groups for metric in group}
         self.time_unit, self.are_known, self.first = time_unit, are_known, first
         self.declared = {name: declared[name] for name in (*first, *declared)}
+
+    def main(self, measured: Collection[str], own: Collection[str] = ()) -> list[str]:
+        """Return the metrics to look at first, in order: a user's `own` are among them, and those of datagrams and
+        connections where there are any.
+        """
+        of_programs = [metric.name for group in (DATAGRAMS, CONNECTIONS) for metric in group]
+        return [name for name in dict.fromkeys((*self.first, *of_programs, *own)) if name in measured]
 
     def meaning(self, metric: str, own: Mapping[str, Any] | None = None) -> str:
         """Describe a metric in words, with its unit; `own`: name -> (words, unit) of a user's metrics, as the manifest

@@ -127,6 +127,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("run", "--twice"): "--twice",
     ("check", "--set"): "--set duration_s=7",
     ("show", "--metric"): "--metric gaps",
+    ("show", "--all"): more("show run", "--all"),
     ("show", "--json"): "--json",
     ("map", "--out"): "--out elsewhere.html",
     ("map", "--tiles"): more("map lonlat", "--tiles"),
