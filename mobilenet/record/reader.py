@@ -59,6 +59,8 @@ class RunError(Exception):
 def read_json(directory: Path, name: str) -> dict[str, Any]:
     """One of the documents of a run."""
     path = directory / name
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path}: is not a file; the run is damaged")
     try:
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_no_number)
     except FileNotFoundError:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from mobilenet.network.wired.parameters import Kind
 from mobilenet.parameters import Parameters, ScenarioError, class_says_it
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.protocol_groups import MobileCausal, OwnProgram, OwnProtocol
@@ -44,7 +45,7 @@ class AdversarySchedule(Parameters):
     stations: int = Field(ge=1)
     hosts: int = Field(ge=0)
     actions: int = Field(ge=0)
-    backbone: Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"] = Field(
+    backbone: Kind = Field(
         default="tree", description="backbone between the stations; see stations.backbone.kind of a scenario"
     )
     air: AdversaryAir

@@ -6,6 +6,7 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 import json
+import os
 import struct
 import sys
 from collections.abc import Callable
@@ -286,6 +287,26 @@ def test_a_schedule_of_programs_is_played_with_the_files_of_the_run(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert divergence(Path("../run"), allow_code=True) is None
+
+
+def test_a_program_that_is_too_slow_accuses_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flood = (SCENARIOS / "programs" / "flood.py").read_text()
+    (tmp_path / "flood.py").write_text(f'import os, time\nif os.environ.get("SLOW"): time.sleep(30)\n{flood}')
+    (tmp_path / "flood.yaml").write_text((SCENARIOS / "programs" / "flood.yaml").read_text())
+    few = ["duration_s=3", "protocol.answer_within_s=2"]
+    run = mobilenet.run(tmp_path / "flood.yaml", out=tmp_path / "run", overrides=few, allow_code=True).path
+    monkeypatch.setenv("SLOW", "1")
+    result = CliRunner().invoke(app, ["verify", str(run), "--repeat", "--allow-code"])
+    assert result.exit_code == 3 and "could not be repeated: " in result.output
+    assert "protocol.answer_within_s" in result.output
+
+
+@pytest.mark.parametrize("name", DERIVED_FILES)
+def test_what_is_not_a_file_is_damage(name: str, whole: Path, tmp_path: Path) -> None:
+    path = copy_run(whole, tmp_path / "copy", name)
+    os.mkfifo(path / name)
+    result = CliRunner().invoke(app, ["verify", str(path), "--repeat"])
+    assert result.exit_code == 2 and f"{name}: is not a file" in result.output
 
 
 @pytest.mark.parametrize("name", DERIVED_FILES)

@@ -61,6 +61,9 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
         except PluginError as failure:
             if failure.directory is None:
                 raise
+            if not failure.is_input and "ended_by_error" not in manifest:  # such as a program that answers too late
+                reason = str(failure).partition("; the run up to that point")[0]
+                raise PluginError(f"{directory}: could not be repeated: {reason}", is_input=False) from None
 
 
 def _play_until(directory: Path, scenario: Scenario, end_ns: int, out: Path, allow_code: bool) -> None:

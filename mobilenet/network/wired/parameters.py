@@ -39,13 +39,14 @@ class LinkParameters(Parameters):
     )
 
 
+Kind = Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"]
 DETECTING = ("vcube_reliable",)  # kinds with a failure detector
 
 
 class BackboneParameters(LinkParameters):
     """The network between the stations."""
 
-    kind: Literal["tree", "vcube_best_effort", "vcube_reliable", "vcube_causal"] = Field(
+    kind: Kind = Field(
         default="tree", description="protocol for broadcasts between stations: over a tree of links, or over VCube"
     )
     shape: Literal["star", "chain", "breadth_first", "full_mesh"] | None = Field(
