@@ -66,11 +66,11 @@ def test_a_dangling_link_is_not_written_through(mine: Path, tmp_path: Path) -> N
     assert not list(tmp_path.glob("elsewhere*"))
 
 
-@pytest.mark.parametrize("command", ["show", "diff"])
+@pytest.mark.parametrize("command", ["show --all", "diff"])
 def test_markup_and_escapes_are_only_text(command: str, mine: Path, run: Path, tmp_path: Path) -> None:
     metrics = json.loads((mine / "metrics.json").read_text())
     (mine / "metrics.json").write_text(json.dumps(metrics | {"[red]x[/blue]\x1b[31m": 1.0}))
-    done = mobilenet(command, "it", *([run] if command == "diff" else []), place=tmp_path)
+    done = mobilenet(*command.split(), "it", *([run] if command == "diff" else []), place=tmp_path)
     assert done.returncode == 0 and r"[red]x[/blue]\x1b[31m" in done.stdout and "\x1b" not in done.stdout
 
 
