@@ -268,7 +268,7 @@ def _run(
         started = time.perf_counter()
         ended_by: PluginError | None = None
         try:
-            outcome = play(loaded, errors_into=partial)
+            outcome = play(loaded, run_folder=partial)
         except PluginError as error:
             if error.outcome is None or not keep_early_end:
                 raise
@@ -297,7 +297,7 @@ def keep(
     user's metrics; `ended_by`: the error that ended the run.
     """
     copies = write_scenario(partial, scenario)
-    inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.tables()["events"].fingerprint(), runs=1)
+    inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.fingerprint(), runs=1)
     with stamping(new_provenance(command_of("RUN", scenario).replace(" --out RUN-again", ""), inputs)):
         write_recording(partial, outcome.recording)
     facts = manifest_of(scenario, outcome, wall_s, command)
@@ -317,12 +317,12 @@ def simulate(
     scenario: AnyScenario,
     progress: Progress | None = None,
     allow_code: bool = False,
-    errors_into: Path | None = None,
+    run_folder: Path | None = None,
     real_time: RealTime | None = None,
     check_simulator: bool = False,
 ) -> Outcome:
     """Run a scenario of either kind; `allow_code`: the code of its plug-ins may run. A plug-in's error brings
-    what was recorded until then. `errors_into`: the folder for the standard error of programs; None: it is lost.
+    what was recorded until then. `run_folder`: as in Simulation.
     `real_time`: for programs that use UDP, and only for them. `check_simulator`: as in `run`.
     """
     from mobilenet.by_kind import builder, new_checks
@@ -335,7 +335,7 @@ def simulate(
 
     checks = new_checks(scenario) if check_simulator else None
     with attributing_errors(scenario):
-        parts = builder(scenario, allow_code, errors_into, real_time, checks)()
+        parts = builder(scenario, allow_code, run_folder, real_time, checks)()
     try:
         with attributing_errors(scenario, moment_of):
             return parts.run(progress) if checks is None else checks.run(parts, progress)

@@ -44,17 +44,17 @@ def settings_of_code(scenario: AnyScenario, allow_code: bool = False) -> dict[st
 
 
 def builder(
-    scenario: Any, allow_code: bool, errors_into: Path | None, real_time: RealTime | None, checks: Checks | None
+    scenario: Any, allow_code: bool, run_folder: Path | None, real_time: RealTime | None, checks: Checks | None
 ) -> Callable[[], Simulation | Experiment]:
     """Return what builds the parts of a run, ready to be played. The arguments are those of api.simulate."""
     if scenario.kind == "processes":
         from mobilenet.simulation.processes.experiment import Experiment
 
         hooks = (None, None) if checks is None else checks.hooks
-        return partial(Experiment, scenario, *hooks, allow_code=allow_code, errors_into=errors_into)
+        return partial(Experiment, scenario, *hooks, allow_code=allow_code, run_folder=run_folder)
     from mobilenet.simulation.mobile import Simulation
 
-    return partial(Simulation, scenario, allow_code, errors_into, real_time)
+    return partial(Simulation, scenario, allow_code, run_folder, real_time)
 
 
 def new_checks(scenario: Any) -> Checks:

@@ -14,13 +14,12 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from inspect import isfunction
-from math import copysign
 from pathlib import Path
 from typing import Any
 
 from mobilenet import __version__
 from mobilenet.metrics import OwnMetric, as_measured, metrics
-from mobilenet.metrics.declaration import Row
+from mobilenet.metrics.declaration import Row, as_whole
 from mobilenet.metrics.own import Record, measure, own_metric
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, percentage
@@ -212,14 +211,6 @@ def _differs(stored: dict[str, Any], fresh_metrics: dict[str, Any], name: str, i
     if name not in fresh_metrics:
         return is_ours or bool(stored[name])
     return json.dumps(as_whole(stored[name])) != json.dumps(as_whole(fresh_metrics[name]))  # 0 equals False
-
-
-def as_whole(value: Any) -> Any:
-    """Make a float of a whole number whole, except -0.0, whose sign would be lost: metrics that `verify` restored have
-    floats where the run wrote whole numbers.
-    """
-    is_whole = isinstance(value, float) and value.is_integer() and not (value == 0 and copysign(1, value) < 0)
-    return int(value) if is_whole else value
 
 
 def _restore(path: Path, document: dict[str, Any]) -> str:

@@ -45,7 +45,7 @@ def record(scenario: Scenario, progress: Progress | None = None) -> Recording:
 
 def digests(recording: Recording) -> Digests:
     return {
-        "events": recording.events.fingerprint(),
+        "events": recording.fingerprint(),
         "samples": _digest(recording.samples.lists),
         "counters": _digest(recording.counters),
     }
@@ -141,7 +141,7 @@ def test_the_world_does_not_depend_on_the_protocol(name: str) -> None:
     """Other timers: the same walks, the same offers to broadcast, the same crashes."""
     other = record(shorten(name, "protocol.ack_min_s=0.1", "protocol.resend_first_s=0.6", "protocol.heartbeat_s=3"))
     usual = record(shorten(name))
-    assert other.events.fingerprint() != usual.events.fingerprint()
+    assert other.fingerprint() != usual.fingerprint()
     assert other.positions.lists == usual.positions.lists
     for kinds in (("broadcast", "refused"), ("crash",), ("recover",), ("out_of_coverage", "in_coverage")):
         assert events_of(other, kinds) == events_of(usual, kinds)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mobilenet.metrics.declaration import Declared, Metric, Row, mean, only, ratio
+from mobilenet.metrics.declaration import Declared, Metric, Row, as_whole, mean, only, ratio
 from mobilenet.metrics.fold import EventFold
 from mobilenet.record.kinds import run_kind
 from mobilenet.record.schema import buffers_of
@@ -95,7 +95,7 @@ def buffers(fold: EventFold, samples: Columns, manifest: Mapping[str, Any]) -> R
                     time += last - first
                     highest = max(highest, steps_of_node.highest(first, last))
         row[f"{metric}_mean"] = ratio(area, time)
-        row[f"{metric}_max"] = highest
+        row[f"{metric}_max"] = as_whole(highest)
     return row
 
 
@@ -110,16 +110,15 @@ def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
             continue
         lengths = table.pick("value", np.flatnonzero((quantities.codes == quantities.code(quantity)) & inside))
         row[f"{metric}_mean"] = mean(lengths)
-        row[f"{metric}_max"] = max(lengths, default=None)
+        row[f"{metric}_max"] = as_whole(max(lengths, default=None))
     return row
 
 
 class Steps:
     """A step function of time that is 0 before its first value."""
 
-    def __init__(self, times: np.ndarray, values: np.ndarray, as_sampled: Sequence[float]) -> None:
-        """`as_sampled`: the same values as they were recorded: whole numbers stay whole."""
-        self._times, self._values, self._as_sampled = times, values, as_sampled
+    def __init__(self, times: np.ndarray, values: np.ndarray) -> None:
+        self._times, self._values = times, values
         self._is_whole = bool((values == np.rint(values)).all())
 
     def mean(self, begin: int, end: int) -> float:
@@ -139,17 +138,17 @@ class Steps:
         last = int(np.searchsorted(self._times, end, "left"))
         if first >= last:
             return 0.0
-        return max(0.0, self._as_sampled[first + int(self._values[first:last].argmax())])
+        return max(0.0, float(self._values[first:last].max()))
 
 
-NO_STEPS = Steps(np.zeros(0, np.int64), np.zeros(0), ())
+NO_STEPS = Steps(np.zeros(0, np.int64), np.zeros(0))
 
 
 def time_weighted_mean(times: Sequence[int], values: Sequence[float], begin: int, end: int) -> float:
     """The mean of a step function that is 0 before its first value."""
     if end <= begin:
         return 0.0
-    return Steps(np.array(times, np.int64), np.array(values, np.float64), values).mean(begin, end)
+    return Steps(np.array(times, np.int64), np.array(values, np.float64)).mean(begin, end)
 
 
 def steps(samples: Columns, kind: str, quantity: str) -> dict[str, Steps]:
@@ -161,6 +160,5 @@ def steps(samples: Columns, kind: str, quantity: str) -> dict[str, Steps]:
     rows = rows[by_code(nodes.codes[rows])]
     codes = nodes.codes[rows]
     times, values = table.numbers("time_ns")[rows], table.numbers("value")[rows]
-    as_sampled = table.pick("value", rows)
     edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(rows)] if len(rows) else [0]
-    return {nodes.words[codes[a]]: Steps(times[a:b], values[a:b], as_sampled[a:b]) for a, b in pairwise(edges)}
+    return {nodes.words[codes[a]]: Steps(times[a:b], values[a:b]) for a, b in pairwise(edges)}

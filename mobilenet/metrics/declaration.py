@@ -10,6 +10,7 @@ Source    ours: docs/verdicts-and-metrics.md
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from math import copysign
 from typing import Any, Generic, NamedTuple, Never, TypeVar
 
 import numpy as np
@@ -48,6 +49,12 @@ def only(trait: str, *metrics: Metric[T]) -> tuple[Metric[T], ...]:
 def values(metrics: Iterable[Metric[T]], gathered: T, traits: Collection[str] = ()) -> Row:
     """Compute the metrics that a run with these traits has."""
     return {m.name: m.value(gathered) for m in metrics if m.value is not None and (not m.of or m.of in traits)}
+
+
+def as_whole(value: Any) -> Any:
+    """Make a float of a whole number whole, as sizes and lengths are; but not -0.0, whose sign would be lost."""
+    is_whole = isinstance(value, float) and value.is_integer() and not (value == 0 and copysign(1, value) < 0)
+    return int(value) if is_whole else value
 
 
 def ratio(a: float | None, b: float | None) -> float | None:

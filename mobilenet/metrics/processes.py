@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mobilenet.engine.clock import SECOND
-from mobilenet.metrics.declaration import Metric, OfDelays, Row, mean, percentile, ratio, values
+from mobilenet.metrics.declaration import Metric, OfDelays, Row, as_whole, mean, percentile, ratio, values
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.record.table import Columns, Table
 
@@ -226,6 +226,6 @@ def _largest(samples: Columns) -> Row:
         largest.setdefault(quantity, {})[node] = max(value, 0.0)
     row: Row = {}
     for quantity, by_node in sorted(largest.items()):
-        row[f"{quantity}_max"] = max(by_node.values())
+        row[f"{quantity}_max"] = as_whole(max(by_node.values()))
         row[f"{quantity}_max_mean"] = sum(by_node.values()) / len(by_node)
     return row

@@ -31,7 +31,7 @@ def manifest(
         "mobilenet_version": __version__,
         "compiled": native.in_use(),
         "replication": 0,
-        "fingerprint": recording.tables()["events"].fingerprint(),
+        "fingerprint": recording.fingerprint(),
         "simulated_s": simulated_ns / 1e9,
         "wall_s": round(wall_s, 3),
         "command": command,

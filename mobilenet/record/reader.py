@@ -115,7 +115,7 @@ def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
 
 def read_coded(directory: Path, table: str) -> Table:
     """Read a table of a run as whole columns."""
-    return Table({}, read_table(directory, table).select(list(COLUMNS[table])))
+    return Table(read_table(directory, table).select(list(COLUMNS[table])))
 
 
 def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:

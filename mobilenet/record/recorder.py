@@ -1,6 +1,7 @@
-"""What a run notes while it goes on, in memory.
+"""What a run notes while it goes on.
 
-Model     append-only columns, never rows: one list per column
+Model     append-only columns, never rows: one list per column. From time to time, between two events, the rows of the
+          lists go into typed batches (batches.py), so that a long run needs no more memory than a short one
 Units     integer nanoseconds; positions in metres
 Shapes    the columns of schema.py
 Source    ours: docs/run-directory.md
@@ -9,10 +10,14 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
 
+import numpy as np
+
+from mobilenet.record.batches import SUFFIX, Batches
 from mobilenet.record.schema import COLUMNS
 from mobilenet.record.table import Table
 
@@ -23,26 +28,59 @@ EVENTS = {  # each kind of event, and the kinds of nodes that it happens at: hos
     **dict.fromkeys(("datagram", "datagram_received"), "hs"),
     **dict.fromkeys(("expire", "cut", "mend", "radio_off", "radio_on"), "s"),
 }
+MOST_ROWS = 100_000  # in lists, when they go into batches
+LONGEST_S = 5.0  # of wall time, after which they go there in any case
 
 
-class EventLog:
+class Rows:
+    """A table that grows: its last rows, in equally long lists."""
+
+    def __init__(self, table: str) -> None:
+        self.lists: dict[str, list[Any]] = {name: [] for name in COLUMNS[table]}
+        self._first = next(iter(self.lists.values()))
+        self._in_batches = 0
+
+    def __len__(self) -> int:
+        return self._in_batches + len(self._first)
+
+    @property
+    def waiting(self) -> int:
+        """The number of rows that are in the lists."""
+        return len(self._first)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Those rows, by column."""
+        return self.lists
+
+    def clear(self) -> None:
+        """Empty the lists, whose rows are in batches."""
+        self._in_batches += len(self._first)
+        for column in self.lists.values():
+            column.clear()
+
+
+class PlainRows(Rows):
+    """A table that nothing hot writes."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(table)
+        self._appends = [column.append for column in self.lists.values()]
+
+    def add(self, *values: Any) -> None:
+        for append, value in zip(self._appends, values, strict=True):
+            append(value)
+
+
+class EventLog(Rows):
     """The protocol events of a run in order of occurrence. The last three columns are as short as their last value
     allows.
     """
 
-    COLUMNS: ClassVar[tuple[str, ...]] = tuple(COLUMNS["events"])
-
     def __init__(self) -> None:
-        self.time_ns: list[int] = []
-        self.node: list[str] = []
-        self.event: list[str] = []
-        self.message: list[str | None] = []
-        self._station: list[str | None] = []
-        self._session: list[int | None] = []
-        self._detail: list[str | None] = []
-
-    def __len__(self) -> int:
-        return len(self.time_ns)
+        super().__init__("events")
+        (
+            self.time_ns, self.node, self.event, self.message, self._station, self._session, self._detail,
+        ) = self.lists.values()  # fmt: skip
 
     def add(
         self,
@@ -73,18 +111,13 @@ class EventLog:
         return self.time_ns.append, self.node.append, self.event.append, self.message.append
 
     def rows(self, first: int) -> list[tuple[Any, ...]]:
-        """Return the rows from number `first` on."""
-        return list(zip(*(column[first:] for column in self.columns().values()), strict=True))
-
-    def fingerprint(self) -> str:
-        return fingerprint(self.columns())
+        """Return the rows from number `first` on, none of which may be in a batch."""
+        return list(zip(*(column[first - self._in_batches :] for column in self.columns().values()), strict=True))
 
     def columns(self) -> dict[str, list[Any]]:
-        """All of them, equally long."""
         for column in (self._station, self._session, self._detail):
-            column.extend([None] * (len(self) - len(column)))
-        full = (self.time_ns, self.node, self.event, self.message, self._station, self._session, self._detail)
-        return dict(zip(self.COLUMNS, full, strict=True))
+            column.extend([None] * (len(self.time_ns) - len(column)))
+        return self.lists
 
 
 def _append(column: list[Any], row: int, value: Any) -> None:
@@ -94,62 +127,29 @@ def _append(column: list[Any], row: int, value: Any) -> None:
     column.append(value)
 
 
-def fingerprint(columns: Mapping[str, list[Any]]) -> str:
-    """SHA-256 over the events' columns, independent of how they are stored.
-
-    Integers as 8 bytes little-endian, text as length and UTF-8, null as a marker;
-    each column is preceded by its name and its number of rows.
-    """
-    return Table.of(columns).fingerprint()
-
-
-class Columns:
-    """A named bundle of equally long lists."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-        self.lists: dict[str, list[Any]] = {name: [] for name in names}
-        self._appends = [column.append for column in self.lists.values()]
-
-    def __len__(self) -> int:
-        return len(self.lists[self.names[0]])
-
-    def add(self, *values: Any) -> None:
-        for append, value in zip(self._appends, values, strict=True):
-            append(value)
-
-
-class Samples:
-    """Sizes and lengths as they were measured; the columns by name, as in Columns, but a row costs four calls and no
-    loop.
-    """
+class Samples(Rows):
+    """Sizes and lengths as they were measured; a row costs four calls and no loop."""
 
     def __init__(self) -> None:
-        self.lists: dict[str, list[Any]] = {"time_ns": [], "node": [], "quantity": [], "value": []}
+        super().__init__("samples")
         self._time_ns, self._node, self._quantity, self._value = self.lists.values()
 
-    def __len__(self) -> int:
-        return len(self._time_ns)
-
-    def add(self, time_ns: int, node: str, quantity: str, value: int | float) -> None:  # each stays what it is
+    def add(self, time_ns: int, node: str, quantity: str, value: int | float) -> None:
         self._time_ns.append(time_ns)
         self._node.append(node)
         self._quantity.append(quantity)
         self._value.append(value)
 
 
-class CauseRows:
-    """What led to what; the columns by name, as in Columns, but a row costs no loop."""
+class CauseRows(Rows):
+    """What led to what; a row costs no loop."""
 
     def __init__(self) -> None:
-        self.lists: dict[str, list[Any]] = {name: [] for name in COLUMNS["causes"]}
+        super().__init__("causes")
         (
             self._time_ns, self._node, self._step, self._cause, self._kind, self._to, self._messages, self._start_ns,
             self._end_ns, self._size_bytes, self._window, self._events, self._heard,
         ) = self.lists.values()  # fmt: skip
-
-    def __len__(self) -> int:
-        return len(self._time_ns)
 
     def add(
         self, time_ns: int, node: str, step: str, cause: int, kind: str, to: str, messages: str, start_ns: int,
@@ -171,7 +171,7 @@ class CauseRows:
 
 
 class Recording:
-    """Everything that a run records, in memory, as columns."""
+    """Everything that a run records, as columns."""
 
     def __init__(
         self,
@@ -180,31 +180,18 @@ class Recording:
         links: bool = False,
         lines: bool = False,
         causes: bool = False,
+        folder: Path | None = None,
     ) -> None:
+        """`folder`: where the rows go that do not stay in lists; None: they stay in memory."""
         self.events = EventLog()
         self.samples = Samples()
-        self.positions = Columns(*COLUMNS["positions"])
-        self.frames = Columns(*COLUMNS["frames"]) if frames else None
-        self.messages = Columns(*COLUMNS["messages"]) if messages else None
-        self.links = Columns(*COLUMNS["links"]) if links else None
-        self.lines = Columns(*COLUMNS["lines"]) if lines else None
+        self.positions = PlainRows("positions")
+        self.frames = PlainRows("frames") if frames else None
+        self.messages = PlainRows("messages") if messages else None
+        self.links = PlainRows("links") if links else None
+        self.lines = PlainRows("lines") if lines else None
         self.causes = CauseRows() if causes else None
         self.counters: dict[str, Any] = {}
-        self._tables: dict[str, Table] = {}
-        self._rows: tuple[int, ...] = ()
-
-    def tables(self) -> dict[str, Table]:
-        """The record so far as whole columns, made once, and again when there are more rows."""
-        tables = self._others()
-        rows = (len(self.events), *(len(table) for table in tables.values()))
-        if rows != self._rows:
-            self._rows = rows
-            self._tables = {"events": Table(self.events.columns())}
-            self._tables |= {name: Table(table.lists) for name, table in tables.items()}
-        return self._tables
-
-    def _others(self) -> dict[str, Samples | Columns | CauseRows]:
-        """All tables but the events."""
         optional = {
             "frames": self.frames,
             "messages": self.messages,
@@ -213,9 +200,45 @@ class Recording:
             "causes": self.causes,
         }
         recorded = {name: table for name, table in optional.items() if table is not None}
-        return {"samples": self.samples, "positions": self.positions, **recorded}
+        self._rows: dict[str, Rows] = {
+            "events": self.events, "samples": self.samples, "positions": self.positions, **recorded,
+        }  # fmt: skip
+        paths = {name: None if folder is None else folder / f"{name}{SUFFIX}" for name in self._rows}
+        self._batches = {name: Batches(path) for name, path in paths.items()}
+        self._settled_s = monotonic()
+        self._tables: dict[str, Table] = {}
+        self._known: tuple[int, ...] = ()
+
+    def settle(self, now_ns: int) -> None:
+        """Between two events: move the rows into batches if they are many, or have not been moved for long."""
+        is_early = monotonic() < self._settled_s + LONGEST_S
+        if is_early and sum([table.waiting for table in self._rows.values()]) < MOST_ROWS:
+            return
+        self._settled_s = monotonic()
+        for name, table in self._rows.items():
+            if table.waiting:
+                self._batches[name].add(table.columns(), now_ns)
+                table.clear()
+
+    def tables(self) -> dict[str, Table]:
+        """The record so far as whole columns, made once, and again when there are more rows."""
+        known = tuple([len(table) for table in self._rows.values()])
+        if known != self._known:
+            self._known = known
+            self._tables = {name: self._batches[name].table(table.columns()) for name, table in self._rows.items()}
+        return self._tables
+
+    def fingerprint(self) -> str:
+        return self.tables()["events"].fingerprint()
+
+    def remove_batches(self) -> None:
+        """Remove the files of batches. The tables remain."""
+        for batches in self._batches.values():
+            batches.remove()
 
     def document(self) -> dict[str, Any]:
         """counters.json: what the network counted, and how many rows each table has, of events by kind."""
-        sizes = {name: len(table) for name, table in self._others().items()}
-        return {**self.counters, "rows": {"events": dict(sorted(Counter(self.events.event).items())), **sizes}}
+        kinds = self.tables()["events"].column("event")
+        counts = dict(zip(kinds.words, np.bincount(kinds.codes, minlength=len(kinds.words)).tolist(), strict=True))
+        sizes = {name: len(table) for name, table in self._rows.items() if name != "events"}
+        return {**self.counters, "rows": {"events": dict(sorted(counts.items())), **sizes}}

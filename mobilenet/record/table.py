@@ -1,8 +1,7 @@
-"""One table of a run as whole columns: texts as codes, numbers as arrays, each made once for all readers.
+"""One table of a run as whole columns: words as codes, numbers as arrays, each made once for all readers.
 
-Model     readers of rows take a column as a list; code that counts, compares and judges a million rows takes
-          codes: a column of texts has few different ones, so each is read once, and the rest is arithmetic. The
-          table must not change: what is added to a list after a column was coded is not seen
+Model     Arrow holds the columns. Readers of rows take one as a list; code that counts, compares and judges a million
+          rows takes codes: a column of words has few different ones, so each is read once, and the rest is arithmetic
 Shapes    codes: int32 (rows,), -1 where there is nothing; numbers: int64 or float64 (rows,)
 Errors    TypeError, ValueError, OverflowError for a column that is not of the type that the schema promises
 Source    ours: docs/run-directory.md, docs/performance.md
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from array import array
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,9 +22,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Columns = Mapping[str, list[Any]]
-DOUBLES = frozenset(name for table in COLUMNS.values() for name, kind in table.items() if kind == "double")
+KINDS = {name: kind for table in COLUMNS.values() for name, kind in table.items()}  # a name has one type everywhere
+CODED = {name for name, kind in KINDS.items() if kind == "string"} | {"session"}  # columns of few different values
 NOTHING = -1  # the code of what is not there
 FEW = 100_000  # rows that are joined as fast without the functions of Arrow, which take longer than that to load
+AT_ONCE = 1_000_000  # rows, of which the texts are in memory
 
 
 class CodedColumn(NamedTuple):
@@ -62,138 +62,154 @@ def by_code(codes: np.ndarray) -> np.ndarray:
 
 
 class Table(Mapping[str, list[Any]]):
-    """Equally long columns, from lists or from Arrow; as a mapping, name -> list."""
+    """Equally long columns; as a mapping, name -> list."""
 
-    def __init__(self, lists: Mapping[str, list[Any]], arrow: pa.Table | None = None) -> None:
-        """`arrow`: where columns that are in no list are taken from, when they are asked for."""
-        self._lists = dict(lists)
+    def __init__(self, arrow: pa.Table, words: Mapping[str, list[Any]] | None = None) -> None:
+        """`words`: the values by code, of each column that `arrow` has as codes."""
         self._arrow = arrow
-        self._names = tuple(self._lists) if arrow is None else tuple(arrow.column_names)
+        self._words = {} if words is None else words
+        self._lists: dict[str, list[Any]] = {}
         self._coded: dict[str, CodedColumn] = {}
         self._numbers: dict[str, np.ndarray] = {}
         self._fingerprint: str | None = None
 
     @staticmethod
     def of(columns: Mapping[str, list[Any]]) -> Table:
-        """Return a table as it is, and make one of columns."""
-        return columns if isinstance(columns, Table) else Table(columns)
+        """Return a table as it is, and make one of lists."""
+        if isinstance(columns, Table):
+            return columns
+        import pyarrow as pa
+
+        dictionary = Dictionary()
+        arrays = {name: dictionary.typed(name, values) for name, values in columns.items()}
+        return Table(pa.table(arrays), dictionary.words())
 
     def __getitem__(self, name: str) -> list[Any]:
-        if name not in self._lists and self._arrow is not None:
-            self._lists[name] = self._arrow[name].to_pylist()
+        if name not in self._lists:
+            if name in self._words:
+                words = [*self._words[name], None]
+                self._lists[name] = [words[code] for code in self.column(name).codes.tolist()]
+            else:
+                self._lists[name] = self._arrow[name].to_pylist()
         return self._lists[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._arrow.column_names)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return int(self._arrow.num_columns)
 
     @property
     def rows(self) -> int:
-        return len(self[self._names[0]]) if self._arrow is None else self._arrow.num_rows
+        return int(self._arrow.num_rows)
 
     def column(self, name: str) -> CodedColumn:
         """A column by codes, in the order in which its values occur first."""
         column = self._coded.get(name)
         if column is None:
-            known = self._lists.get(name)
-            column = self._coded[name] = _encode(known) if known is not None else self._coded_by_arrow(name)
+            if name in self._words:
+                column = CodedColumn(_joined(self._arrow[name], np.int32), self._words[name])
+            else:
+                encoding = self._arrow[name].combine_chunks().dictionary_encode()
+                column = CodedColumn(_filled(encoding.indices, NOTHING), encoding.dictionary.to_pylist())
+            self._coded[name] = column
         return column
 
     def numbers(self, name: str) -> np.ndarray:
         """A column of numbers, none of which may be missing."""
         numbers = self._numbers.get(name)
         if numbers is None:
-            typecode = "d" if name in DOUBLES else "q"
-            if name in self._lists or self._arrow is None:
-                numbers = np.frombuffer(array(typecode, self[name]), typecode)
-            else:
-                column = self._arrow[name].combine_chunks()
-                if column.null_count:
-                    raise TypeError(f"{name} has rows without a value")
-                numbers = np.frombuffer(column.buffers()[1], typecode)[column.offset : column.offset + len(column)]
-            self._numbers[name] = numbers
+            if name in self._words or self._arrow[name].null_count:
+                raise TypeError(f"{name} is not a column of numbers, or has rows without a value")
+            numbers = self._numbers[name] = _joined(self._arrow[name], np.dtype(KINDS[name]))
         return numbers
 
     def numbers_or(self, name: str, nothing: int) -> np.ndarray:
         """A column of whole numbers, with another number where one is missing."""
-        if name in self._lists or self._arrow is None:
-            values = self[name]
-            return np.fromiter((nothing if value is None else value for value in values), np.int64, len(values))
-        column = self._arrow[name]
-        if column.null_count == len(column):
-            return np.full(len(column), nothing, np.int64)
-        return np.asarray(column.fill_null(nothing))
+        if name in self._words:
+            return self.column(name).map(self._words[name], nothing).astype(np.int64)
+        return np.concatenate(
+            [_filled(chunk, nothing) for chunk in self._arrow[name].chunks] or [np.empty(0, np.int64)]
+        )
 
     def pick(self, name: str, rows: np.ndarray) -> list[Any]:
         """Some rows of a column as a list."""
-        if name in self._lists or self._arrow is None:
-            values = self[name]
-            return [values[row] for row in rows.tolist()]
-        if name == "time_ns" or name in DOUBLES:
+        if name not in CODED and KINDS[name] != "bool" and not self._arrow[name].null_count:
             return list(self.numbers(name)[rows].tolist())
         words = [*self.column(name).words, None]
         return [words[code] for code in self.column(name).codes[rows].tolist()]
 
     def fingerprint(self) -> str:
-        """Return the fingerprint of events, as in recorder.py; computed once."""
+        """SHA-256 over the columns of events, however they are stored; computed once.
+
+        Integers as 8 bytes little-endian, text as length and UTF-8, null as a marker; each column comes after its name
+        and its number of rows.
+        """
         if self._fingerprint is None:
             digest = hashlib.sha256()
             for name in COLUMNS["events"]:
                 digest.update(f"{name}:{self.rows};".encode())
                 if name == "time_ns":
-                    digest.update(self.numbers(name).astype("<i8", copy=False).tobytes())
+                    for chunk in self._arrow[name].chunks:
+                        digest.update(_filled(chunk, 0).astype("<i8", copy=False).tobytes())
                 elif self.rows:
                     coded = self.column(name)
                     spellings = [*map(_mark, coded.words), b"\x00"]
-                    codes = np.where(coded.codes < 0, len(coded.words), coded.codes)
-                    digest.update(_spell(spellings, codes))
+                    for first in range(0, self.rows, AT_ONCE):
+                        codes = coded.codes[first : first + AT_ONCE]
+                        digest.update(_spell(spellings, np.where(codes < 0, len(coded.words), codes)))
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
-    def arrow(self, name: str, kind: str) -> pa.Array:
-        """A column as Arrow has it; texts by their codes."""
+    def arrow(self) -> pa.Table:
+        """The table with its words, as Arrow has it."""
         import pyarrow as pa
 
-        if kind in ("int64", "double"):
-            values, buffers = self._numbers_or_nothing(name)
-            return pa.Array.from_buffers(pa.type_for_alias(kind), len(values), [buffers[0], pa.py_buffer(values)])
-        if kind != "string":
-            return pa.array(self[name], type=pa.type_for_alias(kind))
-        coded = self.column(name)
-        words = _texts([word.encode() for word in coded.words], pa.string())
-        return pa.DictionaryArray.from_buffers(
-            pa.dictionary(pa.int32(), pa.string()), len(coded.codes), _codes(coded.codes), words
-        )
-
-    def _numbers_or_nothing(self, name: str) -> tuple[np.ndarray, list[pa.Buffer | None]]:
-        """The numbers of a column, and Arrow's buffers, of which the first one marks where there is one."""
-        try:
-            return self.numbers(name), [None]
-        except TypeError:  # not everywhere
-            coded = self.column(name)
-            return coded.map(coded.words, nothing=0).astype(np.int64), _codes(coded.codes)
-
-    def _coded_by_arrow(self, name: str) -> CodedColumn:
-        assert self._arrow is not None
-        column = self._arrow[name].combine_chunks()
-        if str(column.type) == "null":
-            return CodedColumn(np.full(len(column), NOTHING, np.int32), [])
-        encoding = column.dictionary_encode()
-        codes = np.frombuffer(encoding.indices.fill_null(NOTHING).buffers()[1], np.int32, len(column))
-        return CodedColumn(codes, encoding.dictionary.to_pylist())
+        arrays = dict(zip(self._arrow.column_names, self._arrow.columns, strict=True))
+        for name, words in self._words.items():
+            texts, coded = pa.array(words, KINDS[name]), (_filled(chunk, NOTHING) for chunk in arrays[name].chunks)
+            chunks = [pa.DictionaryArray.from_arrays(codes, texts, mask=codes < 0) for codes in coded]
+            arrays[name] = pa.chunked_array(chunks, pa.dictionary(pa.int32(), texts.type))
+        return pa.table(arrays)
 
 
-def _encode(values: list[Any]) -> CodedColumn:
-    if values[:1] in ([], [None]) and values.count(None) == len(values):
-        return CodedColumn(np.full(len(values), NOTHING, np.int32), [])
-    code = dict.fromkeys(values)
-    code.pop(None, None)
-    words = list(code)
-    code = {word: number for number, word in enumerate(words)}
-    code[None] = NOTHING
-    return CodedColumn(np.fromiter(map(code.__getitem__, values), np.int32, len(values)), words)
+class Dictionary:
+    """The codes of the words of a table that grows."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[Any, int]] = {}  # column -> word -> code
+
+    def typed(self, name: str, values: list[Any]) -> pa.Array:
+        """Further values of a column: numbers as they are, words by their codes."""
+        import pyarrow as pa
+
+        kind = pa.type_for_alias(KINDS[name])
+        if name not in CODED:
+            return pa.array(values, kind)
+        fresh = pa.array(values, pa.dictionary(pa.int32(), kind))
+        known = self._known.setdefault(name, {})
+        codes = [known.setdefault(word, len(known)) for word in fresh.dictionary.to_pylist()]
+        return pa.array(np.take(np.array([*codes, NOTHING], np.int32), _filled(fresh.indices, NOTHING)))
+
+    def words(self) -> dict[str, list[Any]]:
+        """The words of each column by code."""
+        return {name: list(known) for name, known in self._known.items()}
+
+
+def _joined(column: pa.ChunkedArray, kind: Any) -> np.ndarray:
+    """A column of numbers, none of which is missing, as one array."""
+    parts = [_filled(chunk, 0) for chunk in column.chunks]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])
+
+
+def _filled(numbers: pa.Array, nothing: int) -> np.ndarray:
+    """Arrow's numbers with `nothing` for those that are missing. Its own functions for that take long to load."""
+    bits, data = numbers.buffers()
+    begin, end = numbers.offset, numbers.offset + len(numbers)
+    values = np.frombuffer(data or b"", numbers.type.to_pandas_dtype(), end)[begin:]
+    if not numbers.null_count:
+        return values
+    return np.where(np.unpackbits(np.frombuffer(bits, np.uint8), count=end, bitorder="little")[begin:], values, nothing)
 
 
 def _mark(value: Any) -> bytes:
@@ -203,27 +219,10 @@ def _mark(value: Any) -> bytes:
     return b"\x02" + struct.pack("<I", len(text)) + text
 
 
-def _texts(texts: list[bytes], kind: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
-    offsets = np.zeros(len(texts) + 1, np.int64 if kind == pa.large_binary() else np.int32)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
-    return pa.Array.from_buffers(kind, len(texts), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))])
-
-
-def _codes(codes: np.ndarray) -> list[pa.Buffer | None]:
-    import pyarrow as pa
-
-    some = codes >= 0
-    return [None if some.all() else pa.py_buffer(np.packbits(some, bitorder="little")), pa.py_buffer(codes)]
-
-
 def _spell(texts: list[bytes], codes: np.ndarray) -> pa.Buffer | bytes:
     """Return the text of each row's code, one behind the other."""
     if len(codes) < FEW:
         return b"".join(map(texts.__getitem__, codes.tolist()))
     import pyarrow as pa
 
-    codes = np.ascontiguousarray(codes, np.int32)
-    rows = pa.Array.from_buffers(pa.int32(), len(codes), [None, pa.py_buffer(codes)])
-    return _texts(texts, pa.large_binary()).take(rows).buffers()[2]
+    return pa.array(texts, pa.large_binary()).take(pa.array(codes)).buffers()[2]

@@ -13,16 +13,16 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from mobilenet.engine.scratch import lock_folder
 from mobilenet.record.recorder import Recording
-from mobilenet.record.schema import COLUMNS, DERIVED_FILES
+from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.record.stamp import for_tables
-from mobilenet.record.table import Table
+from mobilenet.record.table import Columns, Table
 
 
 def file_digests(directory: Path) -> dict[str, str]:
@@ -50,14 +50,11 @@ class RecordError(Exception):
         self.is_input = is_input
 
 
-def write_table(path: Path, columns: Mapping[str, list[Any]]) -> None:
-    """One table as Parquet, from equally long columns; the file's name selects it."""
-    import pyarrow as pa
+def write_table(path: Path, columns: Columns) -> None:
+    """One table as Parquet."""
     import pyarrow.parquet as pq
 
-    types, table = COLUMNS[path.stem], Table.of(columns)
-    arrays = [table.arrow(name, types[name]) for name in columns]
-    arrow_table = pa.Table.from_arrays(arrays, names=list(columns))
+    arrow_table = Table.of(columns).arrow()
     # without Arrow's own notes the file declares text, not codes of text
     with pq.ParquetWriter(path, arrow_table.schema, store_schema=False) as file:
         file.write_table(arrow_table)
@@ -226,4 +223,5 @@ def write_recording(directory: Path, recording: Recording) -> None:
     """Events, samples, positions, the optional tables and counters.json."""
     for name, table in recording.tables().items():
         write_table(directory / f"{name}.parquet", table)
+    recording.remove_batches()
     write_json(directory / "counters.json", recording.document())

@@ -33,13 +33,13 @@ class CauseLog:
         assert recording.causes is not None
         self._calendar = kernel.calendar
         self._table = recording.causes
-        self._events = recording.events.time_ns  # one entry for each event
+        self._events = recording.events
         self._handler = NONE  # the row of the handler that runs, or ran last
         self._handler_ns = NONE
-        self._travelling: dict[tuple[int, int, int], deque[tuple[int, Any]]] = {}  # between processes
+        self._travelling: dict[tuple[int, int, int], deque[tuple[int, Any, str]]] = {}  # between processes
         self._down: set[int] = set()  # processes
         self.window = ""  # what had kept the next segment of TCP back
-        self._queues: dict[str, deque[tuple[Frame, int]]] = {}  # sender -> its frames that may still be sent
+        self._queues: dict[str, deque[tuple[Frame, int, str]]] = {}  # sender -> its frames that may still be sent
         self._is_queueing = False  # a frame is handed to the MAC, which may have no room for it
 
     def cause(self) -> int:
@@ -61,10 +61,11 @@ class CauseLog:
 
         def note_and_enqueue(frame: Frame) -> bool:
             message, to = frame.message, frame.to
-            queue.append((frame, len(self._table)))
+            messages = " ".join(carried_messages(message))
+            queue.append((frame, len(self._table), messages))
             self._table.add(
                 self._calendar.now, node, "queued", self.cause(), type(message).__name__, "" if to is None else to.name,
-                " ".join(carried_messages(message)), NONE, NONE, NONE, self.window, len(self._events), "",
+                messages, NONE, NONE, NONE, self.window, len(self._events), "",
             )  # fmt: skip
             self.window = ""
             self._is_queueing = True
@@ -78,7 +79,7 @@ class CauseLog:
         """The MAC of this node gives up the frame with the message, unless it only had no room for it."""
         if self._is_queueing:
             return
-        row = next((row for frame, row in self._queues[node] if frame.message is message), NONE)
+        row = next((row for frame, row, _ in self._queues[node] if frame.message is message), NONE)
         self._begin()
         self._table.add(
             self._calendar.now, node, "given_up", row, type(message).__name__, "", "", NONE, NONE, NONE, "",
@@ -89,12 +90,11 @@ class CauseLog:
         """Every receiver has had the frame: their handlers run next, and the sender's."""
         is_ack = frame.kind == ACK
         to = frame.to
-        row = self._row_of(frame.message if is_ack else frame)
+        row, messages = self._queued(frame.message if is_ack else frame)
         if is_ack:
             step, kind, messages = "acknowledged", "mac_ack", ""
         else:
             step, kind = "sent", type(frame.message).__name__
-            messages = "" if row == NONE else self._table.lists["messages"][row]
         receptions = " ".join(
             [node.name + OUTCOMES[outcome] for node, outcome in zip(frame.receivers, frame.outcomes, strict=True)]
         )
@@ -104,15 +104,17 @@ class CauseLog:
             frame.start_ns, frame.start_ns + frame.duration_ns, NONE, "", len(self._events), receptions,
         )  # fmt: skip
 
-    def _row_of(self, frame: Frame) -> int:
-        """The row in which the frame was queued. Frames leave in order, and those before it are over."""
+    def _queued(self, frame: Frame) -> tuple[int, str]:
+        """The row in which the frame was queued, and the messages in it. Frames leave in order, and those before it are
+        over.
+        """
         queue = self._queues[frame.sender.name]
-        for position, (waiting, row) in enumerate(queue):
+        for position, (waiting, row, messages) in enumerate(queue):
             if waiting is frame:
                 for _ in range(position):
                     queue.popleft()
-                return row
-        return NONE
+                return row, messages
+        return NONE, ""
 
     # --- timers
 
@@ -158,13 +160,13 @@ class CauseLog:
 
         def note_and_send(to: int, message: Any) -> None:
             row, size = len(self._table), message.size_bytes
+            messages = " ".join([f"p{name[1:]}" for name in carried_messages(message)])
             self._table.add(
-                self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}",
-                " ".join([f"p{name[1:]}" for name in carried_messages(message)]), NONE, NONE, size, "",
-                len(self._events), "",
+                self._calendar.now, f"p{i}", "wire", self.cause(), type(message).__name__, f"p{to}", messages, NONE,
+                NONE, size, "", len(self._events), "",
             )  # fmt: skip
             if to not in self._down:
-                self._travelling.setdefault((i, to, id(message)), deque()).append((row, message))
+                self._travelling.setdefault((i, to, id(message)), deque()).append((row, message, messages))
             send(to, message)
 
         return note_and_send
@@ -187,11 +189,10 @@ class CauseLog:
 
         def note_and_receive(sender: int, message: Any) -> None:
             copies = self._travelling.get((sender, i, id(message)))
-            row = copies.popleft()[0] if copies else NONE
+            row, _, messages = copies.popleft() if copies else (NONE, None, "")
             if not copies:
                 self._travelling.pop((sender, i, id(message)), None)
             self._begin()
-            messages = self._table.lists["messages"][row] if row != NONE else ""
             self._table.add(
                 self._calendar.now, f"p{i}", "arrived", row, type(message).__name__, f"p{i}", messages, NONE, NONE,
                 NONE, "", len(self._events), "",

@@ -68,12 +68,13 @@ class Simulation:
         self,
         scenario: Scenario,
         allow_code: bool = False,
-        errors_into: Path | None = None,
+        run_folder: Path | None = None,
         real_time: RealTime | None = None,
     ) -> None:
         """`allow_code`: the code of the scenario's plug-ins may run; without it a scenario with any is refused.
-        `errors_into`: the folder where the standard error of its programs is kept; None: nowhere. `real_time`: it is
-        to go on as the clock on the wall does, for programs that live in it.
+        `run_folder`: for what is written while it goes on, early rows of the record and the standard error of its
+        programs; None: the first stay in memory, the second is lost. `real_time`: it is to go on as the clock on the
+        wall does, for programs that live in it.
         """
         require_allowed(scenario, allow_code)
         self.scenario = scenario
@@ -82,7 +83,7 @@ class Simulation:
         record = scenario.record
         model = model_of(scenario.wireless)
         links = record.frames and not model.keys.by_distance
-        self.recording = Recording(record.frames, record.messages, links, record.programs, record.causes)
+        self.recording = Recording(record.frames, record.messages, links, record.programs, record.causes, run_folder)
         self._counters = Counters(self.kernel, self.recording)
         self.duration_ns = ns(scenario.duration_s)
 
@@ -95,7 +96,7 @@ class Simulation:
         self.coverage = service.coverage
         self.world = self._new_world(allow_code)
         counts = {"stations": len(sites), "hosts": len(self.world.trajectories)}
-        self.parties = parties_of(scenario, counts, self.recording, errors_into, lambda: self.kernel.now, real_time)
+        self.parties = parties_of(scenario, counts, self.recording, run_folder, lambda: self.kernel.now, real_time)
         self._protocol, self._parameters = declaration_for(scenario, allow_code, self.parties)
         frames = self._counters.frame_observer()
         tick_ns = scenario.hosts.attachment.tick_ms * MILLISECOND
@@ -365,7 +366,9 @@ class Simulation:
 
     def _run_until(self, end_ns: int, progress: Progress | None) -> None:
         while self.kernel.now < end_ns:
-            self._go_on(min(self._watch.look(self.kernel.now), end_ns))
+            until_ns = min(self._watch.look(self.kernel.now), end_ns)
+            self.recording.settle(self.kernel.now)
+            self._go_on(until_ns)
             if progress is not None:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
 

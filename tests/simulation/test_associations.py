@@ -127,7 +127,7 @@ def test_hooks_change_nothing_that_is_recorded(tmp_path: Path) -> None:
     fingerprints = []
     for text in (GOSSIP + NOTED, GOSSIP + silent):
         simulation, log = play(scenario(tmp_path, CRASHES, text))
-        fingerprints.append(simulation.recording.events.fingerprint())
+        fingerprints.append(simulation.recording.fingerprint())
         assert any("associated" in entry[1] for entry in log) == (text == GOSSIP + NOTED)
         assert bool(simulation._context.associating) == (text == GOSSIP + NOTED)
     assert fingerprints[0] == fingerprints[1]

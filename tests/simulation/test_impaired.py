@@ -94,18 +94,18 @@ def test_a_link_takes_longer(done: Run) -> None:
 
 
 def test_it_repeats_and_is_the_same_live() -> None:
-    once = simulate(scenario(SOME)).recording.events.fingerprint()
+    once = simulate(scenario(SOME)).recording.fingerprint()
     live = LiveSession(scenario([]))
     for one in scenario(SOME).interventions:
         live.play(one.at_s)
         live.do(one.do, **one.model_dump(exclude={"do", "at_s"}))
     live.play()
-    assert live.fingerprint == once != simulate(scenario([])).recording.events.fingerprint()
+    assert live.fingerprint == once != simulate(scenario([])).recording.fingerprint()
 
 
 def test_one_that_is_none_changes_nothing() -> None:
     none = [{"at_s": 3, **HOST}, {"at_s": 3, **LINK}]
-    runs = [simulate(scenario(some, "wireless.loss=0.1")).recording.events.fingerprint() for some in (none, [])]
+    runs = [simulate(scenario(some, "wireless.loss=0.1")).recording.fingerprint() for some in (none, [])]
     assert runs[0] == runs[1]
 
 

@@ -165,7 +165,7 @@ def test_tcp_sends_again_what_a_wire_loses(tmp_path: Path) -> None:
 
 def test_a_mended_link_of_no_cut_and_a_second_cut_do_nothing() -> None:
     twice = [HELD[0], {**LOST[0], "at_s": 6}, HELD[1], {**HELD[1], "at_s": 16}]
-    assert play(twice).recording.events.fingerprint() == play(HELD).recording.events.fingerprint()
+    assert play(twice).recording.fingerprint() == play(HELD).recording.fingerprint()
 
 
 def test_everything_works_again_when_the_active_part_is_over() -> None:

@@ -87,10 +87,7 @@ def test_it_is_the_same_run_from_the_directory(done: Run, tmp_path: Path) -> Non
 
 
 def test_an_empty_list_changes_nothing() -> None:
-    assert (
-        play([]).recording.events.fingerprint()
-        == simulate(Scenario.load(FIRST, ["duration_s=20"])).recording.events.fingerprint()
-    )
+    assert play([]).recording.fingerprint() == simulate(Scenario.load(FIRST, ["duration_s=20"])).recording.fingerprint()
 
 
 def problem(done: Outcome, scenario: Scenario) -> str | None:
@@ -137,7 +134,7 @@ def test_whatever_is_done_the_run_is_valid_and_repeats(
     folder = tmp_path_factory.mktemp("any")
     first = run(values, out=folder / "one")
     assert first.verdict != "violated", (first.verdicts, interventions)
-    assert simulate(values).recording.events.fingerprint() == first.manifest["fingerprint"]
+    assert simulate(values).recording.fingerprint() == first.manifest["fingerprint"]
     if faults == "null":
         asked = [(one.host, one.at_s) for one in in_order(values.interventions) if one.do == "crash"]
         crashes = first.events[first.events.event == "crash"]
@@ -256,7 +253,7 @@ def test_put_in_while_it_runs_they_do_the_same(more: list[str]) -> None:
         live.do(one.do, **one.model_dump(exclude={"do", "at_s"}))
     live.play()
     alone = simulate(scenario(ALL, *more))
-    assert live.fingerprint == alone.recording.events.fingerprint()
+    assert live.fingerprint == alone.recording.fingerprint()
     assert in_order(live.scenario.interventions) == in_order(scenario(ALL).interventions)
 
 

@@ -63,7 +63,7 @@ def test_a_sound_run_is_the_same_with_and_without(name: str) -> None:
         simulate(load_scenario(SCENARIOS / file, overrides), check_simulator=checks).recording
         for checks in (False, True)
     )
-    assert watched.events.fingerprint() == plain.events.fingerprint()
+    assert watched.fingerprint() == plain.fingerprint()
     assert watched.counters == plain.counters
 
 

@@ -117,7 +117,7 @@ def test_no_hash_seed_changes_an_example() -> None:
     code = (
         "import sys; from mobilenet.scenario import Scenario; from mobilenet.simulation.mobile import Simulation\n"
         "for path in sys.argv[1:]:\n"
-        "    print(Simulation(Scenario.load(path), allow_code=True).run().recording.events.fingerprint())\n"
+        "    print(Simulation(Scenario.load(path), allow_code=True).run().recording.fingerprint())\n"
     )
     paths = [str(FOLDER / f"{example}.yaml") for example in EXAMPLES]
     outputs = {

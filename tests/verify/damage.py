@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.record.reader import read_columns, read_events
-from mobilenet.record.recorder import fingerprint
 from mobilenet.record.schema import OPTIONAL_TABLES
+from mobilenet.record.table import Table as RecordTable
 from mobilenet.record.writer import write_table
 from mobilenet.verify import Verdict, verify_run
 from tests.tools import sign
@@ -114,7 +114,7 @@ class Copy:
     def save(self, renew: bool = True, recount: bool = True) -> None:
         tables = {"events": self.events, "samples": self.samples, "positions": self.positions, **self.optional}
         if renew:
-            self.manifest["fingerprint"] = fingerprint(self.events)
+            self.manifest["fingerprint"] = RecordTable.of(self.events).fingerprint()
             if recount:
                 sizes = {name: len(next(iter(table.values()))) for name, table in tables.items()}
                 self.counters["rows"] |= {**sizes, "events": dict(Counter(self.events.event))}

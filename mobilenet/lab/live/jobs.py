@@ -33,7 +33,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.parameters import number as host_number
 from mobilenet.quoting import cut, first_line, quote
 from mobilenet.record.reader import RunError, read_coded, read_json, read_manifest
-from mobilenet.record.recorder import fingerprint
+from mobilenet.record.table import Table
 from mobilenet.record.writer import is_being_written
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.yaml_writer import to_yaml
@@ -150,7 +150,7 @@ class Jobs:
         rows, print_of_session = prefix
         events = read_coded(target, "events")
         columns = {name: list(events[name][:rows]) for name in events}
-        if fingerprint(columns) != print_of_session:
+        if Table.of(columns).fingerprint() != print_of_session:
             self._end(job, "failed", f"{quote(target)} has different events from the live run; please report this")
             return
         verdict = str(read_json(target, "verdict.json")["verdict"])

@@ -133,7 +133,7 @@ class LiveSession:
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the events so far; when it is over, that of the run."""
-        return Table(self.simulation.recording.events.columns()).fingerprint()
+        return Table.of(self.simulation.recording.events.columns()).fingerprint()
 
     # --- going on
 

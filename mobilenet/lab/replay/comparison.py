@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from mobilenet import __version__
-from mobilenet.judgement import as_whole
 from mobilenet.lab.programs.children import LAST_WORDS
 from mobilenet.quoting import spell_out
 from mobilenet.record.pcap import read_captures
@@ -116,7 +115,7 @@ def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
     """Read verdict.json or metrics.json. The error that ended the run is left out of the words of verdict.json: those
     of the manifest are compared.
     """
-    document = {key: as_whole(one) for key, one in read_derived(folder, name).items()}
+    document = read_derived(folder, name)
     checks, error = document.get("checks"), read_manifest(folder).get(ERROR)
     record = checks.get("record") if isinstance(checks, dict) else None
     if isinstance(record, dict) and error is not None:

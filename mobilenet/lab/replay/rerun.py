@@ -19,7 +19,6 @@ from mobilenet.engine.clock import Progress
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.reader import RunError, read_coded, read_frame, read_manifest
 from mobilenet.record.recorder import Recording
-from mobilenet.record.table import Table
 from mobilenet.record.writer import write_table
 from mobilenet.scenario import ProcessScenario, load_scenario
 from mobilenet.simulation.plugin_code import PluginError, require_allowed
@@ -38,17 +37,14 @@ def protocol_messages(
     read_manifest(directory)
     if (directory / "messages.parquet").exists():
         return read_frame(directory, "messages"), False
-    recording = _again(directory, "messages", progress, allow_code)
-    assert recording.messages is not None
-    table = pd.DataFrame(recording.messages.lists)
+    table = pd.DataFrame({**_again(directory, "messages", progress, allow_code).tables()["messages"]})
     return table.astype({"receive_ns": "float64", "session": "float64"}), True
 
 
 def write_frames(directory: Path, folder: Path, progress: Progress | None = None, allow_code: bool = False) -> None:
     """Simulate a run again that did not record its frames, and write frames.parquet into another folder."""
     recording = _again(directory, "frames", progress, allow_code)
-    assert recording.frames is not None
-    write_table(folder / "frames.parquet", recording.frames.lists)
+    write_table(folder / "frames.parquet", recording.tables()["frames"])
 
 
 def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
@@ -57,9 +53,8 @@ def stories_of(directory: Path, progress: Progress | None = None, allow_code: bo
     if (directory / "causes.parquet").exists():
         return recorded_stories(directory)
     recording = _again(directory, "causes", progress, allow_code)
-    assert recording.causes is not None
     scenario = load_scenario(directory / "scenario.yaml")
-    return stories(Table(recording.causes.lists), read_coded(directory, "events"), scenario)
+    return stories(recording.tables()["causes"], read_coded(directory, "events"), scenario)
 
 
 def lines_again(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> list[tuple[Any, ...]]:
@@ -67,8 +62,7 @@ def lines_again(directory: Path, progress: Progress | None = None, allow_code: b
     if not hasattr(load_scenario(directory / "scenario.yaml").protocol, "command"):
         raise RunError(f"{directory}: its protocol is not a program; expected a scenario with protocol.command")
     recording = _again(directory, "programs", progress, allow_code)
-    assert recording.lines is not None
-    return list(zip(*recording.lines.lists.values(), strict=True))
+    return list(zip(*recording.tables()["lines"].values(), strict=True))
 
 
 def needs_code(directory: Path, what: str) -> bool:
@@ -95,7 +89,7 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
         if "ended_by_error" not in manifest or error.outcome is None:
             raise
         recording = error.outcome.recording  # it ends early again
-    if recording.events.fingerprint() != manifest["fingerprint"]:
+    if recording.fingerprint() != manifest["fingerprint"]:
         raise RunError(
             f"{directory}: its scenario no longer produces the same run (another version of mobilenet, or"
             " an edited file),"

@@ -289,8 +289,8 @@ class Air(Observer):
         received, every = pairs[RECEIVED], pairs.total()
         counts = {"frames": self._frames, "bytes": self._bytes, "received": received, "pairs_in_range": every}
         totals = {"radio_frames": self._frames, "radio_bytes": self._bytes, "radio_airtime_ns": self._airtime_ns}
-        lists = recording.samples.lists
-        samples = dict(zip(lists["quantity"], lists["value"], strict=True))  # of each the last
+        table = recording.tables()["samples"]
+        samples = dict(zip(table["quantity"], table["value"], strict=True))  # of each the last
         for name, count in (counts | totals | {"pairs_received": received}).items():
             noted = radio[name] if name in counts else samples[name]
             if noted != count:

@@ -57,11 +57,12 @@ class Experiment:
         on_send: OnMessage | None = None,
         on_receive: OnMessage | None = None,
         allow_code: bool = False,
-        errors_into: Path | None = None,
+        run_folder: Path | None = None,
     ) -> None:
         """`on_send` receives what is handed to the network, `on_receive` what the network hands to a process, just
         before; `allow_code`: the code of the scenario's plug-in may run, without it a scenario with one is refused;
-        `errors_into`: the folder where the standard error of its programs is kept, None: nowhere.
+        `run_folder`: for what is written while it goes on, early rows of the record and the standard error of its
+        programs; None: the first stay in memory, the second is lost.
         """
         require_allowed(scenario, allow_code)
         self.scenario = scenario
@@ -69,9 +70,9 @@ class Experiment:
         self.n = n = scenario.processes
         self.kernel = Kernel()
         self.kernel.calendar.max_events = scenario.limits.max_events
-        self.recording = Recording(lines=scenario.record.programs, causes=scenario.record.causes)
+        self.recording = Recording(lines=scenario.record.programs, causes=scenario.record.causes, folder=run_folder)
         self.causes = None if self.recording.causes is None else CauseLog(self.kernel, self.recording)
-        self._parties = parties_of(scenario, {"n": n}, self.recording, errors_into)
+        self._parties = parties_of(scenario, {"n": n}, self.recording, run_folder)
         self._losses = Stream(scenario.seed, "message loss")
         self.samples_changes = scenario.record.buffers
         self.names: dict[MessageId, str] = {}
@@ -258,6 +259,7 @@ class Experiment:
         end_ns = ns(self.scenario.duration)
         quiescent = False
         while not quiescent and self.kernel.now < end_ns:
+            self.recording.settle(self.kernel.now)
             self.kernel.run_until(min(self.kernel.now + SECOND, end_ns))
             quiescent = self._is_quiescent()
             if progress is not None:
@@ -277,7 +279,7 @@ class Experiment:
         if self._parties.new_process is None:
             return ()
         up = [process.name for process in self.processes if process.up]
-        self._parties.end(self.kernel.now, not self.scenario.loses and is_owed(self.recording.events, up))
+        self._parties.end(self.kernel.now, not self.scenario.loses and is_owed(self.recording.tables()["events"], up))
         return self._parties.own_clock
 
     def _not_at_rest(self) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from mobilenet.protocols.vcube.detector import Detector
 from mobilenet.quoting import pluralize
-from mobilenet.record.recorder import EventLog
+from mobilenet.record.table import Table
 from mobilenet.simulation.processes.process import Process
 
 
@@ -49,18 +49,18 @@ def of_processes(
                     yield f"{process.name} has not noticed yet that p{other} crashed"
 
 
-def is_owed(events: EventLog, up: Iterable[str]) -> bool:
+def is_owed(events: Table, up: Iterable[str]) -> bool:
     """Whether one of the processes that are `up` lacks a message that is due there."""
     delivered: dict[str, set[str]] = {name: set() for name in up}
     due = set(_broadcast_by(events, delivered))
-    for node, event, message in zip(events.node, events.event, events.message, strict=True):
+    for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):
         if event == "deliver" and message is not None and node in delivered:
             delivered[node].add(message)
             due.add(message)
     return any(not due <= there for there in delivered.values())
 
 
-def _broadcast_by(events: EventLog, names: Container[str]) -> Iterable[str]:
-    for node, event, message in zip(events.node, events.event, events.message, strict=True):
+def _broadcast_by(events: Table, names: Container[str]) -> Iterable[str]:
+    for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):
         if event == "broadcast" and message is not None and node in names:
             yield message

@@ -26,7 +26,7 @@ def of_processes() -> list[str]:
 
 
 def fingerprint(name: str) -> str:
-    return api.simulate(load_scenario(ROOT / "scenarios" / "vcube" / f"{name}.yaml")).recording.events.fingerprint()
+    return api.simulate(load_scenario(ROOT / "scenarios" / "vcube" / f"{name}.yaml")).recording.fingerprint()
 
 
 @pytest.mark.parametrize("name", of_processes())

@@ -1,0 +1,69 @@
+"""The rows of a growing table that its lists no longer hold: typed columns, in a file of the run's directory.
+
+Model     the file is a stream of Arrow's batches. Words are codes; a batch brings the words that are new in it. A
+          stream can be read up to its last whole batch, whatever became of the process that wrote it
+Errors    OSError for a file that cannot be written, for example since the disk is full
+Source    ours: docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mobilenet.record.table import Dictionary, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIX = ".arrows"  # Arrow's own for such files
+
+
+class Batches:
+    """Rows of one table, in the order in which they were added."""
+
+    def __init__(self, path: Path | None) -> None:
+        """`path`: the file; None: the rows stay in memory."""
+        self._path = path
+        self._dictionary = Dictionary()
+        self._in_memory: list[pa.RecordBatch] = []
+        self._writer: pa.RecordBatchStreamWriter | None = None
+        self._words_written: dict[str, int] = {}
+
+    def add(self, columns: Mapping[str, list[Any]], until_ns: int) -> None:
+        """Take over these rows, after which none is missing that is older than `until_ns`, in simulated time."""
+        import pyarrow as pa
+
+        batch = pa.record_batch(self._typed(columns))
+        if self._path is None:
+            self._in_memory.append(batch)
+            return
+        if self._writer is None:
+            self._writer = pa.ipc.new_stream(pa.OSFile(str(self._path), "wb"), batch.schema)
+        words = self._dictionary.words()
+        fresh = {name: known[self._words_written.get(name, 0) :] for name, known in words.items()}
+        self._words_written = {name: len(known) for name, known in words.items()}
+        self._writer.write_batch(batch, {"until_ns": str(until_ns), "words": json.dumps(fresh)})
+
+    def table(self, columns: Mapping[str, list[Any]]) -> Table:
+        """All rows: those that were added, and these, which stay where they are."""
+        import pyarrow as pa
+
+        last = pa.record_batch(self._typed(columns))
+        if self._writer is None:
+            batches = self._in_memory
+        else:
+            assert self._path is not None
+            batches = list(pa.ipc.open_stream(pa.memory_map(str(self._path))))
+        return Table(pa.Table.from_batches([*batches, last]), self._dictionary.words())
+
+    def remove(self) -> None:
+        """Remove the file. Tables made of it remain."""
+        if self._writer is not None:
+            assert self._path is not None
+            self._path.unlink()
+
+    def _typed(self, columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
+        return {name: self._dictionary.typed(name, values) for name, values in columns.items()}
