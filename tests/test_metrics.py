@@ -13,6 +13,7 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.metrics import metrics
 from mobilenet.metrics.buffers import time_weighted_mean
 from mobilenet.record.recorder import EventLog, Samples
+from mobilenet.record.schema import COLUMNS
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans import hosts
 from mobilenet.scenario.protocol_catalogue import CATALOGUE
@@ -223,7 +224,7 @@ def test_a_step_function() -> None:
 def test_what_a_protocol_does_not_have_is_absent() -> None:
     """Never 0. What it has and did not need is 0; of a plug-in the record tells."""
     nothing = {"protocol": "own", "warmup_s": 0, "duration_s": 1, "radio": {}}
-    events: dict[str, list[Any]] = {name: [] for name in EventLog.COLUMNS}
+    events: dict[str, list[Any]] = {name: [] for name in COLUMNS["events"]}
     samples: dict[str, list[Any]] = {name: [] for name in ("time_ns", "node", "quantity", "value")}
     traits = {"mobile_causal": ["handoffs", "recovered", "skipped", "lists"], "tcp_flooding": ["handoffs"], "own": []}
     metrics_of = {

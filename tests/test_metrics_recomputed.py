@@ -444,7 +444,7 @@ def is_measurable(record: Record) -> bool:
     except (AttributeError, KeyError, OverflowError, TypeError):
         return False
     product = metrics(events, samples, counters, facts)
-    assert metrics(Table(events), Table(samples), counters, facts) == product
+    assert metrics(Table.of(events), Table.of(samples), counters, facts) == product
     agree(slow, product)
     return True
 

@@ -25,7 +25,7 @@ def delays_in(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     import pyarrow as pa
 
     columns = events[["time_ns", "node", "event", "message"]]
-    return Deliveries(Table({}, pa.Table.from_pandas(columns, preserve_index=False))).times_and_delays()
+    return Deliveries(Table(pa.Table.from_pandas(columns, preserve_index=False))).times_and_delays()
 
 
 class Deliveries:

@@ -110,7 +110,7 @@ def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
 
 def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
     """One of the tables of a run as lists."""
-    return dict(read_coded(directory, table))
+    return {name: list(values) for name, values in read_coded(directory, table).items()}
 
 
 def read_coded(directory: Path, table: str) -> Table:

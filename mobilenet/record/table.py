@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -21,12 +21,12 @@ from mobilenet.record.schema import COLUMNS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Columns = Mapping[str, list[Any]]
+Columns = Mapping[str, Sequence[Any]]
 KINDS = {name: kind for table in COLUMNS.values() for name, kind in table.items()}  # a name has one type everywhere
 CODED = {name for name, kind in KINDS.items() if kind == "string"} | {"session"}  # columns of few different values
 NOTHING = -1  # the code of what is not there
 FEW = 100_000  # rows that are joined as fast without the functions of Arrow, which take longer than that to load
-AT_ONCE = 1_000_000  # rows, of which the texts are in memory
+AT_ONCE = 100_000  # rows of which there are Python's objects
 
 
 class CodedColumn(NamedTuple):
@@ -61,20 +61,47 @@ def by_code(codes: np.ndarray) -> np.ndarray:
     return np.argsort((codes - least).astype(np.min_scalar_type(most - least)), kind="stable")
 
 
-class Table(Mapping[str, list[Any]]):
-    """Equally long columns; as a mapping, name -> list."""
+class Values(Sequence[Any]):
+    """A column row by row; Python's objects are made when they are asked for."""
+
+    def __init__(self, numbers: np.ndarray, words: list[Any] | None = None) -> None:
+        """`words`: the values, of which `numbers` are the codes; None: they are numbers."""
+        self._numbers = numbers
+        self._words = None if words is None else [*words, None]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, row: int) -> Any: ...
+    @overload
+    def __getitem__(self, row: slice | np.ndarray) -> list[Any]: ...
+    def __getitem__(self, row: int | slice | np.ndarray) -> Any:
+        if not isinstance(row, (slice, np.ndarray)):
+            value = self._numbers[row]
+            return value.item() if self._words is None else self._words[value]
+        values = self._numbers[row].tolist()
+        return values if self._words is None else [self._words[code] for code in values]
+
+    def __iter__(self) -> Iterator[Any]:
+        for first in range(0, len(self), AT_ONCE):
+            yield from self[first : first + AT_ONCE]
+
+
+class Table(Mapping[str, Sequence[Any]]):
+    """Equally long columns; as a mapping, name -> values."""
 
     def __init__(self, arrow: pa.Table, words: Mapping[str, list[Any]] | None = None) -> None:
         """`words`: the values by code, of each column that `arrow` has as codes."""
         self._arrow = arrow
         self._words = {} if words is None else words
-        self._lists: dict[str, list[Any]] = {}
+        self._values: dict[str, Values] = {}
         self._coded: dict[str, CodedColumn] = {}
         self._numbers: dict[str, np.ndarray] = {}
         self._fingerprint: str | None = None
 
     @staticmethod
-    def of(columns: Mapping[str, list[Any]]) -> Table:
+    def of(columns: Columns) -> Table:
         """Return a table as it is, and make one of lists."""
         if isinstance(columns, Table):
             return columns
@@ -84,14 +111,12 @@ class Table(Mapping[str, list[Any]]):
         arrays = {name: dictionary.typed(name, values) for name, values in columns.items()}
         return Table(pa.table(arrays), dictionary.words())
 
-    def __getitem__(self, name: str) -> list[Any]:
-        if name not in self._lists:
-            if name in self._words:
-                words = [*self._words[name], None]
-                self._lists[name] = [words[code] for code in self.column(name).codes.tolist()]
-            else:
-                self._lists[name] = self._arrow[name].to_pylist()
-        return self._lists[name]
+    def __getitem__(self, name: str) -> Values:
+        values = self._values.get(name)
+        if values is None:
+            is_full = name not in CODED and KINDS[name] != "bool" and not self._arrow[name].null_count
+            values = self._values[name] = Values(self.numbers(name)) if is_full else Values(*self.column(name))
+        return values
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrow.column_names)
@@ -134,10 +159,7 @@ class Table(Mapping[str, list[Any]]):
 
     def pick(self, name: str, rows: np.ndarray) -> list[Any]:
         """Some rows of a column as a list."""
-        if name not in CODED and KINDS[name] != "bool" and not self._arrow[name].null_count:
-            return list(self.numbers(name)[rows].tolist())
-        words = [*self.column(name).words, None]
-        return [words[code] for code in self.column(name).codes[rows].tolist()]
+        return self[name][rows]
 
     def fingerprint(self) -> str:
         """SHA-256 over the columns of events, however they are stored; computed once.
@@ -179,7 +201,7 @@ class Dictionary:
     def __init__(self) -> None:
         self._known: dict[str, dict[Any, int]] = {}  # column -> word -> code
 
-    def typed(self, name: str, values: list[Any]) -> pa.Array:
+    def typed(self, name: str, values: Sequence[Any]) -> pa.Array:
         """Further values of a column: numbers as they are, words by their codes."""
         import pyarrow as pa
 

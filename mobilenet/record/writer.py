@@ -22,7 +22,7 @@ from mobilenet.engine.scratch import lock_folder
 from mobilenet.record.recorder import Recording
 from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.record.stamp import for_tables
-from mobilenet.record.table import Columns, Table
+from mobilenet.record.table import CODED, Columns, Table
 
 
 def file_digests(directory: Path) -> dict[str, str]:
@@ -36,6 +36,9 @@ def file_digests(directory: Path) -> dict[str, str]:
 
 
 OF_MANIFEST = '  "manifest_sha256": "'  # the last line but one
+
+
+FEW_VALUES = {*CODED, "value"}  # columns that Parquet writes as codes, too
 
 
 class RecordError(Exception):
@@ -55,8 +58,12 @@ def write_table(path: Path, columns: Columns) -> None:
     import pyarrow.parquet as pq
 
     arrow_table = Table.of(columns).arrow()
+    few = [name for name in arrow_table.column_names if name in FEW_VALUES]
+    numbers = [name for name in arrow_table.column_names if name not in CODED]  # nobody searches a range of words
     # without Arrow's own notes the file declares text, not codes of text
-    with pq.ParquetWriter(path, arrow_table.schema, store_schema=False) as file:
+    with pq.ParquetWriter(
+        path, arrow_table.schema, store_schema=False, use_dictionary=few, write_statistics=numbers
+    ) as file:
         file.write_table(arrow_table)
         file.add_key_value_metadata(for_tables())
 

@@ -17,7 +17,7 @@ from mobilenet.network.radio.mac import Mac
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.protocols.port import association_changes
 from mobilenet.simulation.delay_line import DelayLine
-from mobilenet.simulation.nodes import Context, Node, name_of, short_text, whole
+from mobilenet.simulation.nodes import Context, Node, short_text, whole
 
 
 class HostNode(Node):
@@ -57,14 +57,15 @@ class HostNode(Node):
     # --- upcalls of the protocol: the trace. It may be a plug-in, so its arguments are checked
 
     def deliver(self, message: Any, body: Any) -> None:
-        text = name_of(message)
+        text = self._context.name(message)
         if self._held is not None:
             self._held.append(text)
         else:
             self._note_delivery(text)
 
     def _note_delivery(self, text: str) -> None:
-        cell = None if self.cell is None else f"s{self.cell}"
+        serving = self.transceiver.serving
+        cell = None if serving is None else serving.name
         self._events.add(self._calendar.now, self.name, "deliver", text, cell, self.session)
         if self.on_delivery is not None:
             self.on_delivery(text)
@@ -193,7 +194,7 @@ class HostNode(Node):
         if message is None:
             self._record("refused", detail={"cause": "not a member"})
         else:
-            self._events.add(self._calendar.now, self.name, "broadcast", name_of(message))
+            self._events.add(self._calendar.now, self.name, "broadcast", self._context.name(message))
         for text in held:
             self._note_delivery(text)
         self.sample()

@@ -95,6 +95,12 @@ class Context:
         self.stations: list[Transceiver] = []
         self.hosts: list[Transceiver] = []
         self.associating: dict[int, Any] = {}
+        self._names: dict[Any, str] = {}
+
+    def name(self, message: Any) -> str:
+        """The id as the record writes it, one object for all hosts: a long record is written faster that way."""
+        text = name_of(message)
+        return self._names.setdefault(text, text)
 
     def station(self, number: int) -> Transceiver:
         if not 0 <= number < len(self.stations):

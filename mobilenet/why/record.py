@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from mobilenet.record.table import Table
+from mobilenet.record.table import Columns, Table
 
 NONE = -1
 QUEUED, SENT, ACKNOWLEDGED, TIMER, WIRE, ARRIVED = "queued", "sent", "acknowledged", "timer", "wire", "arrived"
@@ -45,25 +44,26 @@ class Record:
     shows which frames carried a datagram, and not which datagrams carried what a program reported.
     """
 
-    def __init__(self, causes: Mapping[str, list[Any]], events: Table, of_datagrams: bool = False) -> None:
+    def __init__(self, causes: Columns, events: Table, of_datagrams: bool = False) -> None:
         self.of_datagrams = of_datagrams
-        self.time_ns: list[int] = causes["time_ns"]
-        self.node: list[str] = causes["node"]
-        self.step: list[str] = causes["step"]
-        self.cause: list[int] = causes["cause"]
-        self.kind: list[str] = causes["kind"]
-        self.to: list[str] = causes["to"]
-        self.start_ns: list[int] = causes["start_ns"]
-        self.end_ns: list[int] = causes["end_ns"]
-        self.size_bytes: list[int] = causes["size_bytes"]
-        self.window: list[str] = causes["window"]
+        columns = {name: list(values) for name, values in causes.items()}  # read row by row, in any order
+        self.time_ns: list[int] = columns["time_ns"]
+        self.node: list[str] = columns["node"]
+        self.step: list[str] = columns["step"]
+        self.cause: list[int] = columns["cause"]
+        self.kind: list[str] = columns["kind"]
+        self.to: list[str] = columns["to"]
+        self.start_ns: list[int] = columns["start_ns"]
+        self.end_ns: list[int] = columns["end_ns"]
+        self.size_bytes: list[int] = columns["size_bytes"]
+        self.window: list[str] = columns["window"]
         self.messages: list[tuple[str, ...]] = []
-        self.events_before: list[int] = causes["events"]  # how many events there were
-        self._receptions: list[str] = causes["heard"]
+        self.events_before: list[int] = columns["events"]  # how many events there were
+        self._receptions: list[str] = columns["heard"]
         self._outcomes: dict[int, dict[str, str]] = {}  # of the rows that were asked for
         handlers = [row for row, step in enumerate(self.step) if step in HANDLERS]
         self._handlers = handlers
-        self._handler_events = [causes["events"][row] for row in handlers]
+        self._handler_events = [self.events_before[row] for row in handlers]
         self.sent_rows: dict[int, list[int]] = defaultdict(list)  # queued row -> when it was on the air
         self.left_ns: dict[int, int] = {}  # queued row -> when the frame has left
         self.left_before_ns: dict[int, int] = {}  # queued row -> when the frame before it last left
@@ -75,7 +75,7 @@ class Record:
         self.deliveries: list[Delivery] = []
         self.known_at: dict[tuple[str, str], int] = {}  # (node, message) -> event in which it was delivered or sent
         self._read_events(*(("datagram", "datagram_received") if of_datagrams else ("broadcast", "deliver")))
-        self._read_messages(causes["messages"])
+        self._read_messages(columns["messages"])
         self._index()
 
     def _read_messages(self, texts: list[str]) -> None:

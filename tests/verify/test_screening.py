@@ -17,6 +17,7 @@ from mobilenet.lab.hunt.swarm.campaign import record_adversary
 from mobilenet.lab.hunt.swarm.schedule import FLAVOURS, draw
 from mobilenet.record.reader import read_columns, read_json, read_manifest
 from mobilenet.record.recorder import EventLog
+from mobilenet.record.schema import COLUMNS
 from mobilenet.record.table import Table
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
 from mobilenet.verify import Evidence, verify
@@ -38,7 +39,7 @@ def compare(kind: str, seed: int, gaps: bool, asked: frozenset[str]) -> bool:
     gap_after_s = 0.0 if gaps else None
     reference = BroadcastJudge(events, gap_after_s, 0.0)
     reference.judge()
-    judge = judge_events(Table(events), gap_after_s, 0.0, asked)
+    judge = judge_events(Table.of(events), gap_after_s, 0.0, asked)
     violations = {check: what for check, what in reference.violations.items() if check in asked}
     assert {check: what for check, what in judge.violations.items() if check in asked} == violations
     if "delivery" in asked:
@@ -67,7 +68,7 @@ def test_what_is_sound_and_complete_always_passes() -> None:
         reference = BroadcastJudge(events, None, 0.0)
         reference.judge()
         complete = not reference.violations and next(reference.missing_deliveries(), None) is None
-        assert ScreenedBroadcast(Table(events), None, 0.0, ASKED).passes() == complete
+        assert ScreenedBroadcast(Table.of(events), None, 0.0, ASKED).passes() == complete
 
 
 # --- whole records
@@ -183,7 +184,7 @@ def test_where_order_is_broken_only_the_first_overtaking_is_explained(monkeypatc
     monkeypatch.setattr(
         BroadcastJudge, "_overtaken", lambda *arguments: explained.append(arguments) or overtaken(*arguments)
     )
-    judge = judge_events(Table(log.columns()), None, 0.0, ASKED)
+    judge = judge_events(Table.of(log.columns()), None, 0.0, ASKED)
     assert set(judge.violations) == {"causal_order"}
     assert len(explained) == 1
 
@@ -197,7 +198,7 @@ def fingerprint_by_rows(columns: dict[str, list[Any]]) -> str:
     import struct
 
     digest = hashlib.sha256()
-    for name in EventLog.COLUMNS:
+    for name in COLUMNS["events"]:
         values = columns[name]
         digest.update(f"{name}:{len(values)};".encode())
         for value in values:
@@ -226,10 +227,10 @@ def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactor
     from mobilenet.record.reader import read_coded
     from mobilenet.record.writer import write_table
 
-    lists = {name: [row[i] for row in table_rows] for i, name in enumerate(EventLog.COLUMNS)}
+    lists = {name: [row[i] for row in table_rows] for i, name in enumerate(COLUMNS["events"])}
     folder = tmp_path_factory.mktemp("table")
     write_table(folder / "events.parquet", lists)
-    for table in (Table(lists), read_coded(folder, "events")):
+    for table in (Table.of(lists), read_coded(folder, "events")):
         assert table.fingerprint() == fingerprint_by_rows(lists)
         for name, column in lists.items():
             codes, words = table.column(name) if name != "time_ns" else (None, [])
@@ -238,5 +239,5 @@ def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactor
             else:
                 assert [None if code < 0 else words[code] for code in codes.tolist()] == column
             assert table.pick(name, table.column("node").codes.argsort()[:0]) == []
-        assert {name: table[name] for name in table} == lists
+        assert {name: list(table[name]) for name in table} == lists
     assert json.dumps(read_columns(folder, "events")) == json.dumps(lists)

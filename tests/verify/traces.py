@@ -71,7 +71,7 @@ def verdicts(
         samples.add(round(END_S * 1e9), "network", name, total)
     recording.counters = NO_COUNTERS | {"wired": NO_COUNTERS["wired"] | (wired or {})}
     manifest = {
-        "fingerprint": log.fingerprint(), "quiescent": quiescent, "simulated_s": END_S, "duration_s": 500.0,
+        "fingerprint": recording.fingerprint(), "quiescent": quiescent, "simulated_s": END_S, "duration_s": 500.0,
         "drain_s": 60.0,
         "hosts": None, "stations": 0, "protocol": "mobile_causal",
         "promises": {"broadcast": broadcast, "gap_after_s": gap_after_s, "heard_every_s": heard_every_s,

@@ -22,7 +22,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 from mobilenet.api import simulate
-from mobilenet.record.table import Table
 from mobilenet.scenario import load_scenario
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.why import kinds
@@ -202,7 +201,7 @@ def stories_of(path: Path, changes: Document) -> Stories:
     scenario = load_scenario(path).with_changes([*given, "record.causes=true"])
     recording = simulate(scenario, None, True).recording
     assert recording.causes is not None
-    return stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario)
+    return stories(recording.tables()["causes"], recording.tables()["events"], scenario)
 
 
 def compare(before: Stories, after: Stories) -> tuple[float, float, dict[Key, int]]:

@@ -16,7 +16,6 @@ import pytest
 import mobilenet
 from mobilenet.api import simulate
 from mobilenet.parameters import ScenarioError
-from mobilenet.record.table import Table
 from mobilenet.scenario import load_scenario
 from mobilenet.why import kinds
 from mobilenet.why.stories import Stories, stories
@@ -40,7 +39,7 @@ def replay(path: Path, *changes: str) -> tuple[Stories, str]:
     scenario = load_scenario(path).with_changes([*changes, "record.causes=true"])
     recording = simulate(scenario, None, True).recording
     assert recording.causes is not None
-    run_stories = stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario)
+    run_stories = stories(recording.tables()["causes"], recording.tables()["events"], scenario)
     return run_stories, recording.fingerprint()
 
 
@@ -85,7 +84,7 @@ def test_drawn_scenarios_have_no_hole_and_no_overlap(seed: int, tmp_path: Path) 
     except (NotDrawn, ScenarioError) as error:
         pytest.skip(str(error)[:80])
     assert recording.causes is not None
-    parts(stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario))
+    parts(stories(recording.tables()["causes"], recording.tables()["events"], scenario))
 
 
 @pytest.mark.parametrize("name", ["first.yaml", "vcube/causal.yaml"])

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from mobilenet.api import simulate
 from mobilenet.parameters import ScenarioError
-from mobilenet.record.table import Table
 from mobilenet.scenario import Scenario
 from mobilenet.why.kinds import UNEXPLAINED
 from mobilenet.why.stories import Stories, stories
@@ -51,7 +50,7 @@ def hostile_run(seed: int, folder: Path) -> HostileRun | None:
     except (NotDrawn, ScenarioError):
         return None
     assert recording.causes is not None
-    run_stories = stories(Table(recording.causes.lists), Table(recording.events.columns()), scenario)
+    run_stories = stories(recording.tables()["causes"], recording.tables()["events"], scenario)
     sums = sum_kinds(run_stories)
     if not sums.total():
         return None

@@ -13,28 +13,25 @@ from __future__ import annotations
 
 import json
 
-from mobilenet.record.table import Columns
+import numpy as np
+
+from mobilenet.record.table import Columns, Table, by_code
 
 
 def forgotten_rows(events: Columns) -> set[int]:
     """The rows of gaps of hosts that no station knows any more."""
-    rows: set[int] = set()
-    columns = events["event"]
-    if "gap" not in columns:
-        return rows
-    last: dict[str, int] = {}  # host -> row of its gap, if that was the last event
-    for row, (event, node) in enumerate(zip(columns, events["node"], strict=True)):
-        if event == "gap":
-            last[node] = row
-        elif node in last:
-            gap = last.pop(node)
-            if (
-                event == "handoff_start"
-                and events["time_ns"][row] == events["time_ns"][gap]
-                and cause_of(events["detail"][row]) == "join"
-            ):
-                rows.add(gap)
-    return rows
+    table = Table.of(events)
+    kinds, nodes = table.column("event"), table.column("node").codes
+    if "gap" not in kinds.words:
+        return set()
+    by_node = by_code(nodes)
+    places = np.flatnonzero(kinds.codes[by_node[:-1]] == kinds.code("gap"))
+    gaps, following = by_node[places], by_node[places + 1]  # the next event of the node, unless it is of the next node
+    times = table.numbers("time_ns")
+    is_start = kinds.codes[following] == kinds.code("handoff_start")
+    asks = (nodes[gaps] == nodes[following]) & (times[gaps] == times[following]) & is_start
+    causes = map(cause_of, table.pick("detail", following[asks]))
+    return {gap for gap, cause in zip(gaps[asks].tolist(), causes, strict=True) if cause == "join"}
 
 
 def cause_of(detail: str | None) -> object:

@@ -113,7 +113,7 @@ def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
     columns = dict(
         zip(("time_ns", "node", "event", "station", "message"), map(list, zip(*rows, strict=True)), strict=True)
     )
-    events = Table({**columns, "time_ns": [second * 1_000_000_000 for second in columns["time_ns"]]})
+    events = Table.of({**columns, "time_ns": [second * 1_000_000_000 for second in columns["time_ns"]]})
     crash = OfHost(at_s=4, do="crash", host="h0")
     whole = {"deliveries": 4.0, "delivery_delay_mean_s": 2.5}
     itself, cell = (dict(zip(metrics, (mean, 1.0), strict=True)) for metrics, mean in ((THERE, 4.0), (CELL, 1.0)))
