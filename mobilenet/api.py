@@ -297,7 +297,7 @@ def keep(
     user's metrics; `ended_by`: the error that ended the run.
     """
     copies = write_scenario(partial, scenario)
-    inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.fingerprint(), runs=1)
+    inputs = Inputs(RUN, digest(partial / "scenario.yaml"), outcome.recording.tables()["events"].fingerprint(), runs=1)
     with stamping(new_provenance(command_of("RUN", scenario).replace(" --out RUN-again", ""), inputs)):
         write_recording(partial, outcome.recording)
     facts = manifest_of(scenario, outcome, wall_s, command)

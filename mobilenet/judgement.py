@@ -129,6 +129,8 @@ def judge(
     events, samples = tables["events"], tables["samples"]
     captures = read_captures(directory)
     verdicts = verify(Evidence(tables, counters, facts, plans_of(scenario).expectations(scenario), captures), checks)
+    for table in tables.values():
+        table.forget()
     row, failed = with_own_metrics(events, samples, counters, facts, own, captures)
     write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)

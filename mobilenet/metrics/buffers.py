@@ -108,9 +108,9 @@ def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
     for quantity, (metric, _) in LISTS.items():
         if not are_known and quantity not in quantities.words:
             continue
-        lengths = table.pick("value", np.flatnonzero((quantities.codes == quantities.code(quantity)) & inside))
+        lengths = table.numbers("value")[(quantities.codes == quantities.code(quantity)) & inside]
         row[f"{metric}_mean"] = mean(lengths)
-        row[f"{metric}_max"] = as_whole(max(lengths, default=None))
+        row[f"{metric}_max"] = as_whole(float(lengths.max())) if len(lengths) else None
     return row
 
 

@@ -44,10 +44,13 @@ class Deliveries:
         self.was_broadcast = last >= 0
         self.sent_ns = self.broadcast_ns[last] if len(self.broadcasts) else np.full(len(rows), -1)
         self.sent_ns = np.where(self.was_broadcast, self.sent_ns, -1)
-        self.delay_ns = np.where(self.was_broadcast, self.time_ns - self.sent_ns, 0)
         senders = node.codes[self.broadcasts]
         self.is_own = self.was_broadcast & (senders[last] == self.node if len(senders) else False)  # at its sender
         self._by_node: np.ndarray | None = None
+
+    @property
+    def delay_ns(self) -> np.ndarray:
+        return np.where(self.was_broadcast, self.time_ns - self.sent_ns, 0)
 
     @property
     def delay_s(self) -> np.ndarray:
@@ -60,7 +63,7 @@ class Deliveries:
     def places_of(self, node: str) -> np.ndarray:
         """The places of a node's deliveries in these columns."""
         if self._by_node is None:
-            self._by_node = by_code(self.node)
+            self._by_node = by_code(self.node).astype(np.int32)
             self._ends = np.cumsum(np.bincount(self.node, minlength=len(self._nodes)))
         code = self._nodes.get(node)
         if code is None:
@@ -81,8 +84,8 @@ def _last_before(
     """For each delivery the number of the last broadcast of its message before it; -1: none."""
     if not len(broadcasts):
         return np.full(len(rows), -1)
-    last = np.full(messages, -1)
-    last[sent] = np.arange(len(sent))
+    last = np.full(messages, -1, np.int32)
+    last[sent] = np.arange(len(sent), dtype=np.int32)
     numbers: np.ndarray = last[delivered]
     late = (numbers >= 0) & (broadcasts[numbers] > rows)  # delivered before it, or broadcast again
     for place in np.flatnonzero(late).tolist():

@@ -52,9 +52,9 @@ class EventFold:
         self.broadcast_at: dict[str, int] = {}
         self.order: list[str] = []  # messages, as they were broadcast
         inside = (begin_ns <= deliveries.sent_ns) & (deliveries.sent_ns < end_ns) & deliveries.was_broadcast
-        self.delays_ns = deliveries.delay_ns[inside]  # of messages broadcast in the window
-        own = inside & deliveries.is_own
-        self.own_delays_ns = deliveries.delay_ns[own]  # those of them at the sender itself
+        delays_ns = deliveries.delay_ns
+        self.delays_ns = delays_ns[inside]  # of messages broadcast in the window
+        self.own_delays_ns = delays_ns[inside & deliveries.is_own]  # those of them at the sender itself
         times = deliveries.time_ns
         self.deliveries_inside = int(np.count_nonzero((begin_ns <= times) & (times < end_ns)))
         self.counts: dict[str, int] = defaultdict(int)  # refused, gap, crash: in the window

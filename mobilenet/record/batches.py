@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
+from mmap import ACCESS_READ, MADV_DONTNEED, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +38,7 @@ class Batches:
         """Take over these rows, after which none is missing that is older than `until_ns`, in simulated time."""
         import pyarrow as pa
 
-        batch = pa.record_batch(self._typed(columns))
+        batch = pa.record_batch(self._encode(columns))
         if self._path is None:
             self._in_memory.append(batch)
             return
@@ -51,13 +53,16 @@ class Batches:
         """All rows: those that were added, and these, which stay where they are."""
         import pyarrow as pa
 
-        last = pa.record_batch(self._typed(columns))
+        last, release = pa.record_batch(self._encode(columns)), None
         if self._writer is None:
             batches = self._in_memory
         else:
             assert self._path is not None
-            batches = list(pa.ipc.open_stream(pa.memory_map(str(self._path))))
-        return Table(pa.Table.from_batches([*batches, last]), self._dictionary.words())
+            with self._path.open("rb") as file:
+                memory = mmap(file.fileno(), 0, access=ACCESS_READ)
+            batches = list(pa.ipc.open_stream(pa.py_buffer(memory)))
+            release = partial(memory.madvise, MADV_DONTNEED)
+        return Table(pa.Table.from_batches([*batches, last]), self._dictionary.words(), release)
 
     def remove(self) -> None:
         """Remove the file. Tables made of it remain."""
@@ -65,5 +70,5 @@ class Batches:
             assert self._path is not None
             self._path.unlink()
 
-    def _typed(self, columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
-        return {name: self._dictionary.typed(name, values) for name, values in columns.items()}
+    def _encode(self, columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
+        return {name: self._dictionary.encode(name, values) for name, values in columns.items()}

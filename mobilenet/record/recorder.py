@@ -49,7 +49,7 @@ class Rows:
         return len(self._first)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Those rows, by column."""
+        """Return the rows of the lists by column."""
         return self.lists
 
     def clear(self) -> None:
@@ -60,7 +60,7 @@ class Rows:
 
 
 class PlainRows(Rows):
-    """A table that nothing hot writes."""
+    """A table whose rows are too few to matter, or are recorded for a closer look."""
 
     def __init__(self, table: str) -> None:
         super().__init__(table)

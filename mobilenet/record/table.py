@@ -2,7 +2,8 @@
 
 Model     Arrow holds the columns. Readers of rows take one as a list; code that counts, compares and judges a million
           rows takes codes: a column of words has few different ones, so each is read once, and the rest is arithmetic
-Shapes    codes: int32 (rows,), -1 where there is nothing; numbers: int64 or float64 (rows,)
+Shapes    codes: (rows,), -1 where there is nothing, of the smallest type of whole numbers that holds the number of
+          words; numbers: int64 or float64 (rows,)
 Errors    TypeError, ValueError, OverflowError for a column that is not of the type that the schema promises
 Source    ours: docs/run-directory.md, docs/performance.md
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -27,6 +28,7 @@ CODED = {name for name, kind in KINDS.items() if kind == "string"} | {"session"}
 NOTHING = -1  # the code of what is not there
 FEW = 100_000  # rows that are joined as fast without the functions of Arrow, which take longer than that to load
 AT_ONCE = 100_000  # rows of which there are Python's objects
+IN_PART = 1 << 20  # rows of a row group of Parquet
 
 
 class CodedColumn(NamedTuple):
@@ -53,12 +55,8 @@ class CodedColumn(NamedTuple):
 
 
 def by_code(codes: np.ndarray) -> np.ndarray:
-    """The positions of codes in ascending order, those of equal codes in theirs.
-
-    NumPy sorts 8 and 16 bits by radix, ten times as fast as 32 or 64.
-    """
-    least, most = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
-    return np.argsort((codes - least).astype(np.min_scalar_type(most - least)), kind="stable")
+    """The positions of codes in ascending order, those of equal codes in theirs."""
+    return np.argsort(codes, kind="stable")  # by radix up to 16 bits, ten times as fast
 
 
 class Values(Sequence[Any]):
@@ -91,9 +89,17 @@ class Values(Sequence[Any]):
 class Table(Mapping[str, Sequence[Any]]):
     """Equally long columns; as a mapping, name -> values."""
 
-    def __init__(self, arrow: pa.Table, words: Mapping[str, list[Any]] | None = None) -> None:
-        """`words`: the values by code, of each column that `arrow` has as codes."""
+    def __init__(
+        self,
+        arrow: pa.Table,
+        words: Mapping[str, list[Any]] | None = None,
+        release: Callable[[], Any] | None = None,
+    ) -> None:
+        """`words`: the values by code, of each column that `arrow` has as codes; `release`: gives back the memory of
+        what was read of a file, which can be read again.
+        """
         self._arrow = arrow
+        self._release = release
         self._words = {} if words is None else words
         self._values: dict[str, Values] = {}
         self._coded: dict[str, CodedColumn] = {}
@@ -108,8 +114,13 @@ class Table(Mapping[str, Sequence[Any]]):
         import pyarrow as pa
 
         dictionary = Dictionary()
-        arrays = {name: dictionary.typed(name, values) for name, values in columns.items()}
+        arrays = {name: dictionary.encode(name, values) for name, values in columns.items()}
         return Table(pa.table(arrays), dictionary.words())
+
+    def forget(self) -> None:
+        """Give back the memory of what was made of the columns for readers. It is made again on request."""
+        for made in (self._values, self._coded, self._numbers):
+            made.clear()
 
     def __getitem__(self, name: str) -> Values:
         values = self._values.get(name)
@@ -133,11 +144,11 @@ class Table(Mapping[str, Sequence[Any]]):
         column = self._coded.get(name)
         if column is None:
             if name in self._words:
-                column = CodedColumn(_joined(self._arrow[name], np.int32), self._words[name])
+                codes, words = self._join(name, np.int32), self._words[name]
             else:
                 encoding = self._arrow[name].combine_chunks().dictionary_encode()
-                column = CodedColumn(_filled(encoding.indices, NOTHING), encoding.dictionary.to_pylist())
-            self._coded[name] = column
+                codes, words = _fill(encoding.indices, NOTHING), encoding.dictionary.to_pylist()
+            column = self._coded[name] = CodedColumn(codes.astype(np.min_scalar_type(-len(words) - 1)), words)
         return column
 
     def numbers(self, name: str) -> np.ndarray:
@@ -146,16 +157,24 @@ class Table(Mapping[str, Sequence[Any]]):
         if numbers is None:
             if name in self._words or self._arrow[name].null_count:
                 raise TypeError(f"{name} is not a column of numbers, or has rows without a value")
-            numbers = self._numbers[name] = _joined(self._arrow[name], np.dtype(KINDS[name]))
+            numbers = self._numbers[name] = self._join(name, np.dtype(KINDS[name]))
         return numbers
+
+    def _join(self, name: str, kind: Any) -> np.ndarray:
+        """A column of numbers, none of which is missing, as one array."""
+        parts = [_fill(chunk, 0) for chunk in self._arrow[name].chunks]
+        if len(parts) == 1:
+            return parts[0]
+        whole = np.concatenate([np.empty(0, kind), *parts])
+        if self._release is not None:
+            self._release()
+        return whole
 
     def numbers_or(self, name: str, nothing: int) -> np.ndarray:
         """A column of whole numbers, with another number where one is missing."""
         if name in self._words:
             return self.column(name).map(self._words[name], nothing).astype(np.int64)
-        return np.concatenate(
-            [_filled(chunk, nothing) for chunk in self._arrow[name].chunks] or [np.empty(0, np.int64)]
-        )
+        return np.concatenate([_fill(chunk, nothing) for chunk in self._arrow[name].chunks] or [np.empty(0, np.int64)])
 
     def pick(self, name: str, rows: np.ndarray) -> list[Any]:
         """Some rows of a column as a list."""
@@ -173,7 +192,7 @@ class Table(Mapping[str, Sequence[Any]]):
                 digest.update(f"{name}:{self.rows};".encode())
                 if name == "time_ns":
                     for chunk in self._arrow[name].chunks:
-                        digest.update(_filled(chunk, 0).astype("<i8", copy=False).tobytes())
+                        digest.update(_fill(chunk, 0).astype("<i8", copy=False).tobytes())
                 elif self.rows:
                     coded = self.column(name)
                     spellings = [*map(_mark, coded.words), b"\x00"]
@@ -183,16 +202,21 @@ class Table(Mapping[str, Sequence[Any]]):
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
-    def arrow(self) -> pa.Table:
-        """The table with its words, as Arrow has it."""
+    def parts(self) -> Iterator[pa.Table]:
+        """The table with its words, as Arrow has it, in parts of as many rows as a row group has."""
         import pyarrow as pa
 
-        arrays = dict(zip(self._arrow.column_names, self._arrow.columns, strict=True))
-        for name, words in self._words.items():
-            texts, coded = pa.array(words, KINDS[name]), (_filled(chunk, NOTHING) for chunk in arrays[name].chunks)
-            chunks = [pa.DictionaryArray.from_arrays(codes, texts, mask=codes < 0) for codes in coded]
-            arrays[name] = pa.chunked_array(chunks, pa.dictionary(pa.int32(), texts.type))
-        return pa.table(arrays)
+        texts = {name: pa.array(words, KINDS[name]) for name, words in self._words.items()}
+        for first in range(0, max(1, self.rows), IN_PART):
+            part = self._arrow.slice(first, IN_PART)
+            arrays = dict(zip(part.column_names, part.columns, strict=True))
+            for name, words in texts.items():
+                coded = (_fill(chunk, NOTHING) for chunk in arrays[name].chunks)
+                chunks = [pa.DictionaryArray.from_arrays(codes, words, mask=codes < 0) for codes in coded]
+                arrays[name] = pa.chunked_array(chunks, pa.dictionary(pa.int32(), words.type))
+            yield pa.table(arrays)
+            if self._release is not None:
+                self._release()
 
 
 class Dictionary:
@@ -201,7 +225,7 @@ class Dictionary:
     def __init__(self) -> None:
         self._known: dict[str, dict[Any, int]] = {}  # column -> word -> code
 
-    def typed(self, name: str, values: Sequence[Any]) -> pa.Array:
+    def encode(self, name: str, values: Sequence[Any]) -> pa.Array:
         """Further values of a column: numbers as they are, words by their codes."""
         import pyarrow as pa
 
@@ -211,20 +235,14 @@ class Dictionary:
         fresh = pa.array(values, pa.dictionary(pa.int32(), kind))
         known = self._known.setdefault(name, {})
         codes = [known.setdefault(word, len(known)) for word in fresh.dictionary.to_pylist()]
-        return pa.array(np.take(np.array([*codes, NOTHING], np.int32), _filled(fresh.indices, NOTHING)))
+        return pa.array(np.take(np.array([*codes, NOTHING], np.int32), _fill(fresh.indices, NOTHING)))
 
     def words(self) -> dict[str, list[Any]]:
         """The words of each column by code."""
         return {name: list(known) for name, known in self._known.items()}
 
 
-def _joined(column: pa.ChunkedArray, kind: Any) -> np.ndarray:
-    """A column of numbers, none of which is missing, as one array."""
-    parts = [_filled(chunk, 0) for chunk in column.chunks]
-    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])
-
-
-def _filled(numbers: pa.Array, nothing: int) -> np.ndarray:
+def _fill(numbers: pa.Array, nothing: int) -> np.ndarray:
     """Arrow's numbers with `nothing` for those that are missing. Its own functions for that take long to load."""
     bits, data = numbers.buffers()
     begin, end = numbers.offset, numbers.offset + len(numbers)

@@ -15,6 +15,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +58,14 @@ def write_table(path: Path, columns: Columns) -> None:
     """One table as Parquet."""
     import pyarrow.parquet as pq
 
-    arrow_table = Table.of(columns).arrow()
-    few = [name for name in arrow_table.column_names if name in FEW_VALUES]
-    numbers = [name for name in arrow_table.column_names if name not in CODED]  # nobody searches a range of words
+    parts = Table.of(columns).parts()
+    first = next(parts)
+    few = [name for name in columns if name in FEW_VALUES]
+    numbers = [name for name in columns if name not in CODED]  # no query asks for a range of words
     # without Arrow's own notes the file declares text, not codes of text
-    with pq.ParquetWriter(
-        path, arrow_table.schema, store_schema=False, use_dictionary=few, write_statistics=numbers
-    ) as file:
-        file.write_table(arrow_table)
+    with pq.ParquetWriter(path, first.schema, store_schema=False, use_dictionary=few, write_statistics=numbers) as file:
+        for part in chain([first], parts):
+            file.write_table(part)
         file.add_key_value_metadata(for_tables())
 
 

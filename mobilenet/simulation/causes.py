@@ -90,7 +90,7 @@ class CauseLog:
         """Every receiver has had the frame: their handlers run next, and the sender's."""
         is_ack = frame.kind == ACK
         to = frame.to
-        row, messages = self._queued(frame.message if is_ack else frame)
+        row, messages = self._queue_entry(frame.message if is_ack else frame)
         if is_ack:
             step, kind, messages = "acknowledged", "mac_ack", ""
         else:
@@ -104,7 +104,7 @@ class CauseLog:
             frame.start_ns, frame.start_ns + frame.duration_ns, NONE, "", len(self._events), receptions,
         )  # fmt: skip
 
-    def _queued(self, frame: Frame) -> tuple[int, str]:
+    def _queue_entry(self, frame: Frame) -> tuple[int, str]:
         """The row in which the frame was queued, and the messages in it. Frames leave in order, and those before it are
         over.
         """

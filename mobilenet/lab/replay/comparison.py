@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from mobilenet import __version__
 from mobilenet.lab.programs.children import LAST_WORDS
+from mobilenet.metrics.declaration import as_whole
 from mobilenet.quoting import spell_out
 from mobilenet.record.pcap import read_captures
 from mobilenet.record.reader import RunError, read_derived, read_json, read_manifest, read_table
@@ -115,7 +116,7 @@ def _read_comparable(folder: Path, name: str) -> dict[str, Any]:
     """Read verdict.json or metrics.json. The error that ended the run is left out of the words of verdict.json: those
     of the manifest are compared.
     """
-    document = read_derived(folder, name)
+    document = {key: as_whole(one) for key, one in read_derived(folder, name).items()}
     checks, error = document.get("checks"), read_manifest(folder).get(ERROR)
     record = checks.get("record") if isinstance(checks, dict) else None
     if isinstance(record, dict) and error is not None:

@@ -115,6 +115,6 @@ def test_the_record_of_causes_keeps_nothing_of_what_never_arrives(loses: bool, t
     experiment.run()
     assert experiment.causes is not None
     travelling = experiment.causes._travelling
-    sent_at = experiment.recording.causes.lists["time_ns"]
+    sent_at = experiment.recording.tables()["causes"]["time_ns"]
     latest = experiment.kernel.now - 3 * 10**9  # the detectors' own messages never end
-    assert all(sent_at[row] > latest for copies in travelling.values() for row, _ in copies), travelling
+    assert all(sent_at[row] > latest for copies in travelling.values() for row, *_ in copies), travelling

@@ -121,9 +121,9 @@ class Recount:
     def __init__(self, simulation: Simulation, tap: Tap) -> None:
         self.attempts: list[Attempt] = tap.attempts
         over_ns = {attempt.key: attempt.over_ns for attempt in self.attempts}
-        frames = simulation.recording.frames
+        frames = simulation.recording.tables()["frames"]
         names = ("start_ns", "end_ns", "sender", "receiver", "kind", "psdu_bytes", "addressed", "fate")
-        rows = zip(*(frames.lists[name] for name in names), strict=True)
+        rows = zip(*(frames[name] for name in names), strict=True)
         self.rows = [
             (over_ns[start_ns, sender], (start_ns, sender), kind, size, bool(addressed), fate)
             for start_ns, _, sender, _, kind, size, addressed, fate in rows
@@ -237,7 +237,8 @@ def test_counters_are_what_the_table_says(seed: int) -> None:
 
     manifest = manifest_of(scenario, outcome, 0.0, "")
     begin_ns, end_ns = (round(manifest[key] * SECOND) for key in ("warmup_s", "duration_s"))
-    row = metrics(recording.events.columns(), recording.samples.lists, recording.document(), manifest)
+    tables = recording.tables()
+    row = metrics(tables["events"], tables["samples"], recording.document(), manifest)
     for name, value in metrics_of(recount, begin_ns, end_ns).items():
         if name in row or name not in ONLY_BY_POWER:
             assert row[name] == pytest.approx(value), name
@@ -280,6 +281,7 @@ def test_no_more_nodes_within_reach_than_there_are() -> None:
     scenario = Scenario.from_text(json.dumps(values))
     outcome = Simulation(scenario).run()
     recording, manifest = outcome.recording, manifest_of(scenario, outcome, 0.0, "")
-    row = metrics(recording.events.columns(), recording.samples.lists, recording.document(), manifest)
+    tables = recording.tables()
+    row = metrics(tables["events"], tables["samples"], recording.document(), manifest)
     assert row["nodes_within_reach_per_frame"] == 2
     assert row["potential_receivers_per_frame"] == pytest.approx(4, abs=0.1)  # as before
