@@ -42,7 +42,8 @@ class OfflineFigure(Figure):
             for control in map_._children.values():
                 if isinstance(map_, Map) and isinstance(control, LayerControl):
                     self.script._children.move_to_end(control.get_name())  # it names the variables of all layers
-        return self._template.render(this=self, kwargs=kwargs)
+        page: str = self._template.render(this=self, kwargs=kwargs)
+        return page
 
 
 class _Inside(Element):

@@ -53,6 +53,11 @@ class Squares(NamedTuple):
     best: NDArray[np.int64]
     least_dbm: float
 
+    def corners_m(self) -> NDArray[np.float64]:
+        """Return the south-western and the north-eastern corner of all squares."""
+        size = self.side_m * np.array([self.columns, self.rows])
+        return np.array([[self.x_m, self.y_m], [self.x_m + size[0], self.y_m + size[1]]])
+
 
 class Ground(NamedTuple):
     buildings: list[Building]
