@@ -14,7 +14,6 @@ from pathlib import Path
 import folium
 import numpy as np
 from branca.element import Element
-from numpy.typing import ArrayLike
 
 from mobilenet.record.provenance import stamping_of
 from mobilenet.record.stamp import in_page, normal_command
@@ -23,10 +22,10 @@ from ..files import whole_file
 from ..map.data import origin, require_origin
 from ..map.page import ATTRIBUTION, TILES
 from ..map.radio import Ground, ground_of, is_by_power
-from ..map.record import Floats, Record, name_of_run, record, scenario_of
+from ..map.record import Record, name_of_run, record
 from .ground import ground
 from .motion import motion
-from .offline import OfflineFigure
+from .offline import OfflineFigure, elements_in
 from .plane import Plane, inert
 
 MARGIN = 1.05  # around cells and tracks
@@ -79,11 +78,6 @@ def draw(folder: Path, out: Path, tiles: bool = False) -> int:
     return len(content)
 
 
-def locations(folder: Path, x_m: ArrayLike, y_m: ArrayLike) -> Floats:
-    """Return where places of the plane lie on the map of a run, see `Plane.locations`."""
-    return Plane.of(scenario_of(folder)).locations(x_m, y_m)
-
-
 def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[float]]:
     """All cells and tracks."""
     squares = None if reception is None else reception.squares
@@ -98,8 +92,5 @@ def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[fl
 
 def _number(root: Element) -> None:
     """Give all elements so far the same names in each page of a run; those of folium are random."""
-    elements = [root]
-    for element in elements:
-        elements += element._children.values()
-    for number, element in enumerate(elements):
+    for number, element in enumerate(elements_in(root)):
         element._id = f"mobilenet_{number}"

@@ -59,7 +59,7 @@ def motion(run: Record, plane: Plane) -> tuple[list[folium.FeatureGroup], Timeli
         _tracks(run, plane),
         _group("All handoffs", _dots(handoffs), False),
         _group("Handoffs", rings),
-        _group("Hosts (grey: in no cell, black: down)", hosts),
+        _group("Hosts", hosts),
     ]
     return groups, slider
 
@@ -116,15 +116,23 @@ def _hosts(run: Record, plane: Plane, ticks_ms: Ints, step_ms: int) -> Timeline:
                 "end_ms": int(ticks_ms[ticks[end]]) + step_ms,
             }  # fmt: skip
             points.append(feature("Point", at[begin].tolist(), **properties))
-    colours = [station_colour(number) for number in range(len(run.stations_m))]
-    colour = f"{json.dumps(colours)}[state] || (state === {DOWN} ? '#000000' : '{QUIET}')"
-    circle = "{radius: 5, weight: 1, color: '#ffffff', fillOpacity: 1, fillColor: colour(one.properties.state)}"
-    names = json.dumps([host_label(run, host) for host in range(len(run.hosts))])
+    words = {
+        "names": [host_label(run, host) for host in range(len(run.hosts))],
+        "states": {NO_CELL: "in no cell", DOWN: "down"} | {n: f"at s{n}" for n in range(len(run.stations_m))},
+        "colours": {NO_CELL: QUIET, DOWN: "#000000"} | {n: station_colour(n) for n in range(len(run.stations_m))},
+    }
+    circle = "{radius: 5, weight: 1, color: '#ffffff', fillOpacity: 1, fillColor: colours[one.properties.state]}"
+    label = "`${names[one.properties.host]}, ${states[one.properties.state]}`"
+
+    def code(what: str, expression: str) -> JsCode:
+        return JsCode(f"(({{names, states, colours}}) => (one, {what}) => {expression})({json.dumps(words)})")
+
     return Timeline(
-        collection(points), get_interval=INTERVAL,
-        point_to_layer=JsCode(f"((colour) => (one, at) => L.circleMarker(at, {circle}))((state) => {colour})"),
-        on_each_feature=JsCode(f"((names) => (one, layer) => layer.bindTooltip(names[one.properties.host]))({names})"),
-    )  # fmt: skip
+        collection(points),
+        get_interval=INTERVAL,
+        point_to_layer=code("at", f"L.circleMarker(at, {circle})"),
+        on_each_feature=code("layer", f"layer.bindTooltip({label})"),
+    )
 
 
 def _is_there(run: Record, host: int, ticks_ns: Ints) -> NDArray[np.bool_]:

@@ -32,18 +32,34 @@ PICTURES = {  # of Leaflet's markers; otherwise its script looks for them next t
 
 class OfflineFigure(Figure):
     def render(self, **kwargs: Any) -> str:
-        """Return the page."""
-        for child in self._children.values():
-            child.render(**kwargs)
-        for name, link in self.header._children.items():
-            if isinstance(link, Link) and (code := code_of(link.url)) is not None:
-                self.header._children[name] = _Inside(code, "style" if isinstance(link, CssLink) else "script")
-        for map_ in self._children.values():
-            for control in map_._children.values():
-                if isinstance(map_, Map) and isinstance(control, LayerControl):
-                    self.script._children.move_to_end(control.get_name())  # it names the variables of all layers
-        page: str = self._template.render(this=self, kwargs=kwargs)
-        return page
+        """Return the page. It is the same each time: what folium adds while it renders is removed again."""
+        elements = [element for part in (self, self.header, self.html, self.script) for element in elements_in(part)]
+        before = [element._children.copy() for element in elements]
+        try:
+            for child in self._children.values():
+                child.render(**kwargs)
+            for name, link in self.header._children.items():
+                if isinstance(link, Link) and (code := code_of(link.url)) is not None:
+                    self.header._children[name] = _Inside(code, "style" if isinstance(link, CssLink) else "script")
+            for control in self._layer_controls():
+                self.script._children.move_to_end(control.get_name())  # it names the variables of all layers
+            page: str = self._template.render(this=self, kwargs=kwargs)
+            return page
+        finally:
+            for element, children in zip(elements, before, strict=True):
+                element._children = children
+
+    def _layer_controls(self) -> list[LayerControl]:
+        maps = [child for child in self._children.values() if isinstance(child, Map)]
+        return [child for map_ in maps for child in map_._children.values() if isinstance(child, LayerControl)]
+
+
+def elements_in(root: Element) -> list[Element]:
+    """Return an element and all that it contains, from the top."""
+    elements = [root]
+    for element in elements:
+        elements += element._children.values()
+    return elements
 
 
 class _Inside(Element):
