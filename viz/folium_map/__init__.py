@@ -23,8 +23,8 @@ from ..map.data import origin, require_origin
 from ..map.page import ATTRIBUTION, TILES
 from ..map.radio import Ground, ground_of, is_by_power
 from ..map.record import Record, name_of_run, record
-from .ground import ground
-from .motion import motion
+from .ground import standing_groups
+from .motion import moving_groups
 from .offline import OfflineFigure, elements_in
 from .plane import Plane, inert
 
@@ -55,8 +55,8 @@ def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
     if plane.origin is None:
         map_.options["min_zoom"] = -CENTIMETRES
     reception = ground_of(run) if is_by_power(run) else None
-    moving, slider = motion(run, plane)
-    for group in (*ground(run, plane, reception), *moving):
+    moving, slider = moving_groups(run, plane)
+    for group in (*standing_groups(run, plane, reception), *moving):
         group.add_to(map_)
     slider.add_to(map_)
     folium.LayerControl(collapsed=False).add_to(map_)

@@ -38,7 +38,7 @@ VIEW_PX = 700  # of the smaller side of a window: heat is drawn for the zoom at 
 HEAT_PX = 18
 
 
-def ground(run: Record, plane: Plane, reception: Ground | None) -> list[folium.FeatureGroup]:
+def standing_groups(run: Record, plane: Plane, reception: Ground | None) -> list[folium.FeatureGroup]:
     """Return the groups, from the lowest one up."""
     squares = None if reception is None else reception.squares
     groups = [

@@ -20,6 +20,10 @@ from folium import GeoJsonPopup, JsCode
 from folium.plugins import Timeline, TimelineSlider
 from numpy.typing import NDArray
 
+from mobilenet.metrics.fold import EventFold
+from mobilenet.metrics.mobile import interruptions
+from mobilenet.record.reader import read_coded
+
 from ..map.data import end_s, interval_ns
 from ..map.handoffs import KINDS, handoff_rows
 from ..map.record import Ints, Record
@@ -42,7 +46,7 @@ INTERVAL = JsCode("(one) => ({start: one.properties.begin_ms, end: one.propertie
 CLOCK = "(ms) => (Number(ms) / 1000).toFixed(%d) + ' s'"
 
 
-def motion(run: Record, plane: Plane) -> tuple[list[folium.FeatureGroup], TimelineSlider]:
+def moving_groups(run: Record, plane: Plane) -> tuple[list[folium.FeatureGroup], TimelineSlider]:
     """Return the groups, from the lowest one up, and the control that plays them."""
     step_ms = _step_ms(run)
     steps = ceil(1000 * end_s(run) / step_ms)
@@ -170,21 +174,25 @@ def _tracks(run: Record, plane: Plane) -> folium.FeatureGroup:
 
 def _handoffs(run: Record, plane: Plane, linger_ms: int) -> list[dict[str, Any]]:
     rows, causes = handoff_rows(run)
+    between_ns = _interruptions_ns(run)
     x, y = run.places.at(*(np.array([row[key] for row in rows], dtype=np.int64) for key in ("host", "start")))
-    known = np.isfinite(x)
-    at = plane.coordinates(np.where(known, x, 0), np.where(known, y, 0))
+    known = np.flatnonzero(np.isfinite(x))
     features = []
-    for row, place, is_known in zip(rows, at, known.tolist(), strict=True):
+    for number, place in zip(known.tolist(), plane.coordinates(x[known], y[known]), strict=True):
+        row = rows[number]
         begin_ms = row["start"] // 1_000_000
-        properties = {
-            "host": host_label(run, row["host"]), "from": _station(run, row["from"]), "to": _station(run, row["to"]),
-            "at": f"{row['start'] / 1e9:.1f} s", "duration": _span(row["start"], row["end"]),
-            "interruption": _span(row["before"], row["after"]), "cause": inert(causes[row["cause"]] or "not recorded"),
-            "colour": station_colour(row["to"]) if row["to"] >= 0 else QUIET, "begin_ms": begin_ms,
-            "end_ms": begin_ms + linger_ms,
-        }  # fmt: skip
-        if is_known:
-            features.append(feature("Point", place, **properties))
+        words = {
+            "host": host_label(run, row["host"]),
+            "from": _station(run, row["from"]),
+            "to": _station(run, row["to"]),
+            "at": f"{row['start'] / 1e9:.1f} s",
+            "duration": _span(row["start"], row["end"]),
+            "interruption": _span(*between_ns.get((row["host"], row["start"]), (-1, -1))),
+            "cause": inert(causes[row["cause"]] or "not recorded"),
+        }
+        colour = station_colour(row["to"]) if row["to"] >= 0 else QUIET
+        times = {"begin_ms": begin_ms, "end_ms": begin_ms + linger_ms}
+        features.append(feature("Point", place, **words, colour=colour, **times))
     return features
 
 
@@ -192,8 +200,20 @@ def _station(run: Record, number: int) -> str:
     return station_label(run, number) if number >= 0 else "none"
 
 
+def _interruptions_ns(run: Record) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the last delivery before and the first one after each handoff that has an interruption, by the number of
+    its host and its beginning.
+    """
+    fold = EventFold(read_coded(run.folder, "events"), 0, round(1e9 * end_s(run)) + 1)
+    return {
+        (run.host_of[one.handoff.node], one.handoff.begin_ns): one.between_ns
+        for one in interruptions(fold)
+        if one.between_ns is not None
+    }
+
+
 def _span(from_ns: int, to_ns: int) -> str:
-    return f"{(to_ns - from_ns) / 1e9:.3f} s" if min(from_ns, to_ns) >= 0 else "not recorded"
+    return f"{(to_ns - from_ns) / 1e9:.3f} s" if min(from_ns, to_ns) >= 0 else "–"
 
 
 def _rings(handoffs: list[dict[str, Any]]) -> Timeline:

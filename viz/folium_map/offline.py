@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from branca.element import CssLink, Element, Figure, Link
 from folium import LayerControl, Map
+from folium.plugins import TimelineSlider
 
 from .. import vendor
 
@@ -41,17 +42,19 @@ class OfflineFigure(Figure):
             for name, link in self.header._children.items():
                 if isinstance(link, Link) and (code := code_of(link.url)) is not None:
                     self.header._children[name] = _Inside(code, "style" if isinstance(link, CssLink) else "script")
-            for control in self._layer_controls():
-                self.script._children.move_to_end(control.get_name())  # it names the variables of all layers
+            for control in self._controls():
+                self.script._children.move_to_end(control.get_name())
             page: str = self._template.render(this=self, kwargs=kwargs)
             return page
         finally:
             for element, children in zip(elements, before, strict=True):
                 element._children = children
 
-    def _layer_controls(self) -> list[LayerControl]:
+    def _controls(self) -> list[Element]:
+        """Return those whose scripts come last: one names the variables of all layers, one draws on top of them."""
         maps = [child for child in self._children.values() if isinstance(child, Map)]
-        return [child for map_ in maps for child in map_._children.values() if isinstance(child, LayerControl)]
+        children = [child for map_ in maps for child in map_._children.values()]
+        return [child for child in children if isinstance(child, LayerControl | TimelineSlider)]
 
 
 def elements_in(root: Element) -> list[Element]:
