@@ -120,11 +120,11 @@ def _wires(run: Record, plane: Plane) -> folium.FeatureGroup | None:
     pairs = edges(run.manifest, len(run.stations_m))
     if not pairs:
         return None
-    at = plane.locations(*run.stations_m.T).tolist()
+    at = plane.coordinates(*run.stations_m.T)
     group = folium.FeatureGroup(name="Wired tree" if len(pairs) < len(at) else "Wires")
-    for one, other in pairs:
-        line = folium.PolyLine([at[one], at[other]], color=INK, weight=2, opacity=0.7, interactive=False)  # type: ignore[no-untyped-call]
-        line.add_to(group)
+    lines = collection([feature("LineString", [at[one], at[other]], number=n) for n, (one, other) in enumerate(pairs)])
+    style = {"color": INK, "weight": 2, "opacity": 0.7}
+    folium.GeoJson(lines, style_function=lambda _: style, interactive=False).add_to(group)
     return group
 
 
@@ -153,7 +153,9 @@ def _heat(run: Record, plane: Plane) -> folium.FeatureGroup | None:
     zoom = log2(VIEW_PX / extent_m) if plane.origin is None else log2(VIEW_PX / extent_m * 156_543)
     group = folium.FeatureGroup(name="Buffers of hosts", show=False)
     data = np.column_stack([plane.locations(*middles), weights]).tolist()
-    heat = HeatMap(data, radius=HEAT_PX, blur=HEAT_PX, min_opacity=0.05, max_zoom=round(zoom))  # type: ignore[no-untyped-call]
+    heat = HeatMap(  # type: ignore[no-untyped-call]
+        data, radius=HEAT_PX, blur=HEAT_PX, min_opacity=0.05, max_zoom=round(zoom)
+    )
     heat.add_to(group)
     return group
 
