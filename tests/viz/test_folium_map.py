@@ -22,6 +22,7 @@ from mobilenet.viz import vendor
 from mobilenet.world.tracks.projection import Origin, to_earth
 from tests.conftest import ROOT, SCENARIOS
 from tests.tools import invoke, refusal
+from tests.viz.test_map_browser import CALM
 from tests.viz.test_map_page import hostile, on_earth
 from tests.viz.test_map_radio import powered  # noqa: F401  (a fixture)
 
@@ -118,6 +119,15 @@ def test_many_hosts_have_longer_steps(lively: mobilenet.Run, map_: folium.Map, m
     monkeypatch.setattr(motion, "POINTS", 1000)
     points = features(lively.folium(), "Hosts")
     assert len(points) <= 1000 and {one["properties"]["begin_ms"] % 500 for one in points} == {0}
+
+
+def test_a_host_that_stands_still_is_one_point(tmp_path: Path) -> None:
+    """And a run without handoffs and wires has a map, too."""
+    (tmp_path / "calm.yaml").write_text(CALM)
+    map_ = mobilenet.run(tmp_path / "calm.yaml", out=tmp_path / "run").folium()
+    assert features(map_, "All handoffs") == [] and "Wires" not in layers(map_) and len(page_of(map_)) > 1_000_000
+    assert {one["properties"]["host"] for one in features(map_, "Hosts")} == {0, 1, 2, 3}
+    assert len(features(map_, "Hosts")) <= 8  # in no cell until the first event
 
 
 def test_buffers_are_warm_where_they_were_full(lively: mobilenet.Run, map_: folium.Map) -> None:

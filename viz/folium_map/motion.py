@@ -11,6 +11,7 @@ Source    ours: docs/guide/folium.md
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
@@ -32,7 +33,7 @@ from .ground import INK, host_label, station_label
 from .plane import Plane, collection, feature, inert
 
 STEPS = 900  # at most, of the time line
-POINTS = 100_000  # at most, of hosts, if none of them ever stands still
+POINTS = 100_000  # at most, of hosts if none of them ever stands still, and about as many of tracks
 STEP_MS = (50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000)
 PLAYED_MS = 60_000  # of the watcher's time
 LINGER = 30
@@ -104,10 +105,11 @@ def states(run: Record) -> list[tuple[Ints, Ints]]:
 
 
 def _hosts(run: Record, plane: Plane, ticks_ms: Ints, step_ms: int) -> Timeline:
-    ticks_ns = ticks_ms * 1_000_000
+    ticks_ns, apart_ns = ticks_ms * 1_000_000, interval_ns(run)
+    rows = _rows_of_hosts(run)
     points: list[dict[str, Any]] = []
     for host, (times, codes) in enumerate(states(run)):
-        ticks = np.flatnonzero(_is_there(run, host, ticks_ns))
+        ticks = np.flatnonzero(_is_there(run, rows[host], ticks_ns, apart_ns))
         x, y = run.places.at(np.full(len(ticks), host), ticks_ns[ticks])
         at = plane.locations(x, y)[:, ::-1]
         state = np.r_[NO_CELL, codes][np.searchsorted(times, ticks_ns[ticks], side="right")]
@@ -139,12 +141,18 @@ def _hosts(run: Record, plane: Plane, ticks_ms: Ints, step_ms: int) -> Timeline:
     )
 
 
-def _is_there(run: Record, host: int, ticks_ns: Ints) -> NDArray[np.bool_]:
+def _rows_of_hosts(run: Record) -> list[slice]:
+    """Return the rows of each host's places."""
+    ends = np.searchsorted(run.places.host, np.arange(len(run.hosts) + 1)).tolist()
+    return [slice(*pair) for pair in pairwise(ends)]
+
+
+def _is_there(run: Record, rows: slice, ticks_ns: Ints, apart_ns: float) -> NDArray[np.bool_]:
     """Whether a host was there: not before its first place, nor longer than an interval after the last one."""
-    own = run.places.time_ns[run.places.host == host]
+    own = run.places.time_ns[rows]
     if not len(own):
         return np.zeros(len(ticks_ns), dtype=np.bool_)
-    apart_ns, end_ns = interval_ns(run), int(run.places.time_ns.max())
+    end_ns = int(run.places.time_ns.max())
     before = np.searchsorted(own, ticks_ns, side="right") - 1
     after_last_ns = 0 if own[-1] == end_ns else np.iinfo(np.int64).max
     gap_ns = np.r_[np.diff(own), after_last_ns][before]
@@ -154,11 +162,13 @@ def _is_there(run: Record, host: int, ticks_ns: Ints) -> NDArray[np.bool_]:
 
 
 def _tracks(run: Record, plane: Plane) -> folium.FeatureGroup:
-    lines = []
-    for host in range(len(run.hosts)):
-        own = np.flatnonzero(run.places.host == host)
-        cuts = np.flatnonzero(np.diff(run.places.time_ns[own]) > GONE * interval_ns(run)) + 1
-        for part in np.split(own, cuts):
+    lines, apart_ns = [], interval_ns(run)
+    every = ceil(len(run.places.host) / POINTS)
+    for host, rows in enumerate(_rows_of_hosts(run)):
+        own = np.arange(rows.start, rows.stop)
+        cuts = np.flatnonzero(np.diff(run.places.time_ns[own]) > GONE * apart_ns) + 1
+        for way_rows in np.split(own, cuts):
+            part = np.r_[way_rows[:-1:every], way_rows[-1:]]
             if len(part) > 1:
                 way = plane.coordinates(run.places.x_m[part], run.places.y_m[part])
                 lines.append(feature("LineString", way, host=host_label(run, host)))
