@@ -2,7 +2,7 @@
 
 Model     a host is a point for each step of time; a host that stays where it is, in the same state, is one point for
           all these steps. Steps are as long as the number of points in a page permits. A handoff appears on the time
-          line when it begins, and stays for LINGER steps; `All handoffs` has them all, whatever the time
+          line when it begins, and stays for a while; `All handoffs` has them all, whatever the time
 Units     milliseconds of simulated time on the time line, which counts them from 0; metres
 Errors    none
 Source    ours: docs/guide/folium.md
@@ -36,7 +36,7 @@ STEPS = 900  # at most, of the time line
 POINTS = 100_000  # at most, of hosts if none of them ever stands still, and about as many of tracks
 STEP_MS = (50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000)
 PLAYED_MS = 60_000  # of the watcher's time
-LINGER = 30
+LINGER_SHARE = 0.04  # of the run, for which a handoff stays
 GONE = 3.5  # intervals of the record without a place: then the host was away, as on the animated map
 NO_CELL, DOWN = -1, -2
 FIELDS = {
@@ -51,7 +51,7 @@ def moving_groups(run: Record, plane: Plane) -> tuple[list[folium.FeatureGroup],
     """Return the groups, from the lowest one up, and the control that plays them."""
     step_ms = _step_ms(run)
     steps = ceil(1000 * end_s(run) / step_ms)
-    handoffs = _handoffs(run, plane, LINGER * step_ms)
+    handoffs = _handoffs(run, plane, max(step_ms, round(LINGER_SHARE * steps * step_ms)))
     rings, hosts = _rings(handoffs), _hosts(run, plane, step_ms * np.arange(steps + 1), step_ms)
     slider = TimelineSlider(
         auto_play=False, show_ticks=False, enable_keyboard_controls=True, start=0, end=steps * step_ms, steps=steps,
