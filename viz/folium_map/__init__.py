@@ -38,7 +38,7 @@ STYLE = """<style>
 .folium-map .leaflet-timeline-control .button-container button { width: 34px; }
 .folium-map .leaflet-control-scale-line + .leaflet-control-scale-line { display: none; }
 </style>"""  # room for the map; the scale in metres only
-CENTIMETRES = 12  # doublings of the scale below 1 px for 1 m, down to which a plane may be made smaller
+LEAST_ZOOM = -12  # of a plane; at 0, a metre is a pixel
 
 
 def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
@@ -53,7 +53,7 @@ def folium_map(folder: Path, tiles: bool = False) -> folium.Map:
         zoom_delta=0.5, font_size="0.8rem",
     )  # fmt: skip
     if plane.origin is None:
-        map_.options["min_zoom"] = -CENTIMETRES
+        map_.options["min_zoom"] = LEAST_ZOOM
     reception = ground_of(run) if is_by_power(run) else None
     moving, slider = moving_groups(run, plane)
     for group in (*standing_groups(run, plane, reception), *moving):
