@@ -71,6 +71,7 @@ setup(
         "mobilenet": ["py.typed", "commit.txt"],
         "mobilenet.viz.map": ["web/*"],
         "mobilenet.viz.report": ["*.css"],
+        "mobilenet.viz.vendor": ["README.md", "*/*"],
     },
     include_package_data=False,
     distclass=Compiled,

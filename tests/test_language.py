@@ -16,7 +16,7 @@ from functools import cache
 import pytest
 
 from tests.conftest import ROOT
-from tests.test_style import DOCUMENTS
+from tests.test_style import DOCUMENTS, inside_vendor
 
 PHRASES = {  # name -> what is looked for, and what to write instead
     "nobody, somebody, everybody": (r"\b(no|some|every)body\b", "the role that is meant: the caller, the host"),
@@ -80,7 +80,7 @@ def code() -> list[str]:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix == ".py":
                 prose += prose_of_python(path.read_text(encoding="utf-8"))
-            elif path.suffix == ".js":
+            elif path.suffix == ".js" and not inside_vendor(path):
                 prose += prose_of_script(path.read_text(encoding="utf-8"))
     return prose
 

@@ -11,11 +11,18 @@ from statistics import median
 
 from tests.conftest import ROOT, SCENARIOS
 
+
+def inside_vendor(path: Path) -> bool:
+    """Whether it was written by others."""
+    return ROOT / "viz" / "vendor" in path.parents and path.suffix != ".py"
+
+
 CODE = [
     path
     for folder in ("mobilenet", "viz", "tests", "scenarios")
     for kind in ("*.py", "*.js", "*.css", "*.c")
     for path in sorted((ROOT / folder).rglob(kind))
+    if not inside_vendor(path)
 ] + [ROOT / "make.py", ROOT / "setup.py"]
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "data/README.md")),

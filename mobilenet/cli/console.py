@@ -39,8 +39,7 @@ GROUP_S = 0.3  # within which a signal reaches all processes of a group
 NO_FILE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP)
 LEAST_BYTES = 400_000_000  # for the libraries, before anything is simulated
 EXTRAS = {  # library -> what installs it, of those that the core can do without
-    "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "xstatic": "pictures", "pyspark": "studies",
-    "websockets": "live",
+    "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "pyspark": "studies", "websockets": "live",
 }  # fmt: skip
 NO_MEMORY = "out of memory; nothing was written"
 LONGEST_LINE = 800  # of what went wrong

@@ -48,6 +48,9 @@ def map_(
             "--losses", help="Also show where frames were lost; a run that did not record frames is repeated."
         ),
     ] = False,
+    folium: Annotated[
+        bool, typer.Option("--folium", help="Write a map of folium instead, by default to RUN/folium.html.")
+    ] = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
@@ -55,6 +58,12 @@ def map_(
 
     The map shows hosts, cells, handoffs and messages. It is a single HTML file that works offline.
     """
+    if folium:
+        for option, is_given in (("--losses", losses), ("--allow-code", allow_code)):
+            if is_given:
+                fail(f"{option} does not apply to --folium; draw the map without one of them", Exit.BAD_INPUT)
+        _folium_map(run, out or run / "folium.html", tiles, quiet)
+        return
     with reporting(quiet, reads=[run]):
         from mobilenet.lab.replay.rerun import write_frames
         from mobilenet.viz.map import draw
@@ -66,9 +75,21 @@ def map_(
                 with progress(quiet, "replaying") as update:
                     write_frames(run, name, update, allow_code)
             size = draw(run, target, tiles, frames_in=name if is_missing else None)
-        fetches = "with tiles from openstreetmap.org" if tiles else "makes no network requests"
-        say(f"{target}: {size / 1e6:.1f} MB, {fetches}")
+        say(f"{target}: {size / 1e6:.1f} MB, {_fetches(tiles)}")
         say(f"Next: open {quote(target)} in a browser; space plays, h goes to the next handoff")
+
+
+def _folium_map(run: Path, target: Path, tiles: bool, quiet: bool) -> None:
+    with reporting(quiet, reads=[run]):
+        from mobilenet.viz.folium_map import draw
+
+        size = draw(run, target, tiles)
+        say(f"{target}: {size / 1e6:.1f} MB, {_fetches(tiles)}")
+        say(f"Next: open {quote(target)} in a browser; space plays, a click on a handoff shows its details")
+
+
+def _fetches(tiles: bool) -> str:
+    return "with tiles from openstreetmap.org" if tiles else "makes no network requests"
 
 
 def _width(value: float | None) -> float | None:

@@ -175,12 +175,22 @@ def test_documented_modules_are_found_under_their_old_names(old: str, new: str) 
     assert (done.returncode, done.stdout) == (0, f"mobilenet.{new}_\n"), done.stderr
 
 
-@pytest.mark.parametrize(("command", "missing"), [("map", "folium"), ("figures", "matplotlib")])
+def test_the_map_needs_no_extra(tmp_path: Path) -> None:
+    run = mobilenet.run(FIRST, out=tmp_path / "run", overrides=["duration_s=2"])
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['folium', 'branca', 'jinja2', 'matplotlib', 'websockets']))\n"
+        "from mobilenet.cli.main import app; app(prog_name='mobilenet')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "map", str(run.path)], capture_output=True, text=True)
+    assert done.returncode == 0 and (run.path / "map.html").stat().st_size > 100_000, done.stderr
+
+
+@pytest.mark.parametrize(("command", "missing"), [("map --folium", "folium"), ("figures", "matplotlib")])
 def test_without_the_pictures_a_command_names_their_extra(command: str, missing: str, tmp_path: Path) -> None:
     run = mobilenet.run(FIRST, out=tmp_path / "run", overrides=["duration_s=2"])
     code = (
         f"import sys; sys.modules['{missing}'] = None\nfrom mobilenet.cli.main import app; app(prog_name='mobilenet')"
     )
-    done = subprocess.run([sys.executable, "-c", code, command, str(run.path)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, *command.split(), str(run.path)], capture_output=True, text=True)
     words = f"{missing} is not installed; install it with: pip install 'mobilenet[pictures]'"
     assert done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr

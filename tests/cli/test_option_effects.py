@@ -132,6 +132,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("map", "--out"): "--out elsewhere.html",
     ("map", "--tiles"): more("map lonlat", "--tiles"),
     ("map", "--losses"): "--losses",
+    ("map", "--folium"): "--folium",
     ("map", "--allow-code"): more("map gossip --losses", "--allow-code"),
     ("figures", "--out"): "--out elsewhere",
     ("figures", "--format"): "--format png",

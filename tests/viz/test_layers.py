@@ -22,6 +22,7 @@ SIMULATOR = (
     "module",
     [
         "mobilenet.viz.map",
+        "mobilenet.viz.folium_map",
         "mobilenet.viz.figures",
         "mobilenet.viz.report",
         "mobilenet.viz.spacetime",

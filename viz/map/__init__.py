@@ -12,11 +12,11 @@ from pathlib import Path
 
 from mobilenet.lab.replay.rerun import needs_code
 from mobilenet.record.provenance import stamping_of
-from mobilenet.record.reader import RunError, read_manifest
+from mobilenet.record.reader import read_manifest
 from mobilenet.record.stamp import in_page, normal_command
 
 from ..files import whole_file
-from .data import document
+from .data import document, require_origin
 from .messages import DELIVERIES
 from .page import page
 
@@ -29,11 +29,8 @@ def draw(run: Path, out: Path, tiles: bool = False, deliveries: int = DELIVERIES
     options = {"tiles": tiles, "losses": losses, "allow_code": losses and needs_code(run, "frames")}
     with whole_file(out, (".html", ".htm")) as partial:
         data = document(run, deliveries, frames_in)
-        if tiles and data["origin"] is None:
-            raise RunError(
-                f"{run}: --tiles needs a position on Earth, but the scenario has no origin: {{lon, lat}}; specify one,"
-                " or draw the map without --tiles"
-            )
+        if tiles:
+            require_origin(run, data["origin"])
         with stamping_of(run, normal_command("map", "RUN", **options)):
             content = in_page(page(data, tiles)).encode("utf-8")
         partial.write_bytes(content)

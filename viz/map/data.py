@@ -49,11 +49,11 @@ def document(
     """`hosts`: their number, even if the record lacks some. `is_live`: stories are asked for later."""
     run = record(folder, hosts)
     backbone = _group(run.scenario, "stations", "backbone")
-    end_s = _number(run.manifest.get("simulated_s")) or float(run.time_ns.max(initial=0)) / SECOND
+    ended_s = end_s(run)
     host_names, station_names = _group(run.manifest, "host_names"), _group(run.manifest, "station_names")
     return {
         "about": _about(run),
-        "end_s": end_s,
+        "end_s": ended_s,
         "origin": origin(run.scenario),
         "range_m": run.range_m,
         "stations": {
@@ -62,20 +62,20 @@ def document(
             "colours": [station_colour(i) for i in range(len(run.stations_m))],
             "edges": edges(run.manifest, len(run.stations_m)), "backbone": harmless_text(backbone.get("kind", "tree")),
         },
-        "area": _area(run.scenario),
+        "area": area(run.scenario),
         "switches": _switches(run.scenario),
-        "duration_s": _number(run.manifest.get("duration_s")) or end_s,
+        "duration_s": _number(run.manifest.get("duration_s")) or ended_s,
         "hosts": {"number": narrow([int(h[1:]) for h in run.hosts]),
         "names": [harmless_text(host_names.get(h, "")) for h in run.hosts] if host_names else []},
         **_tracks(run),
         "events": map_events(run),
         "handoffs": handoffs(run),
         "messages": messages(run, deliveries),
-        "connections": None if is_live else connections(run, end_s),
+        "connections": None if is_live else connections(run, ended_s),
         "stories": stories(run, MOST if not is_live else 0),
         "places": places(run, frames_in or folder),
         "radio": radio(run, frames_in or folder),
-        **_samples(run, end_s),
+        **_samples(run, ended_s),
     }  # fmt: skip
 
 
@@ -167,14 +167,14 @@ def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(marked, key=lambda one: float(one["at_s"]))
 
 
-def _area(scenario: dict[str, Any]) -> dict[str, Any]:
+def area(scenario: dict[str, Any]) -> dict[str, Any]:
     """Where hosts may walk, if it is not just the covered ground."""
-    area = _group(scenario, "hosts", "mobility", "area")
+    given = _group(scenario, "hosts", "mobility", "area")
     outline: dict[str, Any] = {"box_m": None, "holes_m": []}
     try:
-        box = area.get("box_m")
+        box = given.get("box_m")
         outline["box_m"] = [float(v) for v in box] if box is not None and len(box) == 4 else None
-        outline["holes_m"] = [[[float(x), float(y)] for x, y in ring] for ring in area.get("hole_polygons_m") or ()]
+        outline["holes_m"] = [[[float(x), float(y)] for x, y in ring] for ring in given.get("hole_polygons_m") or ()]
     except (TypeError, ValueError):
         return {"box_m": None, "holes_m": []}
     return outline
@@ -194,15 +194,34 @@ def _tracks(run: Record) -> dict[str, Any]:
         columns[name + "_start"] = pack_column(cm[first[count > 0]], "i32")
         columns[name] = narrow(np.where(same, steps, 0))
     begin = np.where(count > 0, moment[np.minimum(first, max(0, len(moment) - 1))] if len(moment) else 0, 0)
-    apart_ns = float(np.median(np.diff(moments))) if len(moments) > 1 else 1e9
     return {
         "moments_ns": pack_column(moments, "f64"),
         "tracks": {
             "first": narrow(begin), "count": narrow(count), "moment": None if regular else narrow(moment),
-            "interval_ns": max(apart_ns, 1e9 * (_number(_group(run.scenario,
-            "record").get("positions_interval_s")) or 0)), **columns,
+            "interval_ns": interval_ns(run), **columns,
         },
     }  # fmt: skip
+
+
+def interval_ns(run: Record) -> float:
+    """How far apart two recorded places of a host usually are; a host that is away longer than that has left."""
+    moments = np.unique(run.places.time_ns)
+    apart_ns = float(np.median(np.diff(moments))) if len(moments) > 1 else 1e9
+    return max(apart_ns, 1e9 * (_number(_group(run.scenario, "record").get("positions_interval_s")) or 0))
+
+
+def require_origin(run: Path, place: dict[str, float] | None) -> None:
+    """RunError for tiles below a run that has no position on Earth."""
+    if place is None:
+        raise RunError(
+            f"{run}: --tiles needs a position on Earth, but the scenario has no origin: {{lon, lat}}; specify one,"
+            " or draw the map without --tiles"
+        )
+
+
+def end_s(run: Record) -> float:
+    """The simulated time at which the run ended."""
+    return _number(run.manifest.get("simulated_s")) or float(run.time_ns.max(initial=0)) / SECOND
 
 
 def _samples(run: Record, end_s: float) -> dict[str, Any]:

@@ -42,7 +42,26 @@ def map_events(run: Record) -> dict[str, Any]:
 
 
 def handoffs(run: Record) -> dict[str, Any]:
-    """One row per handoff_start."""
+    """The rows of `handoff_rows` as columns."""
+    rows, causes = handoff_rows(run)
+    columns = {
+        name: [row[name] for row in rows]
+        for name in ("host", "from", "to", "session", "cause", "recovered", "skipped", "next")
+    }
+    return {
+        "causes": [harmless_text(cause) for cause in causes],
+        "start_ns": pack_column([row["start"] for row in rows], "f64"),
+        "end_ns": pack_column([row["end"] for row in rows], "f64"),
+        "last_before_ns": pack_column([row["before"] for row in rows], "f64"),
+        "first_after_ns": pack_column([row["after"] for row in rows], "f64"),
+        **{name: narrow(values) for name, values in columns.items()},
+    }  # fmt: skip
+
+
+def handoff_rows(run: Record) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """One row per handoff_start, with moments in nanoseconds and the numbers of host, stations, cause and next
+    handoff, -1 for none; and the causes.
+    """
     kind = run.event.as_({name: i for i, name in enumerate(("join", "handoff_start", "handoff_end"))})
     host = run.node.as_(run.host_of)
     confirmed = [-1] * len(run.hosts)
@@ -75,18 +94,7 @@ def handoffs(run: Record) -> dict[str, Any]:
         else:
             confirmed[h] = station
     _interruptions(run, rows)
-    columns = {
-        name: [row[name] for row in rows]
-        for name in ("host", "from", "to", "session", "cause", "recovered", "skipped", "next")
-    }
-    return {
-        "causes": [harmless_text(cause) for cause in (*CAUSES, *others)],
-        "start_ns": pack_column([row["start"] for row in rows], "f64"),
-        "end_ns": pack_column([row["end"] for row in rows], "f64"),
-        "last_before_ns": pack_column([row["before"] for row in rows], "f64"),
-        "first_after_ns": pack_column([row["after"] for row in rows], "f64"),
-        **{name: narrow(values) for name, values in columns.items()},
-    }  # fmt: skip
+    return rows, (*CAUSES, *others)
 
 
 def _count(details: dict[str, Any], key: str) -> int:

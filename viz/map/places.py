@@ -28,7 +28,7 @@ MOST_ACROSS = 240
 
 def places(run: Record, frames_in: Path) -> dict[str, Any]:
     """Both grids; `losses` is null without frames in their folder."""
-    grid = _Grid(run)
+    grid = Grid(run)
     return {
         "x_m": grid.x_m,
         "y_m": grid.y_m,
@@ -38,7 +38,9 @@ def places(run: Record, frames_in: Path) -> dict[str, Any]:
     }
 
 
-class _Grid:
+class Grid:
+    """Squares over all that hosts and stations took."""
+
     def __init__(self, run: Record) -> None:
         xs, ys = (
             np.concatenate(pair)
@@ -62,7 +64,7 @@ class _Grid:
         }  # fmt: skip
 
 
-def _delays(run: Record, grid: _Grid) -> dict[str, Any]:
+def _delays(run: Record, grid: Grid) -> dict[str, Any]:
     kinds, host = run.event.as_({"broadcast": 0, "deliver": 1}), run.node.as_(run.host_of)
     sent = np.flatnonzero((kinds == 0) & (run.message.codes >= 0))
     sent_ns = np.full(len(run.message.words) + 1, -1, dtype=np.int64)
@@ -74,7 +76,7 @@ def _delays(run: Record, grid: _Grid) -> dict[str, Any]:
     return grid.means(x, y, (times - sent_ns[run.message.codes[rows]]) / 1e9)
 
 
-def _losses(run: Record, grid: _Grid, frames_in: Path) -> dict[str, Any] | None:
+def _losses(run: Record, grid: Grid, frames_in: Path) -> dict[str, Any] | None:
     if not (frames_in / "frames.parquet").exists():
         return None
     frames = without_acks(read_table(frames_in, "frames", ("start_ns", "receiver", "fate", "kind")))

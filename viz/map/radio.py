@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mobilenet.network.propagation.obstacles import read_buildings
 from mobilenet.network.propagation.serving import NOBODY, Serving
@@ -38,31 +39,68 @@ LINKS = 100_000
 NOTHING = 255
 
 
+class Squares(NamedTuple):
+    """Which station is received best in each square, from south to north; `best` and `below_dbm`: NOTHING where none
+    is received.
+    """
+
+    x_m: float
+    y_m: float
+    side_m: float
+    columns: int
+    rows: int
+    below_dbm: NDArray[np.int64]
+    best: NDArray[np.int64]
+    least_dbm: float
+
+    def corners_m(self) -> NDArray[np.float64]:
+        """Return the south-western and the north-eastern corner of all squares."""
+        size = self.side_m * np.array([self.columns, self.rows])
+        return np.array([[self.x_m, self.y_m], [self.x_m + size[0], self.y_m + size[1]]])
+
+
+class Ground(NamedTuple):
+    buildings: list[Building]
+    squares: Squares | None  # None: there are too many stations, or none
+
+
 def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:
     """Null with a radio that goes by distances."""
-    wireless = run.scenario.get("wireless")
-    if not isinstance(wireless, dict) or wireless.get("model") != "sinr":
+    if not is_by_power(run):
         return None
     document: dict[str, Any] = {"walls": None, "power": None, "links": _links(run, frames_in)}
+    ground = ground_of(run)
+    if ground is not None and ground.buildings:
+        document["walls"] = _walls(ground.buildings)
+    if ground is not None and ground.squares is not None:
+        packed = {name: pack_column(getattr(ground.squares, name), "u8") for name in ("below_dbm", "best")}
+        document["power"] = ground.squares._asdict() | packed
+    return document
+
+
+def is_by_power(run: Record) -> bool:
+    """Whether the radio goes by power, and not by distances."""
+    wireless = run.scenario.get("wireless")
+    return isinstance(wireless, dict) and wireless.get("model") == "sinr"
+
+
+def ground_of(run: Record) -> Ground | None:
+    """Return the walls and the reception of a radio that goes by power; None if its files cannot be read."""
     try:
         scenario = Scenario.load(run.folder / "scenario.yaml")
         service = power_of(scenario, run.stations_m)
         obstacles = scenario.wireless.obstacles
         buildings = [] if obstacles is None else read_buildings(scenario.folder / obstacles.file, scenario.origin)
     except (ScenarioError, OSError):
-        return document
-    if buildings:
-        document["walls"] = _walls(buildings)
-    if len(run.stations_m) and len(run.stations_m) < NOTHING:
-        around_m = AROUND_M if buildings else 1.05 * run.range_m
-        least_dbm = scenario.wireless.preamble_rssi_dbm
-        document["power"] = _power(run, service.serving, buildings, around_m, least_dbm)
-    return document
+        return None
+    if not 0 < len(run.stations_m) < NOTHING:
+        return Ground(buildings, None)
+    around_m = AROUND_M if buildings else 1.05 * run.range_m
+    least_dbm = scenario.wireless.preamble_rssi_dbm
+    return Ground(buildings, _squares(run, service.serving, buildings, around_m, least_dbm))
 
 
-def _power(
-    run: Record, serving: Serving, buildings: list[Building], around_m: float, least_dbm: float
-) -> dict[str, Any]:
+def _squares(run: Record, serving: Serving, buildings: list[Building], around_m: float, least_dbm: float) -> Squares:
     corners = np.array([corner for building in buildings for ring in building for corner in ring]).reshape(-1, 2) / 100
     at = np.concatenate([np.column_stack([run.places.x_m, run.places.y_m]), run.stations_m, corners])
     (west, south), (east, north) = at.min(axis=0) - around_m, at.max(axis=0) + around_m
@@ -77,11 +115,8 @@ def _power(
     ]).T  # fmt: skip
     is_silent = (best == NOBODY) | (power < round(100 * least_dbm))
     below = np.where(is_silent, NOTHING, np.clip(np.rint(-power / 100), 0, NOTHING - 1))
-    return {
-        "x_m": float(west), "y_m": float(south), "side_m": float(side_m), "columns": columns, "rows": rows,
-        "below_dbm": pack_column(below, "u8"), "best": pack_column(np.where(is_silent, NOTHING, best), "u8"),
-        "least_dbm": least_dbm,
-    }  # fmt: skip
+    best = np.where(is_silent, NOTHING, best)
+    return Squares(float(west), float(south), float(side_m), columns, rows, below, best, least_dbm)
 
 
 def _walls(buildings: list[Building]) -> dict[str, Any]:

@@ -1,0 +1,169 @@
+"""Maps of folium in a real browser without a network: they play smoothly, and layers of a user lie on them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from mobilenet.viz.folium_map import draw
+
+import mobilenet
+from tests.browser import Page
+from tests.conftest import ROOT, SCENARIOS
+from tests.viz.test_folium_map import LAYERS
+from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
+from tests.viz.test_map_page import hostile, on_earth
+
+pytestmark = pytest.mark.browser
+
+NAMES = "[...document.querySelectorAll('.leaflet-control-layers-overlays label')].map((one) => one.innerText.trim())"
+MAP = "Object.values(window).find((one) => one instanceof L.Map)"
+SPACE = "document.dispatchEvent(new KeyboardEvent('keydown', {keyCode: 32}))"
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+PLAYED = """(async () => {
+  document.querySelector(".leaflet-timeline-control .play").click();
+  const frames_ms = [];
+  let last = await new Promise(requestAnimationFrame);
+  const end = last + 60_000;
+  while (last < end) {
+    const now = await new Promise(requestAnimationFrame);
+    frames_ms.push(now - last);
+    last = now;
+  }
+  document.querySelector(".leaflet-timeline-control .pause").click();
+  frames_ms.sort((a, b) => a - b);
+  const shown_s = parseFloat(document.querySelector(".time-text").textContent);
+  return [frames_ms[frames_ms.length >> 1], frames_ms.at(-1), shown_s];
+})()"""
+
+
+@pytest.fixture
+def browser() -> Iterator[Page]:
+    with Page(1280, 720, patience_s=120) as page:
+        yield page
+        assert page.complaints == []
+        assert {url for url in page.requests if not url.startswith(("file://", "data:"))} == set()
+
+
+@pytest.fixture(scope="module")
+def dynamic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of the guide, whole, in the folder where its program looks for it."""
+    folder = tmp_path_factory.mktemp("folium")
+    (folder / "runs").mkdir()
+    return mobilenet.run(SCENARIOS / "dynamic.yaml", out=folder / "runs" / "dynamic").path
+
+
+def open_map(browser: Page, file: Path) -> None:
+    browser.open(file)
+    browser.until("document.querySelector('.leaflet-timeline-control') !== null")
+    assert [url for url in browser.requests if url.startswith("file:")] == [file.resolve().as_uri()]
+
+
+def test_it_plays_and_each_layer_can_be_switched(browser: Page, run: Path, tmp_path: Path) -> None:
+    draw(run, tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
+    assert browser.evaluate(NAMES) == LAYERS
+    browser.evaluate(SPACE)
+    browser.until("parseFloat(document.querySelector('.time-text').textContent) > 1")
+    browser.evaluate(SPACE)
+    assert browser.evaluate("document.querySelector('.leaflet-timeline-control.playing')") is None
+    pictures = {browser.screenshot()}
+    for number in range(len(LAYERS)):
+        browser.evaluate(f"document.querySelectorAll('.leaflet-control-layers-selector')[{number}].click()")
+        browser.evaluate(DRAWN)
+        pictures.add(browser.screenshot())
+    assert len(pictures) > len(LAYERS)
+
+
+def test_a_click_on_a_handoff_shows_what_it_was(browser: Page, run: Path, tmp_path: Path) -> None:
+    draw(run, tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
+    browser.evaluate(f"document.querySelectorAll('.leaflet-control-layers-selector')[{LAYERS.index('Hosts')}].click()")
+    browser.evaluate(
+        f"document.querySelectorAll('.leaflet-control-layers-selector')[{LAYERS.index('All handoffs')}].click()"
+    )
+    x, y = browser.evaluate(
+        f"(() => {{ const map = {MAP}, at = []; map.eachLayer((one) =>"
+        " { if (one.feature?.properties.interruption) at.push(map.latLngToContainerPoint(one.getLatLng())); });"
+        " return [at[0].x, at[0].y]; })()"
+    )
+    browser.click(x, y)
+    browser.until("document.querySelector('.leaflet-popup') !== null")
+    words = browser.evaluate("document.querySelector('.leaflet-popup').innerText")
+    for word in ("host", "from", "to", "began at", "duration", "interruption", "cause"):
+        assert word in words
+
+
+def test_hostile_names_stay_text_on_the_map(browser: Page, run: Path, tmp_path: Path) -> None:
+    draw(hostile(run, tmp_path / "run"), tmp_path / "map.html")
+    open_map(browser, tmp_path / "map.html")
+    labels = browser.evaluate(
+        f"(() => {{ const words = []; {MAP}.eachLayer((one)"
+        " => { const tip = one.getTooltip?.(); if (tip && one.feature) { one.openTooltip();"
+        " words.push(tip.getElement().innerText); } }); return words; })()"
+    )
+    assert any("h3 ({{ 7 * 7 }}{% raw %})" in label for label in labels)
+    assert browser.evaluate("document.querySelectorAll('.leaflet-tooltip img').length") == 0
+
+
+def test_tiles_are_all_that_it_asks_for(run: Path, tmp_path: Path) -> None:
+    shutil.copytree(run, tmp_path / "run")
+    on_earth(tmp_path / "run" / "scenario.yaml")
+    for tiles in (False, True):
+        draw(tmp_path / "run", tmp_path / "map.html", tiles)
+        with Page(1280, 720) as page:
+            open_map(page, tmp_path / "map.html")
+            page.evaluate(DRAWN)
+            hosts = {urlsplit(url).hostname for url in page.requests if not url.startswith(("file://", "data:"))}
+            assert hosts == ({"tile.openstreetmap.org"} if tiles else set())
+
+
+def test_in_a_notebook(browser: Page, run: Path, tmp_path: Path) -> None:
+    cell = mobilenet.load(run).folium()._repr_html_()
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><div style='width: 900px'>{cell}</div>", encoding="utf-8")
+    browser.open(tmp_path / "notebook.html")
+    inside = "document.querySelector('iframe').contentDocument"
+    browser.until(f"{inside}.querySelectorAll('.leaflet-marker-icon').length === 4")
+    browser.evaluate(f"{inside}.querySelector('.leaflet-timeline-control .play').click()")
+    browser.until(f"parseFloat({inside}.querySelector('.time-text').textContent) > 1")
+
+
+@pytest.mark.long
+def test_layers_of_the_guide_lie_on_the_map(browser: Page, dynamic: Path) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/guide/folium.md").read_text(), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=dynamic.parent.parent, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout.startswith("Next: open runs/dynamic/"), done.stderr
+    open_map(browser, dynamic / "with_bus.html")
+    assert browser.evaluate(NAMES) == [*LAYERS, "Delay by place", "Bus line 7"]
+    assert browser.evaluate("document.querySelectorAll('.awesome-marker i.fa-bus').length") == 4
+    assert browser.evaluate("document.fonts.ready.then(() => document.fonts.check('900 14px \"Font Awesome 6 Free\"'))")
+    picture = browser.screenshot()
+    for number in (-2, -1):
+        browser.evaluate(f"[...document.querySelectorAll('.leaflet-control-layers-selector')].at({number}).click()")
+        browser.evaluate(DRAWN)
+        before, picture = picture, browser.screenshot()
+        assert picture != before
+
+
+@pytest.mark.long
+@pytest.mark.timeout(420)
+def test_seventy_hosts_play_smoothly_for_a_minute(browser: Page, dynamic: Path, tmp_path: Path) -> None:
+    """The best of three, because others may use the machine: at least 25 frames a second, and none above 250 ms."""
+    assert draw(dynamic, tmp_path / "map.html") <= 30_000_000
+    open_map(browser, tmp_path / "map.html")
+    for _ in range(3):
+        median_ms, longest_ms, shown_s = browser.evaluate(PLAYED)
+        print(f"median {1000 / median_ms:.0f} frames/s, longest {longest_ms:.0f} ms, {shown_s} s simulated")
+        if median_ms <= 40 and longest_ms <= 250:
+            break
+    assert median_ms <= 40 and longest_ms <= 250 and shown_s > 300

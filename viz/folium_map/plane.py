@@ -1,0 +1,58 @@
+"""Where the plane of a run lies on a map of folium, and texts that are only text there.
+
+Units     metres in the plane; on the map degrees of WGS84 or, without an origin, metres again
+Shapes    `locations`: one row for each place, in the order of folium: latitude and longitude, or y and x
+Errors    none
+Source    ours: docs/guide/folium.md
+"""
+
+from __future__ import annotations
+
+import html
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mobilenet.world.tracks.projection import Origin, to_earth
+
+from ..map.data import origin
+from ..map.record import Floats, harmless_text
+
+METRES, DEGREES = 2, 7  # decimals: both are about a centimetre
+
+
+class Plane(NamedTuple):
+    origin: Origin | None
+
+    @classmethod
+    def of(cls, scenario: dict[str, Any]) -> Plane:
+        place = origin(scenario)
+        return cls(None if place is None else Origin(**place))
+
+    def locations(self, x_m: ArrayLike, y_m: ArrayLike) -> Floats:
+        """Return the places on the map."""
+        x, y = (np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in (x_m, y_m))
+        if self.origin is None:
+            return np.column_stack([y, x]).round(METRES) + 0.0
+        lon, lat = to_earth(x, y, self.origin)
+        return np.column_stack([lat, lon]).round(DEGREES) + 0.0
+
+    def coordinates(self, x_m: ArrayLike, y_m: ArrayLike) -> list[list[float]]:
+        """Return the places in the order of GeoJSON."""
+        pairs: list[list[float]] = self.locations(x_m, y_m)[:, ::-1].tolist()
+        return pairs
+
+
+def inert(text: object) -> str:
+    """Return a text from outside as HTML that folium does not read as a template."""
+    return html.escape(harmless_text(text)).replace("{", "&#123;").replace("}", "&#125;")
+
+
+def feature(kind: str, coordinates: Any, **properties: Any) -> dict[str, Any]:
+    """Return one feature of GeoJSON."""
+    return {"type": "Feature", "geometry": {"type": kind, "coordinates": coordinates}, "properties": properties}
+
+
+def collection(features: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "FeatureCollection", "features": features}
