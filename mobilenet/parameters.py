@@ -29,7 +29,7 @@ class ScenarioError(Exception):
 
 
 class Parameters(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class ClassInFile(Parameters):

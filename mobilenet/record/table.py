@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from mobilenet.record.schema import COLUMNS
+from mobilenet.record.schema import COLUMNS, NULLABLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -206,40 +207,86 @@ class Table(Mapping[str, Sequence[Any]]):
         """The table with its words, as Arrow has it, in parts of as many rows as a row group has."""
         import pyarrow as pa
 
-        texts = {name: pa.array(words, KINDS[name]) for name, words in self._words.items()}
+        types = {name: pa.dictionary(pa.int32(), pa.type_for_alias(KINDS[name])) for name in self._words}
+        values = {name: _values(words, types[name].value_type) for name, words in self._words.items()}
         for first in range(0, max(1, self.rows), IN_PART):
             part = self._arrow.slice(first, IN_PART)
             arrays = dict(zip(part.column_names, part.columns, strict=True))
-            for name, words in texts.items():
+            for name, words in values.items():
                 coded = (_fill(chunk, NOTHING) for chunk in arrays[name].chunks)
-                chunks = [pa.DictionaryArray.from_arrays(codes, words, mask=codes < 0) for codes in coded]
-                arrays[name] = pa.chunked_array(chunks, pa.dictionary(pa.int32(), words.type))
+                chunks = [
+                    pa.DictionaryArray.from_buffers(types[name], len(codes), _buffers(codes, codes >= 0), words)
+                    for codes in coded
+                ]
+                arrays[name] = pa.chunked_array(chunks, types[name])
             yield pa.table(arrays)
             if self._release is not None:
                 self._release()
+
+
+class _Codes(dict[Any, int]):
+    """The code of each word of a column; a new word gets the next one."""
+
+    def __init__(self) -> None:
+        self[None] = NOTHING
+
+    def __missing__(self, word: Any) -> int:
+        code = self[word] = len(self) - 1
+        return code
 
 
 class Dictionary:
     """The codes of the words of a table that grows."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[Any, int]] = {}  # column -> word -> code
+        self._known: dict[str, _Codes] = {}  # by column
 
     def encode(self, name: str, values: Sequence[Any]) -> pa.Array:
         """Further values of a column: numbers as they are, words by their codes."""
         import pyarrow as pa
 
         kind = pa.type_for_alias(KINDS[name])
-        if name not in CODED:
+        if name in CODED:
+            known = self._known.setdefault(name, _Codes())
+            return _numbers(np.fromiter(map(known.__getitem__, values), np.int32, len(values)), pa.int32())
+        if name in NULLABLE or KINDS[name] == "bool":
             return pa.array(values, kind)
-        fresh = pa.array(values, pa.dictionary(pa.int32(), kind))
-        known = self._known.setdefault(name, {})
-        codes = [known.setdefault(word, len(known)) for word in fresh.dictionary.to_pylist()]
-        return pa.array(np.take(np.array([*codes, NOTHING], np.int32), _fill(fresh.indices, NOTHING)))
+        return _numbers(np.frombuffer(array("d" if KINDS[name] == "double" else "q", values), KINDS[name]), kind)
 
     def words(self) -> dict[str, list[Any]]:
         """The words of each column by code."""
-        return {name: list(known) for name, known in self._known.items()}
+        return {name: list(known)[1:] for name, known in self._known.items()}
+
+
+# pyarrow.array would do what follows, but loads pandas, which takes as long as a short run
+
+
+def _numbers(numbers: np.ndarray, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, len(numbers), _buffers(numbers))
+
+
+def _buffers(numbers: np.ndarray, is_there: np.ndarray | None = None) -> list[pa.Buffer | None]:
+    import pyarrow as pa
+
+    if is_there is None or is_there.all():
+        return [None, pa.py_buffer(numbers)]
+    return [pa.py_buffer(np.packbits(is_there, bitorder="little")), pa.py_buffer(numbers)]
+
+
+def _values(words: list[Any], kind: pa.DataType) -> pa.Array:
+    if str(kind) == "string":
+        return _texts([word.encode() for word in words], kind)
+    return _numbers(np.array(words, np.int64), kind)
+
+
+def _texts(texts: list[bytes], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    offsets = np.zeros(len(texts) + 1, np.int64 if kind == pa.large_binary() else np.int32)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return pa.Array.from_buffers(kind, len(texts), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))])
 
 
 def _fill(numbers: pa.Array, nothing: int) -> np.ndarray:
@@ -265,4 +312,5 @@ def _spell(texts: list[bytes], codes: np.ndarray) -> pa.Buffer | bytes:
         return b"".join(map(texts.__getitem__, codes.tolist()))
     import pyarrow as pa
 
-    return pa.array(texts, pa.large_binary()).take(pa.array(codes)).buffers()[2]
+    rows = _numbers(np.ascontiguousarray(codes, np.int32), pa.int32())
+    return _texts(texts, pa.large_binary()).take(rows).buffers()[2]
