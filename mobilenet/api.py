@@ -54,9 +54,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mobilenet.metrics import OwnMetric
-    from mobilenet.simulation.outcome import Outcome
+    from mobilenet.simulation.outcome import EarlyEnd, Outcome
     from mobilenet.simulation.parties import RealTime
-    from mobilenet.simulation.plugin_code import PluginError
 
 __all__ = ["Run", "judge", "judge_anew", "manifest_of", "run", "simulate", "write_scenario"]
 
@@ -251,7 +250,7 @@ def _run(
 ) -> Run:  # fmt: skip
     """Run a scenario that may run; `play` simulates it."""
     from mobilenet.by_kind import with_declared
-    from mobilenet.simulation.plugin_code import PluginError
+    from mobilenet.simulation.outcome import EarlyEnd
 
     loaded = with_declared(scenario, allow_code)
     loaded_files(loaded)  # a file that cannot be copied should not cost a run
@@ -266,10 +265,10 @@ def _run(
         own = own_metrics(loaded, allow_code)  # first: a wrong name should not cost a run
         own_checks(loaded.protocol, loaded.folder, allow_code)
         started = time.perf_counter()
-        ended_by: PluginError | None = None
+        ended_by: EarlyEnd | None = None
         try:
             outcome = play(loaded, run_folder=partial)
-        except PluginError as error:
+        except EarlyEnd as error:
             if error.outcome is None or not keep_early_end:
                 raise
             outcome, ended_by = error.outcome, error
@@ -277,7 +276,7 @@ def _run(
         keep(partial, outcome.scenario, outcome, wall_s, command_of(directory.name, loaded), own, ended_by)
     if ended_by is not None:
         message = f"{ended_by}; the run up to that point is in {quote(directory)}, marked as ended early"
-        failure = PluginError(message, ended_by.is_input)
+        failure = type(ended_by)(message, ended_by.is_input)
         failure.directory = directory
         raise failure from ended_by.__cause__
     return Run(directory)
@@ -291,7 +290,7 @@ def keep(
     wall_s: float,
     command: str,
     own: Sequence[OwnMetric] = (),
-    ended_by: PluginError | None = None,
+    ended_by: EarlyEnd | None = None,
 ) -> None:
     """All that becomes of a simulated scenario, into a directory: the record, the verdict and the metrics. `own`: a
     user's metrics; `ended_by`: the error that ended the run.
@@ -326,7 +325,8 @@ def simulate(
     `real_time`: for programs that use UDP, and only for them. `check_simulator`: as in `run`.
     """
     from mobilenet.by_kind import builder, new_checks
-    from mobilenet.simulation.plugin_code import PluginError, attributing_errors
+    from mobilenet.simulation.outcome import EarlyEnd
+    from mobilenet.simulation.plugin_code import attributing_errors
 
     def moment_of(error: BaseException, files: list[Path]) -> str:
         from mobilenet.simulation.ended_early import moment
@@ -339,7 +339,7 @@ def simulate(
     try:
         with attributing_errors(scenario, moment_of):
             return parts.run(progress) if checks is None else checks.run(parts, progress)
-    except PluginError as error:
+    except EarlyEnd as error:
         error.outcome = parts.so_far()
         raise
     finally:

@@ -60,6 +60,7 @@ def run(
     with reporting(quiet):
         with no_collections():
             from mobilenet import api
+            from mobilenet.record.killed_runs import partial_record
             from mobilenet.scenario.opening import as_options
 
         set_modules_aside()
@@ -71,6 +72,8 @@ def run(
         if twice:
             _require_the_same(result, allow_code, quiet)
         say(_summary(result))
+        if (killed := partial_record(result.path)).is_dir():
+            say(f"{killed}: what a killed run of this name had recorded")
         conclude(f"{result.path}: {result.answer}")
         end_with_verdicts(result)
 
@@ -237,10 +240,13 @@ def show(
             return
         from mobilenet.api import Run
         from mobilenet.metrics.registry import VOCABULARIES
+        from mobilenet.record.killed_runs import facts_of_killed
         from mobilenet.record.kinds import run_kind
         from mobilenet.record.reader import glance_at_tables
         from mobilenet.scenario.radio_words import radio_of_run
 
+        if (killed := facts_of_killed(run)) is not None:
+            _show_killed(run, killed)
         opened = Run(run)
         glance_at_tables(run, opened.manifest)
         verdicts = opened.verdicts
@@ -266,6 +272,18 @@ def show(
         if stopped := stopped_in_words(opened.manifest.get("real_time", {})):
             say(stopped)
         say(f"{run}: {opened.answer}. Next: mobilenet {kind.look} {quote(run)}")
+
+
+def _show_killed(directory: Path, facts: dict[str, Any]) -> NoReturn:
+    """Summarise what a killed run had recorded."""
+    print_table(
+        ("table", "rows", "file"),
+        [(name, f"{rows:,}", f"{directory / name}.parquet") for name, rows in facts["rows"].items()],
+        right=[1],
+    )
+    say(f"the run was killed; its tables hold every row up to {facts['whole_until_s']:g} s, and there is no verdict")
+    say(f"{directory}: incomplete. Next: run the scenario again, or read the tables with pandas.read_parquet")
+    raise typer.Exit(Exit.UNFINISHED)
 
 
 def stopped_in_words(facts: dict[str, Any]) -> str | None:

@@ -9,11 +9,12 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from mmap import ACCESS_READ, MADV_DONTNEED, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mobilenet.record.table import Dictionary, Table
 
@@ -53,16 +54,11 @@ class Batches:
         """All rows: those that were added, and these, which stay where they are."""
         import pyarrow as pa
 
-        last, release = pa.record_batch(self._encode(columns)), None
-        if self._writer is None:
-            batches = self._in_memory
-        else:
-            assert self._path is not None
-            with self._path.open("rb") as file:
-                memory = mmap(file.fileno(), 0, access=ACCESS_READ)
-            batches = list(pa.ipc.open_stream(pa.py_buffer(memory)))
-            release = partial(memory.madvise, MADV_DONTNEED)
-        return Table(pa.Table.from_batches([*batches, last]), self._dictionary.words(), release)
+        last = pa.record_batch(self._encode(columns))
+        if self._path is None or self._writer is None:
+            return Table(pa.Table.from_batches([*self._in_memory, last]), self._dictionary.words())
+        written = read_batches(self._path)
+        return Table(pa.Table.from_batches([*written.batches, last]), self._dictionary.words(), written.release)
 
     def remove(self) -> None:
         """Remove the file. Tables made of it remain."""
@@ -72,3 +68,37 @@ class Batches:
 
     def _encode(self, columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:
         return {name: self._dictionary.encode(name, values) for name, values in columns.items()}
+
+
+class Written(NamedTuple):
+    """What a file of batches holds."""
+
+    batches: list[pa.RecordBatch]
+    until_ns: list[int]  # by batch
+    words: dict[str, list[Any]]  # the words of each column by code
+    release: Callable[[], Any]  # gives back the memory of what was read
+
+    def table(self, until_ns: int) -> Table:
+        """The rows of the batches up to that time."""
+        import pyarrow as pa
+
+        whole = [batch for batch, until in zip(self.batches, self.until_ns, strict=True) if until <= until_ns]
+        return Table(pa.Table.from_batches(whole, self.batches[0].schema), self.words, self.release)
+
+
+def read_batches(path: Path) -> Written:
+    """Read the file up to its last whole batch."""
+    import pyarrow as pa
+
+    with path.open("rb") as file:
+        memory = mmap(file.fileno(), 0, access=ACCESS_READ)
+    written = Written([], [], {}, partial(memory.madvise, MADV_DONTNEED))
+    with suppress(pa.ArrowInvalid, OSError, StopIteration):  # the end, or one that was cut off
+        stream = pa.ipc.open_stream(pa.py_buffer(memory))
+        while True:
+            batch, metadata = stream.read_next_batch_with_custom_metadata()
+            for name, words in json.loads(metadata[b"words"]).items():
+                written.words.setdefault(name, []).extend(words)
+            written.until_ns.append(int(metadata[b"until_ns"]))
+            written.batches.append(batch)
+    return written

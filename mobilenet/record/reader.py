@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from mobilenet.quoting import quote
+from mobilenet.record.killed_runs import facts_of_killed, partial_record
 from mobilenet.record.schema import (
     COLUMNS,
     DERIVED_FILES,
@@ -25,7 +26,7 @@ from mobilenet.record.schema import (
     REQUIRED_FILES,
 )
 from mobilenet.record.table import Table
-from mobilenet.record.writer import OF_MANIFEST, is_partial
+from mobilenet.record.writer import OF_MANIFEST, is_partial, recover
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,6 +218,12 @@ def _has_both_ends(file: BinaryIO) -> bool:
 
 
 def no_directory(directory: Path) -> RunError:
+    if not os.path.lexists(directory):
+        recover(directory)
+    if (left := partial_record(directory)).is_dir():
+        return RunError(
+            f"{directory}: the run was killed; mobilenet show {quote(left)} summarises what it had recorded"
+        )
     what = "is a file, expected the directory of a run" if directory.is_file() else "no such run directory"
     return RunError(f"{directory}: {what}")
 
@@ -230,6 +237,11 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     if (directory / "study.yaml").is_file():
         raise RunError(
             f"{directory}: is a study, expected a run directory; the runs of the study are in {directory / 'runs'}"
+        )
+    if facts_of_killed(directory) is not None:
+        raise RunError(
+            f"{directory}: is the incomplete record of a run that was killed; expected a complete run directory;"
+            f" mobilenet show {quote(directory)} summarises it"
         )
     for name in REQUIRED_FILES:
         if not (directory / name).is_file():

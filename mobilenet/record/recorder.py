@@ -216,9 +216,8 @@ class Recording:
             return
         self._settled_s = monotonic()
         for name, table in self._rows.items():
-            if table.waiting:
-                self._batches[name].add(table.columns(), now_ns)
-                table.clear()
+            self._batches[name].add(table.columns(), now_ns)
+            table.clear()
 
     def tables(self) -> dict[str, Table]:
         """The record so far as whole columns, made once, and again when there are more rows."""

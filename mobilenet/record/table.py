@@ -14,11 +14,14 @@ import hashlib
 import struct
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
 from mobilenet.record.schema import COLUMNS, NULLABLE
+from mobilenet.record.stamp import for_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -203,7 +206,23 @@ class Table(Mapping[str, Sequence[Any]]):
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
-    def parts(self) -> Iterator[pa.Table]:
+    def write(self, path: Path) -> None:
+        """Write the table as Parquet."""
+        import pyarrow.parquet as pq
+
+        parts = self._parts()
+        first = next(parts)
+        numbers = [name for name in self if name not in CODED]  # no query asks for a range of words
+        few_values = [name for name in self if name in CODED or name == "value"]
+        # without Arrow's own notes the file declares text, not codes of text
+        with pq.ParquetWriter(
+            path, first.schema, store_schema=False, use_dictionary=few_values, write_statistics=numbers
+        ) as file:
+            for part in chain([first], parts):
+                file.write_table(part)
+            file.add_key_value_metadata(for_tables())
+
+    def _parts(self) -> Iterator[pa.Table]:
         """The table with its words, as Arrow has it, in parts of as many rows as a row group has."""
         import pyarrow as pa
 

@@ -15,15 +15,13 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from mobilenet.engine.scratch import lock_folder
+from mobilenet.record.killed_runs import keep_record
 from mobilenet.record.recorder import Recording
 from mobilenet.record.schema import DERIVED_FILES
-from mobilenet.record.stamp import for_tables
-from mobilenet.record.table import CODED, Columns, Table
 
 
 def file_digests(directory: Path) -> dict[str, str]:
@@ -39,9 +37,6 @@ def file_digests(directory: Path) -> dict[str, str]:
 OF_MANIFEST = '  "manifest_sha256": "'  # the last line but one
 
 
-FEW_VALUES = {*CODED, "value"}  # columns that Parquet writes as codes, too
-
-
 class RecordError(Exception):
     """The run directory cannot be written; the message is one line for people.
 
@@ -52,21 +47,6 @@ class RecordError(Exception):
     def __init__(self, message: str, is_input: bool = False) -> None:
         super().__init__(message)
         self.is_input = is_input
-
-
-def write_table(path: Path, columns: Columns) -> None:
-    """One table as Parquet."""
-    import pyarrow.parquet as pq
-
-    parts = Table.of(columns).parts()
-    first = next(parts)
-    few = [name for name in columns if name in FEW_VALUES]
-    numbers = [name for name in columns if name not in CODED]  # no query asks for a range of words
-    # without Arrow's own notes the file declares text, not codes of text
-    with pq.ParquetWriter(path, first.schema, store_schema=False, use_dictionary=few, write_statistics=numbers) as file:
-        for part in chain([first], parts):
-            file.write_table(part)
-        file.add_key_value_metadata(for_tables())
 
 
 class AlreadyThere(RecordError):
@@ -85,8 +65,8 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
     """A directory to fill; it takes its name only when the block ends well, and otherwise nothing is left.
 
     A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. A process that fills one holds
-    a lock on it, so that the next run to the same name can recognise abandoned ones, and removes those. `replaces`:
-    what has the name now goes when the new one is whole.
+    a lock on it, so that the next command can recognise abandoned ones, and keeps of those what was recorded
+    (killed_runs.py). `replaces`: what has the name now goes when the new one is whole.
     """
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
     new_folders: list[Path] = []
@@ -164,18 +144,18 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def recover(path: Path) -> None:
-    """Remove what killed processes have left under this name; a run that one of them was replacing gets it back."""
+    """Clear what killed processes have left under this name; a run that one of them was replacing gets it back."""
     if path.parent.is_dir():
         with _alone_in(path.parent):
-            _remove_dead(path)
+            _clear_dead(path)
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether some run is filling a directory for this name; what killed ones left of it is removed."""
+    """Whether some run is filling a directory for this name; what killed ones left of it is cleared."""
     if not path.parent.is_dir():
         return False
     with _alone_in(path.parent):
-        _remove_dead(path)
+        _clear_dead(path)
         return any(is_partial(left) for left in _leftovers(path))
 
 
@@ -189,12 +169,13 @@ def _leftovers(path: Path) -> Iterator[Path]:
             yield path.parent / name
 
 
-def _remove_dead(path: Path) -> None:
-    """What killed runs left behind under this name."""
+def _clear_dead(path: Path) -> None:
+    """Keep what killed runs recorded under this name, and remove what else they left."""
     for left in _leftovers(path):
         if is_partial(left):
             with suppress(OSError):  # alive: the lock is held
                 lock = lock_folder(left)
+                keep_record(left, path)
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(lock)
         elif os.path.lexists(path):
@@ -230,6 +211,6 @@ def write_manifest(directory: Path, facts: dict[str, Any]) -> None:
 def write_recording(directory: Path, recording: Recording) -> None:
     """Events, samples, positions, the optional tables and counters.json."""
     for name, table in recording.tables().items():
-        write_table(directory / f"{name}.parquet", table)
+        table.write(directory / f"{name}.parquet")
     recording.remove_batches()
     write_json(directory / "counters.json", recording.document())

@@ -30,7 +30,6 @@ from mobilenet.network.radio.service import Place
 from mobilenet.network.radio.transceiver import Transceiver
 from mobilenet.network.radio_models import model_of
 from mobilenet.network.tcp.parameters import TcpParameters
-from mobilenet.parameters import ScenarioError
 from mobilenet.record.recorder import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.hosts import facts
@@ -46,7 +45,7 @@ from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Watch
-from mobilenet.simulation.outcome import Outcome, first_few
+from mobilenet.simulation.outcome import EarlyEnd, Outcome, first_few
 from mobilenet.simulation.own_processes import OwnProcesses
 from mobilenet.simulation.parties import RealTime, parties_of
 from mobilenet.simulation.plugin_code import require_allowed
@@ -57,7 +56,7 @@ from mobilenet.world.layout import station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.own_process import fastest_mps
 
-LOOK_NS = 100 * MILLISECOND  # between two looks whether all has come to rest
+LOOK_NS = 100 * MILLISECOND  # between two looks whether all has come to rest, or there is much to write down
 
 
 class Simulation:
@@ -227,7 +226,7 @@ class Simulation:
                 for until_ns in self.stages(observers):
                     self._run_until(until_ns, progress)
         except Runaway as error:
-            raise ScenarioError(f"limits.max_events: {error}") from None
+            raise EarlyEnd(f"limits.max_events: {error}") from None
         finally:
             self.close()
         return self.outcome()
@@ -367,8 +366,9 @@ class Simulation:
     def _run_until(self, end_ns: int, progress: Progress | None) -> None:
         while self.kernel.now < end_ns:
             until_ns = min(self._watch.look(self.kernel.now), end_ns)
-            self.recording.settle(self.kernel.now)
-            self._go_on(until_ns)
+            while self.kernel.now < until_ns:
+                self.recording.settle(self.kernel.now)
+                self._go_on(min(self.kernel.now + LOOK_NS, until_ns))
             if progress is not None:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import AnyScenario
+from mobilenet.simulation.outcome import EarlyEnd
 from mobilenet.simulation.parties import ProgramError
 
 GROUP = "mobilenet.protocols"
@@ -143,19 +144,8 @@ def _explain(name: str) -> Iterator[None]:
         raise ScenarioError(f"{name}:{place}: {class_of(error)}: {what}") from error
 
 
-class PluginError(ScenarioError):
-    """What went wrong in a plug-in while it ran; the error itself is its `__cause__`.
-
-    `outcome`: what was recorded until then, if anything was; `directory`: where that is kept.
-    """
-
-    outcome: Any = None
-    directory: Path | None = None
-
-    def __init__(self, message: str, is_input: bool = True) -> None:
-        """`is_input`: as ScenarioError has it."""
-        super().__init__(message)
-        self.is_input = is_input
+class PluginError(EarlyEnd):
+    """What went wrong in a plug-in while it ran; the error itself is its `__cause__`."""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from mobilenet.cli import console, progress
 from mobilenet.cli.console import Exit
 from mobilenet.cli.main import PANELS, app
 from mobilenet.record.reader import read_events
-from mobilenet.record.writer import write_table
+from mobilenet.record.table import Table
 from tests.tools import sign
 
 from .command import FIRST, SHORT, everything_below, mobilenet
@@ -49,7 +49,7 @@ def violated(place: Path, tmp_path: Path) -> Path:
     row = events["event"].index("deliver")
     for cells in events.values():
         cells.insert(row, cells[row])
-    write_table(directory / "events.parquet", events)
+    Table.of(events).write(directory / "events.parquet")
     manifest = json.loads((directory / "manifest.json").read_text())
     sign(directory, manifest)
     return directory

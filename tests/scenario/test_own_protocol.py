@@ -223,6 +223,9 @@ def test_more_events_than_meant_end_a_run(gossip: Path, tmp_path: Path) -> None:
     sets = [word for change in (*SMALL, "limits.max_events=900000") for word in ("--set", change)]
     done = command("run", gossip, "--allow-code", *sets, "--out", tmp_path / "told", place=tmp_path)
     assert done.returncode == 2 and "limits.max_events: " in done.stderr
+    kept = mobilenet.load(tmp_path / "told")
+    assert kept.verdict == "unknown" and "limits.max_events" in kept.verdicts["record"].explanation
+    assert command("verify", "told", "--repeat", "--allow-code", place=tmp_path).returncode == 4
 
 
 def test_waits_that_are_over_are_used_again(gossip: Path) -> None:

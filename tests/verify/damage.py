@@ -18,7 +18,6 @@ from typing import Any
 from mobilenet.record.reader import read_columns, read_events
 from mobilenet.record.schema import OPTIONAL_TABLES
 from mobilenet.record.table import Table as RecordTable
-from mobilenet.record.writer import write_table
 from mobilenet.verify import Verdict, verify_run
 from tests.tools import sign
 
@@ -119,7 +118,7 @@ class Copy:
                 sizes = {name: len(next(iter(table.values()))) for name, table in tables.items()}
                 self.counters["rows"] |= {**sizes, "events": dict(Counter(self.events.event))}
         for name, table in tables.items():
-            write_table(self.path / f"{name}.parquet", table)
+            RecordTable.of(table).write(self.path / f"{name}.parquet")
         (self.path / "counters.json").write_text(json.dumps(self.counters))
         sign(self.path, self.manifest)
 

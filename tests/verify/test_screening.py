@@ -225,11 +225,10 @@ rows = st.lists(
 @given(rows)
 def test_a_table_has_what_its_lists_have(tmp_path_factory: pytest.TempPathFactory, table_rows: list[Any]) -> None:
     from mobilenet.record.reader import read_coded
-    from mobilenet.record.writer import write_table
 
     lists = {name: [row[i] for row in table_rows] for i, name in enumerate(COLUMNS["events"])}
     folder = tmp_path_factory.mktemp("table")
-    write_table(folder / "events.parquet", lists)
+    Table.of(lists).write(folder / "events.parquet")
     for table in (Table.of(lists), read_coded(folder, "events")):
         assert table.fingerprint() == fingerprint_by_rows(lists)
         for name, column in lists.items():

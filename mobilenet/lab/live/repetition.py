@@ -23,6 +23,7 @@ from mobilenet.record.reader import RunError, read_json, read_manifest, require_
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.adversary import AdversarySchedule
 from mobilenet.scenario.run_source import read_source
+from mobilenet.simulation.outcome import EarlyEnd
 from mobilenet.simulation.plugin_code import PluginError
 from mobilenet.verify.judge import judging
 
@@ -58,7 +59,7 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
     else:
         try:
             run(scenario, out=out, progress=progress, allow_code=allow_code)
-        except PluginError as failure:
+        except EarlyEnd as failure:
             if failure.directory is None:
                 raise
             if not failure.is_input and "ended_by_error" not in manifest:  # such as a program that answers too late

@@ -19,9 +19,9 @@ from mobilenet.engine.clock import Progress
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.reader import RunError, read_coded, read_frame, read_manifest
 from mobilenet.record.recorder import Recording
-from mobilenet.record.writer import write_table
 from mobilenet.scenario import ProcessScenario, load_scenario
-from mobilenet.simulation.plugin_code import PluginError, require_allowed
+from mobilenet.simulation.outcome import EarlyEnd
+from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.why.stories import Stories, recorded_stories, stories
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def protocol_messages(
 def write_frames(directory: Path, folder: Path, progress: Progress | None = None, allow_code: bool = False) -> None:
     """Simulate a run again that did not record its frames, and write frames.parquet into another folder."""
     recording = _again(directory, "frames", progress, allow_code)
-    write_table(folder / "frames.parquet", recording.tables()["frames"])
+    recording.tables()["frames"].write(folder / "frames.parquet")
 
 
 def stories_of(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> Stories:
@@ -85,7 +85,7 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
     require_allowed(scenario, allow_code)
     try:
         recording = simulate(scenario.with_changes([f"record.{what}=true"]), progress, allow_code).recording
-    except PluginError as error:
+    except EarlyEnd as error:
         if "ended_by_error" not in manifest or error.outcome is None:
             raise
         recording = error.outcome.recording  # it ends early again

@@ -36,7 +36,7 @@ from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.nodes import byte_count
-from mobilenet.simulation.outcome import Outcome, first_few
+from mobilenet.simulation.outcome import EarlyEnd, Outcome, first_few
 from mobilenet.simulation.parties import parties_of
 from mobilenet.simulation.plugin_code import require_allowed
 from mobilenet.simulation.processes.losses import lossy
@@ -249,7 +249,7 @@ class Experiment:
         try:
             return self._run(progress)
         except Runaway as error:
-            raise ScenarioError(f"limits.max_events: {error}") from None
+            raise EarlyEnd(f"limits.max_events: {error}") from None
         finally:
             self._parties.end(self.kernel.now)
             if collects:

@@ -15,7 +15,7 @@ from mobilenet.lab.hunt.swarm.shrink import Shrinking, _plain, ddmin
 from mobilenet.lab.hunt.swarm.smaller import Changes, OfHosts, fewer
 from mobilenet.lab.replay.transcript import first_difference, lines_of
 from mobilenet.record.reader import RunError
-from mobilenet.record.writer import write_table
+from mobilenet.record.table import Table
 from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.scenario.yaml_writer import inline
 from tests.conftest import FIRST
@@ -110,7 +110,7 @@ def test_lines_that_no_run_records(column: str, tmp_path: Path) -> None:
     table = done.lines
     table[column] = [value if output else was for output, was in zip(table["said"], table[column], strict=True)]
     columns = {name: table[name].tolist() for name in table.columns}
-    write_table(done.path / "lines.parquet", columns)
+    Table.of(columns).write(done.path / "lines.parquet")
     status, output = command("replay", done.path, "--allow-code")
     assert status == 2 and complaint in output
 

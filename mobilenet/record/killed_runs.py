@@ -1,0 +1,56 @@
+"""What a run had recorded when its process was killed: kept as tables, and never taken for a run.
+
+Model     a run writes batches of rows into a hidden directory while it goes on (batches.py). The next command that
+          concerns its name makes Parquet of the batches of a process that is dead, in NAME.partial. It keeps all rows
+          from before `whole_until_s`, and no others: some tables may lack later ones. There is no manifest, so that no
+          command takes the directory for a run
+Units     simulated seconds
+Errors    OSError if it cannot be written
+Source    ours: docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.batches import SUFFIX, read_batches
+
+FACTS = "partial.json"
+
+
+def keep_record(left: Path, name: Path) -> None:
+    """Make tables of the batches in a hidden directory, if there are any; `name`: what the run was to be called."""
+    files = sorted(left.glob(f"*{SUFFIX}"))
+    written = {path.stem: read_batches(path) for path in files if path.stat().st_size}
+    if not files or len(written) < len(files) or not all(one.batches for one in written.values()):
+        return
+    until_ns = min(one.until_ns[-1] for one in written.values())
+    tables = {table: one.table(until_ns) for table, one in written.items()}
+    for table, columns in tables.items():
+        columns.write(left / f"{table}.parquet")
+        (left / f"{table}{SUFFIX}").unlink()
+    rows = {table: columns.rows for table, columns in tables.items()}
+    facts = {"whole_until_s": until_ns / SECOND, "rows": rows}
+    (left / FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    target, number = partial_record(name), 2
+    while os.path.lexists(target):
+        target, number = name.with_name(f"{name.name}.partial-{number}"), number + 1
+    os.rename(left, target)
+
+
+def partial_record(name: Path) -> Path:
+    """Where the record of a killed run lies; `name`: what the run was to be called."""
+    return name.with_name(f"{name.name}.partial")
+
+
+def facts_of_killed(directory: Path) -> dict[str, Any] | None:
+    """`whole_until_s`, and the number of `rows` of each table; None: it is not the record of a killed run."""
+    try:
+        facts = json.loads((directory / FACTS).read_text(encoding="utf-8"))
+        return {"whole_until_s": float(facts["whole_until_s"]), "rows": dict(facts["rows"])}
+    except (OSError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,133 @@
+"""A killed run leaves every row up to a moment, as tables that no command takes for a run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mobilenet import api
+from mobilenet.engine.clock import SECOND
+from mobilenet.record.batches import SUFFIX, read_batches
+from mobilenet.record.killed_runs import facts_of_killed, partial_record
+from mobilenet.record.reader import RunError, read_manifest, read_table
+from mobilenet.record.writer import recover
+from mobilenet.scenario import Scenario
+from mobilenet.simulation.mobile import Simulation
+from tests.conftest import FIRST, ROOT
+
+TABLES = ("events", "positions", "samples")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return api.run(FIRST, out=tmp_path_factory.mktemp("whole") / "run").path
+
+
+@pytest.fixture(scope="module")
+def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What that run leaves in its folder while it goes on, with a batch for each simulated second."""
+    folder = tmp_path_factory.mktemp("batches")
+    simulation = Simulation(Scenario.load(FIRST), run_folder=folder)
+    recording = simulation.recording
+    for until_ns in simulation.stages():
+        while simulation.kernel.now < until_ns:
+            simulation.play(min(simulation.kernel.now + SECOND, until_ns))
+            for name, table in recording._rows.items():
+                recording._batches[name].add(table.columns(), simulation.kernel.now)
+                table.clear()
+    simulation.close()
+    return folder
+
+
+def require_beginning(table: str, of: Path, whole: Path) -> int:
+    """The rows are the first of the whole run; return how many there are."""
+    kept = read_table(of, table)
+    assert kept.equals(read_table(whole, table).slice(0, kept.num_rows)), table
+    return int(kept.num_rows)
+
+
+@given(data=st.data())
+def test_a_file_that_was_cut_anywhere_has_the_first_rows(data: st.DataObject, batches: Path, whole: Path) -> None:
+    path = batches / f"events{SUFFIX}"
+    cut = path.with_name("events.cut")
+    cut.write_bytes(path.read_bytes()[: data.draw(st.integers(1, path.stat().st_size))])
+    written = read_batches(cut)
+    if written.batches:
+        written.table(written.until_ns[-1]).write(cut.with_name("events.parquet"))
+        require_beginning("events", batches, whole)
+
+
+@pytest.mark.parametrize("behind", TABLES)
+def test_rows_that_another_table_may_lack_are_dropped(behind: str, batches: Path, whole: Path, tmp_path: Path) -> None:
+    left = tmp_path / ".run.partial-0"
+    shutil.copytree(batches, left)
+    os.truncate(left / f"{behind}{SUFFIX}", (left / f"{behind}{SUFFIX}").stat().st_size // 2)
+    recover(tmp_path / "run")
+    kept = partial_record(tmp_path / "run")
+    facts = facts_of_killed(kept)
+    assert facts is not None and 0 < facts["whole_until_s"] < 30
+    assert facts["rows"] == {table: require_beginning(table, kept, whole) for table in TABLES}
+    for table in ("events", "samples"):
+        times = read_table(whole, table)["time_ns"].to_pylist()
+        before = sum(time_ns < facts["whole_until_s"] * SECOND for time_ns in times)
+        assert before <= facts["rows"][table] <= sum(time_ns <= facts["whole_until_s"] * SECOND for time_ns in times)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.partial"]
+    with pytest.raises(RunError, match="the incomplete record of a run that was killed"):
+        read_manifest(kept)
+
+
+def test_what_had_recorded_nothing_leaves_nothing(batches: Path, tmp_path: Path) -> None:
+    for number, cut in enumerate((0, 1, 100)):
+        left = tmp_path / f".run.partial-{number}"
+        shutil.copytree(batches, left)
+        os.truncate(left / f"samples{SUFFIX}", cut)
+    recover(tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_killed_runs_of_one_name_are_both_kept(batches: Path, tmp_path: Path) -> None:
+    for number in (1, 2):
+        shutil.copytree(batches, tmp_path / f".run.partial-{number}")
+    recover(tmp_path / "run")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.partial", "run.partial-2"]
+
+
+@pytest.mark.long
+def test_a_run_that_is_killed_at_any_moment(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "mobilenet", "run", str(ROOT / "scenarios" / "dynamic.yaml"), "--out"]
+    whole = tmp_path / "whole"
+    started = time.monotonic()
+    subprocess.run([*words, str(whole)], check=True, capture_output=True, cwd=tmp_path)
+    took_s = time.monotonic() - started
+    moments, kept_some = Random(1), 0
+    for number in range(10):
+        name = tmp_path / f"killed-{number}"
+        process = subprocess.Popen([*words, str(name)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(moments.uniform(0.1, 0.95) * took_s)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if name.exists():  # it was faster
+            continue
+        show = [sys.executable, "-m", "mobilenet", "show", str(name)]
+        first = subprocess.run(show, capture_output=True, text=True, cwd=tmp_path)
+        kept = partial_record(name)
+        facts = facts_of_killed(kept)
+        assert first.returncode == 2 and not name.exists() and ("was killed" in first.stderr) == (facts is not None)
+        if facts is None:
+            continue
+        kept_some += 1
+        assert not any((kept / file).exists() for file in ("manifest.json", "verdict.json", "metrics.json"))
+        assert facts["rows"] == {table: require_beginning(table, kept, whole) for table in TABLES}
+        second = subprocess.run([*show[:-1], str(kept)], capture_output=True, text=True, cwd=tmp_path)
+        assert second.returncode == 3 and f"up to {facts['whole_until_s']:g} s" in second.stdout
+    assert kept_some >= 3
