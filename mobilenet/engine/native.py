@@ -56,6 +56,7 @@ MODULES = (
     "mobilenet.network.wired.tree",
     "mobilenet.record.recorder",
     "mobilenet.simulation.causes",
+    "mobilenet.simulation.counters",
     "mobilenet.engine.keyed_draws",
     "mobilenet.engine.random_streams",
     "mobilenet.engine.timer",

@@ -23,7 +23,6 @@ from mobilenet.record.schema import MAC_ACK
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.message_fields import contents
 from mobilenet.simulation.nodes import byte_count, list_sizes
-from mobilenet.simulation.observer import Observer
 
 FrameObserver = Callable[[Frame], None]
 HopObserver = Callable[[int, int, Any], None]  # called for a message when it is put on the link from a to b
@@ -88,7 +87,10 @@ class Counters:
 
     def wired_hop(self, a: int, b: int, message: Any, size_bytes: int) -> Callable[[str], None] | None:
         """A message is put on the link from a to b; what is returned is called with its fate."""
-        tally = self._wired_kinds.setdefault(message.__class__, [0, 0, 0])
+        kind = message.__class__
+        tally = self._wired_kinds.get(kind)
+        if tally is None:
+            tally = self._wired_kinds[kind] = [0, 0, 0]
         tally[0] += 1
         tally[1] += byte_count("size_bytes", message.size_bytes)
         tally[2] += byte_count("payload_bytes", message.payload_bytes)
@@ -102,11 +104,11 @@ class Counters:
             noted = self.causes.wire(a, b, message, size_bytes)
         if messages is None:
             return noted
-        sent, kind, size, about = kernel.now, type(message).__name__, message.size_bytes, contents(message)
+        sent, name, size, about = kernel.now, kind.__name__, message.size_bytes, contents(message)
 
         def note(fate: str) -> None:
             arrived = kernel.now if fate == ARRIVED else None
-            messages.add(sent, arrived, f"s{a}", f"s{b}", "wired", kind, size, fate, *about)
+            messages.add(sent, arrived, f"s{a}", f"s{b}", "wired", name, size, fate, *about)
             if noted is not None:
                 noted(fate)
 
@@ -194,15 +196,3 @@ def _add(kinds: dict[str, dict[str, int]], name: str, tally: dict[str, int]) -> 
 
 def _tally(counts: list[int]) -> dict[str, int]:
     return {"count": counts[0], "bytes": counts[1], "control_bytes": counts[1] - counts[2]}
-
-
-class Totals(Observer):
-    """The first observer of every run: it samples the running totals once per simulated second."""
-
-    def __init__(self, counters: Counters, medium: Medium, wires: WiredNetwork) -> None:
-        self._counters = counters
-        self._medium = medium
-        self._wires = wires
-
-    def on_slice(self, now_ns: int) -> None:
-        self._counters.sample_totals(self._medium, self._wires)

@@ -37,14 +37,14 @@ from mobilenet.scenario.preflight import require_size
 from mobilenet.simulation import not_at_rest
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
-from mobilenet.simulation.counters import Counters, FrameObserver, HopObserver, Totals, both
+from mobilenet.simulation.counters import Counters, FrameObserver, HopObserver, both
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.infrastructure import Infrastructure
 from mobilenet.simulation.interventions import Interventions
 from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
-from mobilenet.simulation.observer import Observer, Watch
+from mobilenet.simulation.observer import Observer, Totals, Watch
 from mobilenet.simulation.outcome import EarlyEnd, Outcome, first_few
 from mobilenet.simulation.own_processes import OwnProcesses
 from mobilenet.simulation.parties import RealTime, parties_of

@@ -15,10 +15,16 @@ Source    ours: docs/architecture.md, "Observers"
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mobilenet.engine.clock import SECOND
 from mobilenet.record.recorder import EventLog
 from mobilenet.record.schema import Event
+
+if TYPE_CHECKING:
+    from mobilenet.network.radio.medium import Medium
+    from mobilenet.network.wired.network import WiredNetwork
+    from mobilenet.simulation.counters import Counters
 
 __all__ = ["Event", "Observer", "Watch"]
 
@@ -73,3 +79,15 @@ class Watch:
                 for observer in self._listeners:
                     observer.on_event(event)
         self._next_row = len(self._events)
+
+
+class Totals(Observer):
+    """The first observer of every run: it samples the running totals once per simulated second."""
+
+    def __init__(self, counters: Counters, medium: Medium, wires: WiredNetwork) -> None:
+        self._counters = counters
+        self._medium = medium
+        self._wires = wires
+
+    def on_slice(self, now_ns: int) -> None:
+        self._counters.sample_totals(self._medium, self._wires)
