@@ -54,8 +54,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mobilenet.metrics import OwnMetric
-    from mobilenet.simulation.outcome import EarlyEnd, Outcome
+    from mobilenet.simulation.outcome import Outcome
     from mobilenet.simulation.parties import RealTime
+    from mobilenet.simulation.plugin_code import EarlyEnd
 
 __all__ = ["Run", "judge", "judge_anew", "manifest_of", "run", "simulate", "write_scenario"]
 
@@ -250,7 +251,7 @@ def _run(
 ) -> Run:  # fmt: skip
     """Run a scenario that may run; `play` simulates it."""
     from mobilenet.by_kind import with_declared
-    from mobilenet.simulation.outcome import EarlyEnd
+    from mobilenet.simulation.plugin_code import EarlyEnd
 
     loaded = with_declared(scenario, allow_code)
     loaded_files(loaded)  # a file that cannot be copied should not cost a run
@@ -325,8 +326,7 @@ def simulate(
     `real_time`: for programs that use UDP, and only for them. `check_simulator`: as in `run`.
     """
     from mobilenet.by_kind import builder, new_checks
-    from mobilenet.simulation.outcome import EarlyEnd
-    from mobilenet.simulation.plugin_code import attributing_errors
+    from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
 
     def moment_of(error: BaseException, files: list[Path]) -> str:
         from mobilenet.simulation.ended_early import moment

@@ -281,7 +281,7 @@ def _show_killed(directory: Path, facts: dict[str, Any]) -> NoReturn:
         [(name, f"{rows:,}", f"{directory / name}.parquet") for name, rows in facts["rows"].items()],
         right=[1],
     )
-    say(f"the run was killed; its tables hold every row up to {facts['whole_until_s']:g} s, and there is no verdict")
+    say(f"the run was killed; its tables hold every row up to {facts['whole_until_s']:g} s; it has no verdict")
     say(f"{directory}: incomplete. Next: run the scenario again, or read the tables with pandas.read_parquet")
     raise typer.Exit(Exit.UNFINISHED)
 

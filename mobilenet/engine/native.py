@@ -57,6 +57,8 @@ MODULES = (
     "mobilenet.record.recorder",
     "mobilenet.simulation.causes",
     "mobilenet.simulation.counters",
+    "mobilenet.simulation.processes.process",
+    "mobilenet.simulation.processes.steps",
     "mobilenet.engine.keyed_draws",
     "mobilenet.engine.random_streams",
     "mobilenet.engine.timer",

@@ -10,7 +10,6 @@ Source    ours: docs/run-directory.md
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -103,12 +102,6 @@ class EventLog(Rows):
         self.node.append(node)
         self.event.append(event)
         self.message.append(message)
-
-    def appends(
-        self,
-    ) -> tuple[Callable[[int], None], Callable[[str], None], Callable[[str], None], Callable[[str], None]]:
-        """Record time_ns, node, event and message: all that a delivery needs; fast, for a million of them."""
-        return self.time_ns.append, self.node.append, self.event.append, self.message.append
 
     def rows(self, first: int) -> list[tuple[Any, ...]]:
         """Return the rows from number `first` on, none of which may be in a batch."""

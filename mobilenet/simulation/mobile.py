@@ -45,10 +45,10 @@ from mobilenet.simulation.lifecycle import Lifecycle
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.nodes import Context, Node, StationNode
 from mobilenet.simulation.observer import Observer, Totals, Watch
-from mobilenet.simulation.outcome import EarlyEnd, Outcome, first_few
+from mobilenet.simulation.outcome import Outcome, first_few
 from mobilenet.simulation.own_processes import OwnProcesses
 from mobilenet.simulation.parties import RealTime, parties_of
-from mobilenet.simulation.plugin_code import require_allowed
+from mobilenet.simulation.plugin_code import EarlyEnd, require_allowed
 from mobilenet.simulation.plugins import declaration_for, mobility_for
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.interventions import AnyIntervention

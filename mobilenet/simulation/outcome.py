@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from mobilenet.parameters import ScenarioError
 from mobilenet.record.recorder import Recording
 from mobilenet.scenario import AnyScenario
 
@@ -28,18 +26,6 @@ class Outcome:
     scenario: AnyScenario  # with the values that were known only while it was played
     not_at_rest: Sequence[str] = ()  # the first nodes that were not at rest when it ended, each with the reason
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its kind of run, as manifest.json has them
-
-
-class EarlyEnd(ScenarioError):
-    """An error ended a run. `outcome`: what was recorded until then, if anything was; `directory`: where that is."""
-
-    outcome: Outcome | None = None
-    directory: Path | None = None
-
-    def __init__(self, message: str, is_input: bool = True) -> None:
-        """`is_input`: as ScenarioError has it."""
-        super().__init__(message)
-        self.is_input = is_input
 
 
 def first_few(reasons: Iterable[str]) -> list[str]:

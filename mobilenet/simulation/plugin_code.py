@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import AnyScenario
-from mobilenet.simulation.outcome import EarlyEnd
 from mobilenet.simulation.parties import ProgramError
 
 GROUP = "mobilenet.protocols"
@@ -142,6 +141,18 @@ def _explain(name: str) -> Iterator[None]:
         place = getattr(error, "lineno", None) or traceback.extract_tb(error.__traceback__)[-1].lineno
         what = text_of(error.msg if isinstance(error, SyntaxError) else error)
         raise ScenarioError(f"{name}:{place}: {class_of(error)}: {what}") from error
+
+
+class EarlyEnd(ScenarioError):
+    """An error ended a run. `outcome`: what was recorded until then, if anything was; `directory`: where that is."""
+
+    outcome: Any = None
+    directory: Path | None = None
+
+    def __init__(self, message: str, is_input: bool = True) -> None:
+        """`is_input`: as ScenarioError has it."""
+        super().__init__(message)
+        self.is_input = is_input
 
 
 class PluginError(EarlyEnd):

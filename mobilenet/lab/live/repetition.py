@@ -23,8 +23,7 @@ from mobilenet.record.reader import RunError, read_json, read_manifest, require_
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.adversary import AdversarySchedule
 from mobilenet.scenario.run_source import read_source
-from mobilenet.simulation.outcome import EarlyEnd
-from mobilenet.simulation.plugin_code import PluginError
+from mobilenet.simulation.plugin_code import EarlyEnd, PluginError
 from mobilenet.verify.judge import judging
 
 NO_REPEAT = "a run in real time cannot be repeated; its verdict rests on the promises and on the accounting of packets"

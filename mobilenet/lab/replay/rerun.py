@@ -20,8 +20,7 @@ from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.reader import RunError, read_coded, read_frame, read_manifest
 from mobilenet.record.recorder import Recording
 from mobilenet.scenario import ProcessScenario, load_scenario
-from mobilenet.simulation.outcome import EarlyEnd
-from mobilenet.simulation.plugin_code import require_allowed
+from mobilenet.simulation.plugin_code import EarlyEnd, require_allowed
 from mobilenet.why.stories import Stories, recorded_stories, stories
 
 if TYPE_CHECKING:

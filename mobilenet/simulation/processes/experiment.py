@@ -36,9 +36,9 @@ from mobilenet.scenario.process_parameters import AbstractNetwork, WiredNetwork
 from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessScenario
 from mobilenet.simulation.causes import CauseLog
 from mobilenet.simulation.nodes import byte_count
-from mobilenet.simulation.outcome import EarlyEnd, Outcome, first_few
+from mobilenet.simulation.outcome import Outcome, first_few
 from mobilenet.simulation.parties import parties_of
-from mobilenet.simulation.plugin_code import require_allowed
+from mobilenet.simulation.plugin_code import EarlyEnd, require_allowed
 from mobilenet.simulation.processes.losses import lossy
 from mobilenet.simulation.processes.not_at_rest import is_owed, of_processes
 from mobilenet.simulation.processes.packets import Packets

@@ -10,7 +10,6 @@ Source    ours: docs/protocols/vcube.md
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Protocol
 
 from mobilenet.engine.kernel import Kernel
@@ -43,17 +42,19 @@ class Process:
 
     def __init__(self, experiment: Surroundings, me: int) -> None:
         self._experiment = experiment
-        self._add_event = experiment.recording.events.add
+        self._events = experiment.recording.events
+        self._samples = experiment.recording.samples
+        self._samples_changes = experiment.samples_changes
         self._names = experiment.names
         self._calendar = experiment.kernel.calendar
         self.me = me
         self.name = f"p{me}"
         self.up = True
         self.send: Callable[[int, Any], None] = experiment.sender(me)
-        self.deliver = self._deliverer()
         self.protocol: Any = None
         self._sampled: tuple[int, ...] = ()
         self.broadcasts = 0
+        self._random: Stream | None = None  # most protocols draw nothing
 
     @property
     def now(self) -> int:
@@ -63,28 +64,17 @@ class Process:
         return self._experiment.timer(self.me, action)
 
     def between(self, low: int, high: int) -> int:
+        if self._random is None:
+            self._random = Stream(self._experiment.scenario.seed, "protocol", self.name)
         return low + self._random.below(high - low + 1)
 
-    @cached_property
-    def _random(self) -> Stream:
-        return Stream(self._experiment.scenario.seed, "protocol", self.name)
-
-    def _deliverer(self) -> Callable[[MessageId, Any], None]:
-        """How a message is delivered to the application: the hot path."""
-        calendar, name, names = self._calendar, self.name, self._names
-        append_time, append_node, append_event, append_message = self._experiment.recording.events.appends()
-
-        def deliver(message: MessageId, body: Any) -> None:
-            try:
-                text = names[message]
-            except (KeyError, TypeError):
-                text = _name_of("deliver", message)  # no process has broadcast it: the verdict will report that
-            append_time(calendar.now)
-            append_node(name)
-            append_event("deliver")
-            append_message(text)
-
-        return deliver
+    def deliver(self, message: MessageId, body: Any) -> None:
+        """A message is delivered to the application: the hot path."""
+        try:
+            text = self._names[message]
+        except (KeyError, TypeError):
+            text = _name_of("deliver", message)  # no process has broadcast it: the verdict will report that
+        self._events.add(self._calendar.now, self.name, "deliver", text)
 
     def complete(self, message: MessageId) -> None:
         try:
@@ -94,7 +84,7 @@ class Process:
         self._add("complete", text, {"at_ns": self._experiment.measured_ns})
 
     def _add(self, event: str, message: str | None, detail: dict[str, Any] | None = None) -> None:
-        self._add_event(self._calendar.now, self.name, event, message, detail=detail)
+        self._events.add(self._calendar.now, self.name, event, message, detail=detail)
 
     # --- the detector's port is made of these
 
@@ -134,7 +124,7 @@ class Process:
 
     def sample(self, is_end: bool = False) -> None:
         """What changed."""
-        if not (is_end or self._experiment.samples_changes):
+        if not (is_end or self._samples_changes):
             return
         sizes = self.protocol.buffer_sizes()
         if sizes == self._sampled and not is_end:
@@ -142,9 +132,7 @@ class Process:
         before = self._sampled or (None,) * len(sizes)
         for quantity, old, new in zip(self.protocol.BUFFERS, before, sizes, strict=True):
             if is_end or old != new:
-                self._experiment.recording.samples.add(
-                    self.now, self.name, quantity, float(whole("buffer_sizes: one", new))
-                )
+                self._samples.add(self._calendar.now, self.name, quantity, float(whole("buffer_sizes: one", new)))
         self._sampled = sizes
 
 

@@ -132,31 +132,8 @@ class Lane:
         self._own.add(receive)
 
     def sender(self, i: int) -> Send:
-        """How process i sends: the hot path."""
-        network, calendar, instants, receive, kinds = (
-            self._network,
-            self._network.kernel.calendar,
-            self._instants,
-            self._receive,
-            self.kinds,
-        )
-        send_ns, travel_ns = network.send_ns, network.travel_ns
-        free_at = 0
-
-        def send(to: int, message: Any) -> None:
-            nonlocal free_at
-            now = calendar.now
-            free_at = (free_at if free_at > now else now) + send_ns
-            kinds[type(message)] += 1
-            self.bytes += message.size_bytes
-            at = free_at + travel_ns
-            try:
-                instants[at].extend((receive[to], i, message))
-            except KeyError:
-                instants[at] = network.bucket(at)
-                instants[at].extend((receive[to], i, message))
-
-        return send
+        """How process i sends."""
+        return _SendServer(self, i).send
 
     def close(self, now: int) -> None:
         """An instant is over."""
@@ -188,6 +165,29 @@ class Lane:
 
 def _nothing(sender: Any, message: Any) -> None:
     """What never left."""
+
+
+class _SendServer:
+    """What one process sends leaves in order: the hot path."""
+
+    def __init__(self, lane: Lane, i: int) -> None:
+        network = lane._network
+        self._calendar, self._network, self._lane = network.kernel.calendar, network, lane
+        self._send_ns, self._travel_ns = network.send_ns, network.travel_ns
+        self._i = i
+        self._free_at = 0
+
+    def send(self, to: int, message: Any) -> None:
+        lane, now = self._lane, self._calendar.now
+        free_at = (self._free_at if self._free_at > now else now) + self._send_ns
+        self._free_at = free_at
+        lane.kinds[type(message)] += 1
+        lane.bytes += message.size_bytes
+        at = free_at + self._travel_ns
+        bucket = lane._instants.get(at)
+        if bucket is None:
+            bucket = lane._instants[at] = self._network.bucket(at)
+        bucket.extend((lane._receive[to], self._i, message))
 
 
 class LaneWithoutOrder(Lane):
