@@ -40,13 +40,19 @@ class Deliveries:
         self.broadcast_message = message.codes[self.broadcasts]  # in their order
         self.broadcast_ns = times[self.broadcasts]
         self._nodes = {name: code for code, name in enumerate(node.words)}
-        last = _last_before(self.broadcasts, self.broadcast_message, rows, self.message, self.messages)
-        self.was_broadcast = last >= 0
-        self.sent_ns = self.broadcast_ns[last] if len(self.broadcasts) else np.full(len(rows), -1)
-        self.sent_ns = np.where(self.was_broadcast, self.sent_ns, -1)
+        self._last = _last_before(self.broadcasts, self.broadcast_message, rows, self.message, self.messages)
+        self.was_broadcast = self._last >= 0
         senders = node.codes[self.broadcasts]
-        self.is_own = self.was_broadcast & (senders[last] == self.node if len(senders) else False)  # at its sender
+        self.is_own = self.was_broadcast & (
+            senders[self._last] == self.node if len(senders) else False
+        )  # at its sender
         self._by_node: np.ndarray | None = None
+
+    @property
+    def sent_ns(self) -> np.ndarray:
+        """When its message was broadcast; -1: it was not."""
+        sent_ns: np.ndarray = np.append(self.broadcast_ns, -1)[self._last]
+        return sent_ns
 
     @property
     def delay_ns(self) -> np.ndarray:

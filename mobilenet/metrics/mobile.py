@@ -69,7 +69,10 @@ class Messages:
         self.fold = fold
         self.broadcasts = sum(fold.begin_ns <= time < fold.end_ns for time in fold.broadcast_at.values())
         self.owed, self.done = fold.obligations()
-        self.delays_s = fold.delays_ns.astype(np.float64) / SECOND
+
+    @property
+    def delays_s(self) -> np.ndarray:
+        return self.fold.delays_ns / SECOND
 
     def mean_at_others_s(self) -> float | None:
         delays_ns, own_ns = self.fold.delays_ns, self.fold.own_delays_ns

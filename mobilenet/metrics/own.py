@@ -75,9 +75,10 @@ class Record:
         """Return the deliveries of messages broadcast within the window, in order of occurrence."""
         events = Table.of(self._events)
         all_ = Deliveries(events)
-        places = np.flatnonzero((self.begin_ns <= all_.sent_ns) & (all_.sent_ns < self.end_ns))
+        sent_ns = all_.sent_ns
+        places = np.flatnonzero((self.begin_ns <= sent_ns) & (sent_ns < self.end_ns))
         message, node = events.column("message").words, events.column("node").words
-        columns = (column[places].tolist() for column in (all_.message, all_.node, all_.sent_ns, all_.time_ns))
+        columns = (column[places].tolist() for column in (all_.message, all_.node, sent_ns, all_.time_ns))
         for of, at, sent_ns, time_ns in zip(*columns, strict=True):
             yield Delivery(message[of], node[at], sent_ns, time_ns)
 

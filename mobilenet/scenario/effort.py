@@ -14,8 +14,9 @@ from mobilenet.protocols.names import REAL_TIME
 from mobilenet.scenario.opening import AnyScenario
 
 EVENTS_PER_S = 50_000  # of estimated ones; shipped scenarios make a third to three times as many
-BYTES_PER_EVENT = 250  # while they are simulated, at most
-DISK_BYTES_PER_EVENT = 11  # of the record; shipped scenarios have 5 to 11
+LEAST_MB = 200.0  # of the program and what it builds
+BYTES_PER_EVENT = 90  # while the record is judged, at most
+DISK_BYTES_PER_EVENT = 60  # of the batches that are there while a run goes on, and of the record
 LONG_DRAIN_S = 300  # of computing, from which on a drain is worth a warning
 
 
@@ -24,13 +25,17 @@ def expected_effort(scenario: AnyScenario) -> str:
     events = scenario.estimated_events()
     if scenario.protocol.name in REAL_TIME:
         return f"in real time, about {events:,} events"
-    mb = events * BYTES_PER_EVENT / 1e6
-    memory = f", up to {_size(mb)} of memory" if mb >= 100 else ""
+    mb = _memory_mb(events)
+    memory = f", up to {_size(mb)} of memory" if mb >= 1.5 * LEAST_MB else ""
     if any(scenario.code()):
         return f"about {events:,} events{memory}; the running time of the custom code is unknown"
     if events < EVENTS_PER_S:
         return f"about {events:,} events, which take a second or two to compute"
     return f"about {events:,} events, which take about {_time(events)} to compute (within a factor of three){memory}"
+
+
+def _memory_mb(events: int) -> float:
+    return LEAST_MB + events * BYTES_PER_EVENT / 1e6
 
 
 def _size(mb: float) -> str:
@@ -40,7 +45,7 @@ def _size(mb: float) -> str:
 def effort_beyond_this_machine(scenario: AnyScenario, folder: Path) -> str | None:
     """What a run may need more of than there is: memory, or room for its record in `folder`."""
     events = scenario.estimated_events()
-    needed_mb = events * BYTES_PER_EVENT / 1e6
+    needed_mb = _memory_mb(events)
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
     if needed_mb > memory_mb:
         return f"the run may need {_size(needed_mb)} of memory; this machine has {_size(memory_mb)}"

@@ -32,7 +32,7 @@ from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.invariants.fault import SimulatorFault
 from mobilenet.simulation.movement import Movement
 from mobilenet.simulation.processes.packets import PacketNetwork
-from mobilenet.simulation.processes.steps import Lane
+from mobilenet.simulation.processes.steps import Lane, SendServer
 from mobilenet.simulation.processes.wires import WireLane
 from mobilenet.world.attachment import Attachment
 from tests.conftest import SCENARIOS
@@ -170,15 +170,17 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "hands_up_twice": Mutant(Incoming, "take", "if last > nxt", "", "tcp", "not the one sent"),
     # among processes
-    "sends_all_at_once": Mutant(Lane, "sender", "else now) + send_ns", "else now)", "steps", "receives a message"),
+    "sends_all_at_once": Mutant(
+        SendServer, "send", "else now) + self._send_ns", "else now)", "steps", "receives a message"
+    ),
     "overtakes": Mutant(
-        Lane, "sender", "at = free_at + travel_ns", "at = free_at + travel_ns + self.sent % 2 * 99 * send_ns", "lanes",
-        "before an earlier one",
+        SendServer, "send", "at = free_at + self._travel_ns",
+        "at = free_at + self._travel_ns + lane.sent % 2 * 99 * self._send_ns", "lanes", "before an earlier one",
     ),
     "receives_after_a_crash": Mutant(
         Lane, "crash", "bucket[k] == receive", "False", "steps", "is down"
     ),
-    "counts_other_bytes": Mutant(Lane, "sender", "+= message.size_bytes", "+= 2", "steps", "bytes is counted"),
+    "counts_other_bytes": Mutant(SendServer, "send", "+= message.size_bytes", "+= 2", "steps", "bytes is counted"),
     "queues_nothing": Mutant(PacketNetwork, "send", "+ self._queue_ns", "", "packets", "receives a message"),
     "delivers_twice": Mutant(
         WireLane, "arrive", "receive(sender, message)", "receive(sender, message); receive(sender, message)", "wires",

@@ -133,7 +133,7 @@ class Lane:
 
     def sender(self, i: int) -> Send:
         """How process i sends."""
-        return _SendServer(self, i).send
+        return SendServer(self, i).send
 
     def close(self, now: int) -> None:
         """An instant is over."""
@@ -167,7 +167,7 @@ def _nothing(sender: Any, message: Any) -> None:
     """What never left."""
 
 
-class _SendServer:
+class SendServer:
     """What one process sends leaves in order: the hot path."""
 
     def __init__(self, lane: Lane, i: int) -> None:
