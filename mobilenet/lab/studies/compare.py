@@ -32,7 +32,7 @@ from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare
 from mobilenet.lab.studies.delivered import Delivered, Share, judgement, share_columns, shares_for
 from mobilenet.lab.studies.level_names import table_level
-from mobilenet.lab.studies.statistics import Comparison, compare_apart, compare_pairs, holm, replications_needed
+from mobilenet.lab.studies.statistics import Comparison, compare_means, holm, replications_needed
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED, SURVIVAL, Vocabulary
 
 if TYPE_CHECKING:
@@ -146,7 +146,6 @@ def findings(
             shares = delivered.shares(other.number, base.number, confidence)
             over_common, lack = delivered.delays(other.number, base.number, delays) if is_judged else ({}, "")
             unpaired = lack if lack in UNPAIRED else USES_RUN if delivered.uses_run(other.number, base.number) else ""
-            compare = compare_apart if unpaired == USES_RUN else compare_pairs
             is_owing = lack in UNPAIRED and not delivered.is_complete(other.number, base.number)
             for metric in comparison.metrics:
                 x, y = by_metric[metric].reindex(columns=[other.number, base.number]).dropna().to_numpy().T
@@ -165,7 +164,7 @@ def findings(
                     own, its = (None if np.isinf(values).any() else float(values.mean()) for values in (x, y))
                     finding.finite = {"pairs": len(x), "mean": own, "baseline_mean": its}
                     continue
-                finding.result = compare(x, y, confidence, comparison.equivalence_margin)
+                finding.result = compare_means(x, y, confidence, comparison.equivalence_margin, unpaired != USES_RUN)
                 common = over_common.get(metric)
                 if is_owing and metric in SURVIVAL:
                     finding.verdict, finding.common_deliveries = lack, 0
@@ -175,7 +174,7 @@ def findings(
                     if len(common.values) < 2:
                         continue
                     x, y = np.array([common.values[r] for r in sorted(common.values)]).T
-                    finding.common = compare_pairs(x, y, confidence, comparison.equivalence_margin)
+                    finding.common = compare_means(x, y, confidence, comparison.equivalence_margin)
                 family.append((finding, x, y))
         _judge(family, 1 - confidence, comparison.equivalence_margin)
     return all_findings

@@ -83,75 +83,50 @@ class Comparison(NamedTuple):
     equivalence_p: float | None  # that the ratio lies outside 1 ± margin; none: not judged
 
 
-def compare_pairs(
-    values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None
+def compare_means(
+    values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None, is_paired: bool = True
 ) -> Comparison:
-    """Paired by replication."""
-    differences = values - baseline
-    difference = t_interval(differences, confidence)
+    """Compare two configurations: paired by replication, or as samples that have nothing in common (Welch)."""
+    samples = (values - baseline, None) if is_paired else (values, baseline)
     ratio = low = high = equivalence_p = None
     if np.all(values > 0) and np.all(baseline > 0):
-        logs = np.log(values / baseline)
-        of_logs = t_interval(logs, confidence)
+        logs = (np.log(values / baseline), None) if is_paired else (np.log(values), np.log(baseline))
+        of_logs = _interval_of_mean(*logs, confidence)
         ratio, low, high = math.exp(of_logs.mean), math.exp(of_logs.low), math.exp(of_logs.high)
-        if margin is not None:
-            equivalence_p = _tost(logs, math.log1p(-margin), math.log1p(margin))
-    p = p_of_zero(differences)
-    return Comparison(
-        len(values), float(np.mean(values)), float(np.mean(baseline)), difference, ratio, low, high, p, equivalence_p
-    )
+        if margin is not None:  # two one-sided tests
+            above = t_test(*logs, math.log1p(-margin), "greater")
+            equivalence_p = max(above, t_test(*logs, math.log1p(margin), "less"))
+    means, difference = (float(np.mean(values)), float(np.mean(baseline))), _interval_of_mean(*samples, confidence)
+    return Comparison(len(values), *means, difference, ratio, low, high, t_test(*samples), equivalence_p)
 
 
-def compare_apart(
-    values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None
-) -> Comparison:
-    """Compare as compare_pairs does, for runs that have nothing in common: Welch's test and interval."""
-    difference, p = _welch(values, baseline, confidence)
-    ratio = low = high = equivalence_p = None
-    if np.all(values > 0) and np.all(baseline > 0):
-        logs = np.log(values), np.log(baseline)
-        of_logs, _ = _welch(*logs, confidence)
-        ratio, low, high = math.exp(of_logs.mean), math.exp(of_logs.low), math.exp(of_logs.high)
-        if margin is not None:
-            above = _welch(logs[0] - math.log1p(-margin), logs[1], confidence, "greater")[1]
-            equivalence_p = max(above, _welch(logs[0] - math.log1p(margin), logs[1], confidence, "less")[1])
-    means = float(np.mean(values)), float(np.mean(baseline))
-    return Comparison(len(values), *means, difference, ratio, low, high, p, equivalence_p)
-
-
-def _welch(values: Values, baseline: Values, confidence: float, side: str = "two-sided") -> tuple[Interval, float]:
-    """The interval of the difference of two means, and the p value of Welch's test."""
+def _interval_of_mean(values: Values, other: Values | None, confidence: float) -> Interval:
+    """The t interval of a mean, or Welch's of the difference to another mean."""
+    if other is None:
+        return t_interval(values, confidence)
     from scipy import stats
 
-    n, mean = len(values), float(np.mean(values) - np.mean(baseline))
-    variance = float(np.var(values, ddof=1) + np.var(baseline, ddof=1))
-    if variance == 0:
-        agrees = {"two-sided": mean != 0, "greater": mean > 0, "less": mean < 0}[side]
-        return Interval(n, mean, 0.0, 0.0), 0.0 if agrees else 1.0
-    test = stats.ttest_ind(values, baseline, equal_var=False, alternative=side)
-    half_width = _t_quantile((1 + confidence) / 2, float(test.df)) * math.sqrt(variance / n)
-    return Interval(n, mean, math.sqrt(variance), half_width), float(test.pvalue)
+    n, mean = len(values), float(np.mean(values) - np.mean(other))
+    variance = float(np.var(values, ddof=1) + np.var(other, ddof=1))
+    degrees = float(stats.ttest_ind(values, other, equal_var=False).df) if variance else 1.0
+    half_width = _t_quantile((1 + confidence) / 2, degrees) * math.sqrt(variance / n)
+    return Interval(n, mean, math.sqrt(variance), half_width)
 
 
-def p_of_zero(differences: Values) -> float:
-    """The p value of the t test; identical differences leave no doubt."""
+def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: str = "two-sided") -> float:
+    """Return the p value of the t test that the mean is `at`, or of Welch's test that it exceeds another mean by `at`.
+    Values without spread leave no doubt.
+    """
     from scipy import stats
 
-    if np.ptp(differences) == 0:
-        return 1.0 if differences[0] == 0 else 0.0
+    if np.ptp(values) == 0 and (other is None or np.ptp(other) == 0):
+        mean = float(values[0]) - (0.0 if other is None else float(other[0]))
+        return 0.0 if {"two-sided": mean != at, "greater": mean > at, "less": mean < at}[side] else 1.0
     with warnings.catch_warnings():  # nearly identical values: the p value is then good enough
         warnings.simplefilter("ignore", RuntimeWarning)
-        return float(stats.ttest_1samp(differences, 0.0).pvalue)
-
-
-def _tost(logs: Values, low: float, high: float) -> float:
-    """Two one-sided tests: the larger p value of 'not above low' and 'not below high'."""
-    from scipy import stats
-
-    if np.ptp(logs) == 0:
-        return 0.0 if low < logs[0] < high else 1.0
-    above = stats.ttest_1samp(logs, low, alternative="greater").pvalue
-    return float(max(above, stats.ttest_1samp(logs, high, alternative="less").pvalue))
+        if other is None:
+            return float(stats.ttest_1samp(values, at, alternative=side).pvalue)
+        return float(stats.ttest_ind(values - at, other, equal_var=False, alternative=side).pvalue)
 
 
 def holm(p_values: list[float]) -> list[float]:
@@ -275,13 +250,8 @@ def mser5(series: Values) -> int | None:
 
 def grows(slopes: Values, alpha: float = 0.01) -> bool:
     """Whether a quantity grows without end, from one slope per replication (relative_slope)."""
-    from scipy import stats
-
-    if len(slopes) < ENOUGH_TO_BE_SURE or float(np.mean(slopes)) < RUNS_AWAY:
-        return False
-    if np.ptp(slopes) == 0:
-        return True
-    return float(stats.ttest_1samp(slopes, 0.0, alternative="greater").pvalue) < alpha
+    is_fast = len(slopes) >= ENOUGH_TO_BE_SURE and float(np.mean(slopes)) >= RUNS_AWAY
+    return is_fast and t_test(slopes, side="greater") < alpha
 
 
 def may_grow(slopes: Values) -> bool:
