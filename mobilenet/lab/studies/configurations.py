@@ -13,7 +13,6 @@ import hashlib
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -216,10 +215,12 @@ def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
     ]
 
 
-def highest_replications(runs: Iterable[str], configurations: int) -> list[int]:
-    """Return for each configuration the highest replication among runs with these names."""
-    highest: Counter[int] = Counter()
-    for match in filter(None, map(RUN.fullmatch, runs)):
+def runs_called(names: Iterable[str], study: Study, configurations: int) -> list[PlannedRun]:
+    """Return the runs of a study that have these names; other names are ignored."""
+    runs = []
+    for match in filter(None, map(RUN.fullmatch, names)):
         number, replication = map(int, match.groups())
-        highest[number] = max(highest[number], replication)
-    return [highest[number] for number in range(configurations)]
+        run = PlannedRun(number, replication, seed_of(study, replication))
+        if number < configurations and run.id == match[0]:
+            runs.append(run)
+    return runs

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -48,13 +48,6 @@ VERSION = "3"  # of what a row means; parts of another version are made again
 RUNS_AT_ONCE = 2_000  # held in memory where Spark is not available
 
 
-class Part(NamedTuple):
-    """What is in one of the files."""
-
-    path: Path
-    runs: dict[str, str]  # run -> digest of its manifest
-
-
 def row(run: PlannedRun, measured: Measurement, facts: dict[str, Any]) -> dict[str, Any]:
     """One row of a part; `facts`: verdict, duration_s, manifest_sha256, fingerprint."""
     return {
@@ -78,16 +71,15 @@ def write_part(folder: Path, names: Iterable[str], rows: list[dict[str, Any]], k
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial, write_page_checksum=True)
 
 
-def index(folder: Path, kind: str) -> Iterator[Part | Path]:
-    """The parts that are whole and hold what `kind` of study asks for; of all others the path."""
+def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
+    """Return the parts that are whole and hold what `kind` of study asks for: their runs, and digests of manifests."""
+    parts, expected = {}, {b"kind": kind.encode(), b"version": VERSION.encode()}
     for path in sorted(folder.glob("*.parquet")):
-        entry: Part | Path = path
-        expected = {b"kind": kind.encode(), b"version": VERSION.encode()}
         with suppress(OSError, pa.ArrowException), pq.ParquetFile(path, page_checksum_verification=True) as file:
             if file.schema_arrow.equals(SCHEMA) and file.schema_arrow.metadata == expected:
                 runs, digests = (column.to_pylist() for column in file.read(["run", "manifest_sha256"]).columns)
-                entry = Part(path, dict(zip(runs, digests, strict=True)))
-        yield entry
+                parts[path] = dict(zip(runs, digests, strict=True))
+    return parts
 
 
 def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.names) -> Iterator[pa.Table]:

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -155,9 +155,16 @@ def _give_package(session: SparkSession) -> None:
         if find_spec("mobilenet") is None:
             yield from batches
 
-    tasks = 2 * context.defaultParallelism  # so that each worker gets one, most likely
-    if len(session.range(0, tasks, 1, tasks).mapInArrow(lacking, "id long").toArrow()):
+    if len(on_each_worker(session, lacking, "id long")):
         context.addPyFile(str(package_archive(_scratch())))
+
+
+def on_each_worker(session: SparkSession, work: Callable[[Any], Iterator[pa.RecordBatch]], columns: str) -> pa.Table:
+    """Have the workers of a session do something, and return their rows; twice as many tasks as there are cores, so
+    that each worker gets one, most likely.
+    """
+    tasks = 2 * session.sparkContext.defaultParallelism
+    return session.range(0, tasks, 1, tasks).mapInArrow(work, columns).toArrow()
 
 
 def path_pattern(path: Path) -> str:

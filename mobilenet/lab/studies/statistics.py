@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
+Samples = tuple[Values, Values | None]  # one, or two to be compared
 
 RUNS_AWAY = 0.25  # growth of a backlog over half a window, as a multiple of its mean; one that began at nothing has 2/3
 ENOUGH_TO_BE_SURE = 5  # replications, before a configuration may have no mean
@@ -87,10 +88,10 @@ def compare_means(
     values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None, is_paired: bool = True
 ) -> Comparison:
     """Compare two configurations: paired by replication, or as samples that have nothing in common (Welch)."""
-    samples = (values - baseline, None) if is_paired else (values, baseline)
+    samples: Samples = (values - baseline, None) if is_paired else (values, baseline)
     ratio = low = high = equivalence_p = None
     if np.all(values > 0) and np.all(baseline > 0):
-        logs = (np.log(values / baseline), None) if is_paired else (np.log(values), np.log(baseline))
+        logs: Samples = (np.log(values / baseline), None) if is_paired else (np.log(values), np.log(baseline))
         of_logs = _interval_of_mean(*logs, confidence)
         ratio, low, high = math.exp(of_logs.mean), math.exp(of_logs.low), math.exp(of_logs.high)
         if margin is not None:  # two one-sided tests

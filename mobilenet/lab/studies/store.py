@@ -49,6 +49,7 @@ from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.record.soundness import derived_fault
 from mobilenet.record.whole import in_place_of, remove_dead, write_whole
 from mobilenet.record.writer import write_json
+from mobilenet.scenario import AnyScenario
 
 FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
 
@@ -69,15 +70,17 @@ class Store:
     def tables(self) -> Path:
         return self.path / "tables"
 
+    def scenarios(self) -> Iterator[AnyScenario]:
+        """Yield the scenario of each configuration."""
+        return (configured_scenario(self.path, number) for number in range(len(self.configurations)))
+
     def code(self) -> set[str]:
         """Return the plug-ins and programs that its scenarios name."""
-        count = len(self.configurations)
-        return {name for number in range(count) for _, name, _ in configured_scenario(self.path, number).code()}
+        return {name for scenario in self.scenarios() for _, name, _ in scenario.code()}
 
     def observing(self) -> frozenset[int]:
         """Return the configurations with custom processes that depend on the run."""
-        scenarios = (configured_scenario(self.path, number) for number in range(len(self.configurations)))
-        processes = [getattr(scenario, "own_processes", ()) for scenario in scenarios]
+        processes = [getattr(scenario, "own_processes", ()) for scenario in self.scenarios()]
         return frozenset(number for number, own in enumerate(processes) if any(one.uses_run for one in own))
 
     def permission(self) -> str:

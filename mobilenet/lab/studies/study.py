@@ -19,15 +19,14 @@ from mobilenet.api import run
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.aggregation import PROBABLY, UNSTABLE
-from mobilenet.lab.studies.batch import Progress, run_all
+from mobilenet.lab.studies.batch import Progress, require_programs, run_all
 from mobilenet.lab.studies.caveats import deliveries, doubts
-from mobilenet.lab.studies.commands import require_programs
 from mobilenet.lab.studies.compare import Finding, findings
 from mobilenet.lab.studies.configurations import Configuration, configurations, seed_of
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.delivered import ACCEPTED, Delivered
 from mobilenet.lab.studies.level_names import LevelNames
-from mobilenet.lab.studies.parts import Part, index
+from mobilenet.lab.studies.parts import index
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
 from mobilenet.lab.studies.table_files import AGAIN, read_rows, read_table, values_of_runs, write_table
@@ -217,6 +216,5 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
 
 def _runs_done(study: Study, out: Path | None) -> Counter[int]:
     """Count for each configuration the runs that the directory has measured already."""
-    parts = index(out / "measured", study.kind) if out is not None else ()
-    runs = {run for part in parts if isinstance(part, Part) for run in part.runs}
-    return Counter(int(run[1:].partition("-r")[0]) for run in runs)
+    parts = index(out / "measured", study.kind).values() if out is not None else ()
+    return Counter(int(run[1:].partition("-r")[0]) for part in parts for run in part)

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from mobilenet.lab.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, RESULT, UNSTABLE, aggregate, metrics_of
 from mobilenet.lab.studies.measure import delay_of_bin
-from mobilenet.lab.studies.parts import SCHEMA, Part, in_order, index, planned_targets
+from mobilenet.lab.studies.parts import SCHEMA, in_order, index, planned_targets
 from mobilenet.lab.studies.spark import path_pattern
 from mobilenet.lab.studies.store import Store, open_store
 from mobilenet.lab.studies.table_files import HANDOFF, TABLES, missing_runs, write_table
@@ -118,7 +118,7 @@ def tables_of_what_is_there(directory: Path) -> str | None:
     So a killed or running study can be inspected. Raises StudyError if the folder is not a study.
     """
     store = open_store(directory)
-    parts = [part.path for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
+    parts = index(store.measured, store.study.kind)
     if not parts or not (directory / "runs.parquet").is_file():
         return None  # nothing done
     tables = [directory / f"{name}.parquet" for name in TABLES if name.startswith("tables/")]

@@ -13,6 +13,7 @@ from mobilenet.viz.means_table import head_and_rows
 from mobilenet.viz.study_tables import study_tables
 
 from mobilenet.cli.study_results import compare as compare_command
+from mobilenet.lab.studies.batch import _relative_half_width
 from mobilenet.lab.studies.compare import Finding, findings
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare, Replications, Study, Until
@@ -24,7 +25,6 @@ from mobilenet.lab.studies.robust.words import totals
 from mobilenet.lab.studies.sensitivity.sensitivity import Question, plan
 from mobilenet.lab.studies.sentences import conclusions, sentence
 from mobilenet.lab.studies.statistics import compare_means
-from mobilenet.lab.studies.stopping import _relative_half_width
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study
 from mobilenet.lab.studies.table_files import read_rows, write_table
