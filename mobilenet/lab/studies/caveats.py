@@ -3,7 +3,7 @@
 Model     a seed decides who walks where, who broadcasts when, and who fails. Over recorded tracks all hosts walk as
           recorded, whatever the seed, unless the scenario draws a part of it. A mean may not exist where what
           waits grows in all runs of a configuration, and there are too few runs to be sure
-Source    mobilenet/lab/studies/aggregation.py; ours: docs/guide/studies.md
+Source    mobilenet/lab/studies/tables.py; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mobilenet.lab.studies.aggregation import PROBABLY, UNSTABLE
 from mobilenet.lab.studies.delivered import DELIVERED, shares_in_words
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.table_files import Rows
+from mobilenet.lab.studies.tables import PROBABLY, UNSTABLE
 from mobilenet.quoting import pluralize
 from mobilenet.scenario import AnyScenario, Scenario
 

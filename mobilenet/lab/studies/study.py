@@ -18,7 +18,6 @@ from pathlib import Path
 from mobilenet.api import run
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.aggregation import PROBABLY, UNSTABLE
 from mobilenet.lab.studies.batch import Progress, require_programs, run_all
 from mobilenet.lab.studies.caveats import deliveries, doubts
 from mobilenet.lab.studies.compare import Finding, findings
@@ -30,7 +29,7 @@ from mobilenet.lab.studies.parts import index
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
 from mobilenet.lab.studies.table_files import AGAIN, read_rows, read_table, values_of_runs, write_table
-from mobilenet.lab.studies.tables import write_tables
+from mobilenet.lab.studies.tables import PROBABLY, UNSTABLE, write_tables
 from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.registry import Vocabulary
 from mobilenet.quoting import as_file_name, unknown
