@@ -12,6 +12,7 @@ Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: do
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,11 +43,17 @@ SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}  # of delays, undelivered mes
 
 
 class Measurement(NamedTuple):
+    """The columns of parts.SCHEMA besides those of the planned run."""
+
+    verdict: str
+    duration_s: float
+    manifest_sha256: str
+    fingerprint: str
     metrics: dict[str, float]
     buffers: dict[str, Series]
-    bins: list[int]  # of the delays, ascending
-    counts: list[int]  # deliveries in each
-    handoffs: list[dict[str, Any]]  # Interrupted.row()
+    delay_bins: list[int]  # ascending
+    delay_counts: list[int]  # deliveries in each
+    handoff_rows: list[dict[str, Any]]  # Interrupted.row()
 
 
 def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measurement:
@@ -72,7 +79,13 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
     over_time = buffers_over_time(events, samples, end, declared_buffers(manifest))
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
-    return Measurement(values, over_time, *histogram(inside), _handoffs(events, begin, end))
+    facts = read_json(directory, "verdict.json")["verdict"], end, manifest_digest(directory), manifest["fingerprint"]
+    return Measurement(*facts, values, over_time, *histogram(inside), _handoffs(events, begin, end))
+
+
+def manifest_digest(directory: Path) -> str:
+    """It holds the digests of all files of the record."""
+    return hashlib.sha256((directory / "manifest.json").read_bytes()).hexdigest()
 
 
 def _delay_shares(directory: Path, begin_ns: int, end_ns: int) -> Row:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.configurations import PlannedRun
-from mobilenet.lab.studies.measure import Measurement
 from mobilenet.lab.studies.table_files import HANDOFF, read_parquet, read_table
 from mobilenet.record.whole import in_place_of
 
@@ -46,20 +43,6 @@ SCHEMA = pa.schema(
 )
 VERSION = "3"  # of what a row means; parts of another version are made again
 RUNS_AT_ONCE = 2_000  # held in memory where Spark is not available
-
-
-def row(run: PlannedRun, measured: Measurement, facts: dict[str, Any]) -> dict[str, Any]:
-    """One row of a part; `facts`: verdict, duration_s, manifest_sha256, fingerprint."""
-    return {
-        "run": run.id,
-        **asdict(run),
-        **facts,
-        "metrics": list(measured.metrics.items()),
-        "buffers": list(measured.buffers.items()),
-        "delay_bins": measured.bins,
-        "delay_counts": measured.counts,
-        "handoff_rows": measured.handoffs,
-    }
 
 
 def write_part(folder: Path, names: Iterable[str], rows: list[dict[str, Any]], kind: str) -> None:
@@ -117,11 +100,6 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
         whole: list[Mapping[str, float]] = [dict(row["metrics"]) for place, row in rows if row["replication"] == place]
         metrics[table["configuration"][0].as_py()] = whole
     return metrics
-
-
-def manifest_digest(directory: Path) -> str:
-    """It holds the digests of all files of the record."""
-    return hashlib.sha256((directory / "manifest.json").read_bytes()).hexdigest()
 
 
 def planned_targets(directory: Path, configurations: int) -> list[int]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,14 @@ from mobilenet.api import run
 from mobilenet.engine.no_collections import set_modules_aside
 from mobilenet.engine.safe_path import not_for_programs
 from mobilenet.judgement import own_metrics
-from mobilenet.lab.studies import parts
 from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.configured import configured_file, configured_scenario
-from mobilenet.lab.studies.measure import measure
+from mobilenet.lab.studies.measure import manifest_digest, measure
+from mobilenet.lab.studies.parts import write_part
 from mobilenet.lab.studies.store import is_done, record_failure
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize
-from mobilenet.record.reader import RunError, read_json
+from mobilenet.record.reader import RunError
 from mobilenet.record.writer import RecordError
 
 ATTEMPTS = 2  # processes that a run may take down before it counts as failed
@@ -55,7 +56,7 @@ def look(folder: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordB
     for batch in batches:
         there = [(folder / "runs" / run.id, run) for run in _runs_in(batch)]
         counted = [where for where, run in there if is_done(where, run.seed) and _is_of(where, folder, run)]
-        columns = [where.name for where in counted], [parts.manifest_digest(where) for where in counted]
+        columns = [where.name for where in counted], [manifest_digest(where) for where in counted]
         yield pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in columns], ["run", "digest"])
 
 
@@ -86,7 +87,7 @@ def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
             (folder / "starting" / one.id).unlink(missing_ok=True)
     try:
         if rows:
-            parts.write_part(folder / "measured", [one.id for one in runs], rows, kind)
+            write_part(folder / "measured", [one.id for one in runs], rows, kind)
     except Exception as error:
         for row in rows:
             record_failure(failed, row["run"], f"cannot be summarised: {in_one_line(error)}")
@@ -103,15 +104,8 @@ def _perform(folder: Path, kind: str, planned: PlannedRun) -> dict[str, Any]:
             raise ScenarioError(f"the process of this run ended without a message, {pluralize(attempts, 'time')}")
         mark.write_text("x" * (attempts + 1), encoding="ascii")
         run(scenario, planned.seed, directory, allow_code=True, keep_early_end=False)  # the study's caller was asked
-    manifest = read_json(directory, "manifest.json")
-    facts = {
-        "verdict": read_json(directory, "verdict.json")["verdict"],
-        "duration_s": manifest["duration_s"],
-        "fingerprint": manifest["fingerprint"],
-        "manifest_sha256": parts.manifest_digest(directory),
-    }
     own = own_metrics(scenario, allow_code=True) if kind == "steady_state" and scenario.metrics else ()
-    return parts.row(planned, measure(directory, kind, own), facts)
+    return {"run": planned.id, **asdict(planned), **measure(directory, kind, own)._asdict()}
 
 
 def in_one_line(error: Exception) -> str:
