@@ -26,8 +26,7 @@ from typing import IO
 
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.java import java_home
-from mobilenet.lab.studies.java_end import ends_with_its_parent
+from mobilenet.lab.studies.java import ends_with_its_parent, java_home
 from mobilenet.lab.studies.spark import QUICK_TO_START
 from mobilenet.quoting import pluralize, quote
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from mobilenet.engine.safe_path import python
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.java_end import ends_with_its_parent
+from mobilenet.lab.studies.java import ends_with_its_parent
 from mobilenet.lab.studies.spark import Spark, local_master, require_spark
 
 Done = TypeVar("Done")

@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mobilenet.engine import native, safe_path
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.java import class_options, java_home
-from mobilenet.lab.studies.java_end import ENDS_WITHIN_S, deaf, end_java
+from mobilenet.lab.studies.java import ENDS_WITHIN_S, class_options, deaf, end_java, java_home
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -42,14 +42,15 @@ from mobilenet.lab.studies.configured import (
 )
 from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
 from mobilenet.lab.studies.level_names import format_level
-from mobilenet.lab.studies.table_files import write_table
+from mobilenet.lab.studies.parts import fault as fault_of_part
+from mobilenet.lab.studies.table_files import AGAIN, TABLES, read_table, write_table
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import RunError, read_manifest, require_files
 from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.record.soundness import derived_fault
 from mobilenet.record.whole import in_place_of, remove_dead, write_whole
 from mobilenet.record.writer import write_json
-from mobilenet.scenario import AnyScenario
+from mobilenet.scenario import AnyScenario, load_scenario
 
 FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
 
@@ -253,3 +254,27 @@ def record_failure(folder: Path, run: str, error: str) -> None:
     """Note why a run failed: written by a worker, read by any process."""
     with in_place_of(folder / f"{run}.json") as partial:
         write_json(partial, {"run": run, "error": error})
+
+
+def fault(directory: Path) -> str | None:
+    """Return what is wrong with the files of a study that some program could not make sense of: the first fault, in one
+    line with the file; None: everything is as a study leaves it. It reads everything.
+    """
+    if not (directory / "study.yaml").is_file():
+        return None
+    try:
+        store = open_store(directory)
+        for configuration in store.configurations:
+            load_scenario(store.scenario_of(configuration.number))
+        for name in TABLES:
+            if (directory / f"{name}.parquet").exists():
+                read_table(directory, name)
+        for path in sorted(store.measured.glob("*.parquet")):
+            if (wrong := fault_of_part(path, len(store.configurations))) is not None:
+                return f"{path}: {wrong}; {AGAIN}; the study is damaged"
+        configurations(store.study, allow_code=True)  # last: a scenario elsewhere may be meant
+    except ScenarioError as error:
+        return f"{' '.join(str(error).split())}; the study is damaged"
+    except OSError as error:
+        return f"{error.filename or directory}: {error.strerror}; the study is damaged"
+    return None
