@@ -68,14 +68,16 @@ def one_spark() -> Iterator[None]:
     """Commands that are called in this process share one Spark session as long as they ask for the same local master.
     Another one would cost each of them seconds. Sessions that end have a separate test.
     """
-    from mobilenet.lab.studies import spark
+    from mobilenet.lab.studies import java, spark
 
     start, finish = spark._start, spark._finish
     current: list[tuple[str, SparkSession]] = []
 
     def start_or_share(settings: Any, master: str) -> SparkSession:
         if current and current[0][0] != master:
-            spark._stop(current.pop()[1])
+            finish(current.pop()[1])
+        if not master.startswith("local"):
+            java.end_java()  # the next one reads the secret of the cluster
         session = start(settings, master)
         assert session.sparkContext.master.startswith(master.removesuffix("]"))
         if master.startswith("local"):
@@ -85,6 +87,7 @@ def one_spark() -> Iterator[None]:
     def finish_unless_shared(session: SparkSession) -> None:
         if not session.sparkContext.master.startswith("local"):
             finish(session)
+            java.end_java()
 
     with (
         mock.patch.object(spark, "_start", start_or_share),

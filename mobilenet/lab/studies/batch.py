@@ -21,8 +21,8 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -36,7 +36,7 @@ from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.configurations import PlannedRun, plan_runs, runs_called
 from mobilenet.lab.studies.declaration import Until
 from mobilenet.lab.studies.parts import fault, in_order, index
-from mobilenet.lab.studies.spark import has_stopped, on_each_worker
+from mobilenet.lab.studies.spark import has_stopped, in_thread, on_each_worker
 from mobilenet.lab.studies.statistics import grows, t_interval
 from mobilenet.lab.studies.store import Store, remove
 from mobilenet.lab.studies.tables import write_tables
@@ -196,29 +196,24 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
     """Make these runs in one job."""
     if not missing:
         return
-    failure: list[BaseException] = []
     tag = f"mobilenet-{uuid4()}"
 
     def work() -> None:
         spark.sparkContext.addJobTag(tag)  # of jobs that this thread starts
-        try:
-            tasks, work = _tasks(spark, missing), partial(perform, store.path.absolute(), store.study.kind)
-            tasks.mapInArrow(work, "run string").toArrow()
-        except BaseException as error:  # passed to the thread that waits
-            failure.append(error)
+        tasks, make = _tasks(spark, missing), partial(perform, store.path.absolute(), store.study.kind)
+        tasks.mapInArrow(make, "run string").toArrow()
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    job = in_thread(work)
     try:
-        while thread.is_alive():
-            thread.join(LOOK_EVERY_S)
+        while wait([job], LOOK_EVERY_S).not_done:
             report()
+        report()
     except BaseException:
         with suppress(Exception):  # the signal may have reached Spark as well
             spark.sparkContext.cancelJobsWithTag(tag)
         raise
-    if failure:
-        raise JobLost(_reason(failure[0])) from failure[0]
+    if (error := job.exception()) is not None:
+        raise JobLost(_reason(error)) from error
 
 
 def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:

@@ -17,14 +17,13 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, TypeVar
+from typing import Any
 
 from mobilenet.engine.safe_path import python
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.java import ends_with_its_parent
-from mobilenet.lab.studies.spark import Spark, local_master, require_spark
+from mobilenet.lab.studies.spark import Done, Spark, local_master, require_spark
 
-Done = TypeVar("Done")
 Report = Callable[[Any], None]
 ENDS_WITHIN_S = 20  # with its Java, after its last report
 

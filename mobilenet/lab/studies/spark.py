@@ -21,11 +21,12 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mobilenet.engine import native, safe_path
 from mobilenet.engine.scratch import scratch_folder
@@ -43,6 +44,7 @@ MASTER_TAKES_US_WITHIN_S = 40
 NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
 
 
+Done = TypeVar("Done")
 Spark: TypeAlias = "str | SparkSession"  # the master of a session of our own, or a session that is open
 
 
@@ -63,8 +65,6 @@ def _settings(master: str, is_local: bool, memory: str, java_options: str) -> di
     }
     if is_local:
         settings["spark.driver.extraJavaOptions"] += f" {QUICK_TO_START} {java_options}"
-    else:
-        settings |= _secret()
     if is_local or "127.0.0.1" in master or "localhost" in master:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -185,36 +185,29 @@ def _finish(session: SparkSession) -> None:
 
 
 def _stop(session: SparkSession) -> None:
-    """PySpark's own `stop` also waits up to a second until its accumulator server has noticed that it should stop."""
-    context = session.sparkContext
-    server: Any = getattr(context, "_accumulatorServer", None)
-    is_tcp = isinstance(getattr(server, "server_address", None), tuple)  # else it has a file to remove
-    if is_tcp:
-        vars(context)["_accumulatorServer"] = None
-        server.handle_error = lambda *request: None  # it would print a traceback if Java ends first
     with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
         session.stop()
-    if is_tcp:
-        threading.Thread(target=server.shutdown, daemon=True).start()
-
-
-def _secret() -> dict[str, str]:
-    """Spark's settings for authentication, which it would read only where its Java is not there yet."""
-    file = Path(os.environ.get("SPARK_CONF_DIR") or os.devnull) / "spark-defaults.conf"
-    try:
-        lines = [line.split(maxsplit=1) for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError):
-        return {}
-    return {line[0]: line[1] for line in lines if len(line) == 2 and line[0].startswith("spark.authenticate")}
 
 
 def _end(session: SparkSession) -> None:
     """End Java after a signal or an error, so that a second signal does not leave one behind."""
     with deaf():
-        stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
-        stopping.start()
-        stopping.join(ENDS_WITHIN_S)
+        wait([in_thread(partial(_stop, session))], ENDS_WITHIN_S)
         end_java()
+
+
+def in_thread(work: Callable[[], Done]) -> Future[Done]:
+    """Begin work that may wait for Java for ever, in a thread that does not keep this process from ending."""
+    future: Future[Done] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # passed to the thread that waits
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
@@ -243,26 +236,13 @@ def _start(settings: dict[str, str], master: str) -> SparkSession:
     builder = SparkSession.builder.config(map=dict(settings))
     if not master.startswith("spark://"):
         return builder.getOrCreate()
-    outcomes: list[Any] = []
-
-    def start() -> None:
-        try:
-            outcomes.append(builder.getOrCreate())
-        except Exception as error:  # passed to the thread that waits
-            outcomes.append(error)
-
-    thread = threading.Thread(target=start, daemon=True)
-    thread.start()
-    thread.join(MASTER_TAKES_US_WITHIN_S)
-    if not outcomes:
+    session = in_thread(builder.getOrCreate)
+    if not wait([session], MASTER_TAKES_US_WITHIN_S).done:
         raise StudyError(
             f"--master {master}: no compatible Spark master answered within {MASTER_TAKES_US_WITHIN_S} s; check"
             " its address and version"
         )
-    if isinstance(outcomes[0], Exception):
-        raise outcomes[0]
-    session: SparkSession = outcomes[0]
-    return session
+    return session.result()
 
 
 def require_spark(spark: Spark) -> None:
