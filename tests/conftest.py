@@ -63,12 +63,24 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def end_java() -> None:
+    """End this process's Spark, so that the next one reads its settings; a cluster of this process goes on."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(30)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
     """Commands that are called in this process share one Spark session as long as they ask for the same local master.
     Another one would cost each of them seconds. Sessions that end have a separate test.
     """
-    from mobilenet.lab.studies import java, spark
+    from mobilenet.lab.studies import spark
 
     start, finish = spark._start, spark._finish
     current: list[tuple[str, SparkSession]] = []
@@ -77,7 +89,7 @@ def one_spark() -> Iterator[None]:
         if current and current[0][0] != master:
             finish(current.pop()[1])
         if not master.startswith("local"):
-            java.end_java()  # the next one reads the secret of the cluster
+            end_java()
         session = start(settings, master)
         assert session.sparkContext.master.startswith(master.removesuffix("]"))
         if master.startswith("local"):
@@ -87,7 +99,7 @@ def one_spark() -> Iterator[None]:
     def finish_unless_shared(session: SparkSession) -> None:
         if not session.sparkContext.master.startswith("local"):
             finish(session)
-            java.end_java()
+            end_java()
 
     with (
         mock.patch.object(spark, "_start", start_or_share),
