@@ -50,8 +50,8 @@ def study(
     places: list[Path] = []
     with reporting(quiet and not dry_run, reads=places):
         from mobilenet.lab.studies import study as studies
-        from mobilenet.lab.studies.caveats import ADVICE, has_one_movement
         from mobilenet.lab.studies.declaration import Study
+        from mobilenet.lab.studies.sentences import ADVICE, has_one_movement
         from mobilenet.lab.studies.spark import local_master
 
         declared = Study.load(study, overrides or (), replications, seed)

@@ -537,7 +537,8 @@ def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
     apart = findings(comparison, both, values, set(), 0.95, Delivered({}, Path(), {1}))[0]
     assert (paired.verdict, apart.verdict) == ("different", "inconclusive")
     assert paired.result is not None and apart.result is not None
-    assert apart.result.difference.half_width > 10 * paired.result.difference.half_width
+    apart_low, paired_low = (one.result.difference - one.result.difference_low for one in (apart, paired))
+    assert apart_low > 10 * paired_low
     words = {"factor": "x", "baseline": 1, "confidence": 0.95, "equivalence_margin": None}
     text = sentence(apart.document(), words, LevelNames({"x": [1, 2]}))
     assert "3 runs of each, not paired" in text

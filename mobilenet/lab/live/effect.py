@@ -110,7 +110,7 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
             findings.append({"metric": metric, "pairs": 0})
             continue
         result = compare_means(values[1].to_numpy(float), values[0].to_numpy(float), CONFIDENCE)
-        mean, low, high = result.difference.mean, result.difference.low, result.difference.high
+        mean, low, high = result.difference, result.difference_low, result.difference_high
         findings.append({"metric": metric, "pairs": result.pairs, "difference": mean, "low": low, "high": high})
     return findings
 

@@ -25,7 +25,7 @@ from mobilenet.lab.studies.capacity.answer import Number, SearchResult
 from mobilenet.lab.studies.capacity.question import BUDGET, Question, default_directory, normal_form, plan
 from mobilenet.lab.studies.capacity.words import answer, sentences
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
-from mobilenet.lab.studies.rare import RARE
+from mobilenet.lab.studies.statistics import RARE
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import spell_out
 from mobilenet.scenario.opening import plain_values

@@ -46,24 +46,12 @@ def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subp
             f"spark.authenticate true\nspark.authenticate.secret {secrets.token_hex(32)}\n", encoding="utf-8"
         )
         start = _starter(stack, folder, settings)
-        host = ("--host", "127.0.0.1")
-        start(
-            "master",
-            MASTER_READY,
-            "org.apache.spark.deploy.master.Master",
-            *host,
-            "--port",
-            str(port),
-            "--webui-port",
-            "0",
-        )
+        start("master", "master.Master", MASTER_READY, "--port", str(port))
+        limits = ("--cores", "1", "--memory", "1g")
         started = [
-            start(
-                f"worker-{number}", WORKER_READY, "org.apache.spark.deploy.worker.Worker", *host, "--cores", "1",
-                "--memory", "1g", "--webui-port", "0", "--work-dir", f"{folder}/work-{number}", url,
-            )
-            for number in range(workers)
-        ]  # fmt: skip
+            start(f"worker-{n}", "worker.Worker", WORKER_READY, *limits, "--work-dir", f"{folder}/work-{n}", url)
+            for n in range(workers)
+        ]
         yield url, started, settings
 
 
@@ -77,16 +65,13 @@ def _starter(stack: ExitStack, folder: Path, settings: Path) -> Callable[..., su
         "PYSPARK_PYTHON": sys.executable, "SPARK_CONF_DIR": str(settings),
     }  # fmt: skip
 
-    def start(name: str, ready: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(name: str, part: str, ready: str, *arguments: str) -> subprocess.Popen[bytes]:
         log = stack.enter_context((folder / f"{name}.log").open("w+", encoding="utf-8"))
+        command = [f"{home}/bin/spark-class", f"org.apache.spark.deploy.{part}", "--host", "127.0.0.1"]
         process = subprocess.Popen(
-            [home / "bin" / "spark-class", *arguments],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            start_new_session=True,
-            preexec_fn=ends_with_its_parent,
-        )
+            [*command, "--webui-port", "0", *arguments], stdout=log, stderr=subprocess.STDOUT, env=environment,
+            start_new_session=True, preexec_fn=ends_with_its_parent,
+        )  # fmt: skip
         stack.callback(_end, process)
         _await(name, process, log, ready)
         return process

@@ -40,13 +40,8 @@ if TYPE_CHECKING:
 
 INFINITE = "infinite"
 COMMON = "common_"  # before the names of numbers over the deliveries that both levels made
-OF_COMMON = tuple(
-    f"{COMMON}{name}"
-    for name in (
-        "pairs", "mean", "baseline_mean", "difference", "difference_low", "difference_high", "ratio", "ratio_low",
-        "ratio_high",
-    )
-)  # fmt: skip
+COMPARED = Comparison._fields[:9]  # columns of tables
+OF_COMMON = tuple(f"{COMMON}{name}" for name in COMPARED)
 
 
 @dataclass(slots=True)
@@ -78,14 +73,14 @@ class Finding:
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
         row = compared_row(self.others, self.level, self.baseline, self.metric)
-        row |= _columns(self.result) if self.result is not None else self.finite
+        row |= dict(zip(COMPARED, self.result, strict=False)) if self.result is not None else self.finite
         if self.metric in SURVIVAL:
             row |= {"infinite_runs": self.infinite[0], "baseline_infinite_runs": self.infinite[1]}
         row |= {"p_adjusted": self.p_adjusted, "equivalence_p_adjusted": self.equivalence_p_adjusted}
         row |= {"verdict": self.verdict, "judgement": self._judgement(), "more_replications": self.more}
         row |= share_columns(self.shares)
         row["common_deliveries"] = self.common_deliveries
-        return row | ({COMMON + name: value for name, value in _columns(self.common).items()} if self.common else {})
+        return row | (dict(zip(OF_COMMON, self.common, strict=False)) if self.common is not None else {})
 
     def _judgement(self) -> str | None:
         """Whether the level is better, in words; None: not different, or no direction is better."""
@@ -94,18 +89,11 @@ class Finding:
         if self.unpaired:
             return f"not judged, because {UNPAIRED[self.unpaired]}"
         names = "the level", "the baseline"
-        return judgement(self.metric, self.judged.difference.mean, self.direction, self.shares, names)[0]
+        return judgement(self.metric, self.judged.difference, self.direction, self.shares, names)[0]
 
     def document(self) -> dict[str, Any]:
         """Return what comparison.json has of it: the row, and all shares."""
         return self.row() | {"shares": [share._asdict() for share in self.shares], "unpaired": self.unpaired}
-
-
-def _columns(r: Comparison) -> dict[str, Any]:
-    return {
-        "pairs": r.pairs, "mean": r.mean, "baseline_mean": r.baseline_mean, "difference": r.difference.mean,
-        "difference_low": r.difference.low, "difference_high": r.difference.high,
-    } | {key: value for key, value in r._asdict().items() if key.startswith("ratio")}  # fmt: skip
 
 
 def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.configured import apart
 from mobilenet.lab.studies.declaration import KEPT, Study
+from mobilenet.lab.studies.store import apart
 from mobilenet.record.provenance import inputs_of, read_provenance
 from mobilenet.record.stamp import STUDY, Provenance
 from mobilenet.scenario import load_scenario

@@ -1,15 +1,25 @@
-"""Statistics over replications: intervals, comparisons, warm-up, trends.
+"""Statistics over replications: intervals, comparisons, bounds that allow for outcomes not seen yet, warm-up, trends.
 
 Model     the replication is the unit: one value per run, never one per message. Replications are independent; the same
           replication of two configurations met the same world, so differences are paired, unless custom processes
-          depend on the run
+          depend on the run.
+          A verdict, such as "the mean is below the limit", rests on n runs, of which k contradict it: their values lie
+          on the other side of the limit. The variance does not show outcomes that no run has had. So bounds from the
+          variance are valid only if there were enough runs for contradicting outcomes in a share of RARE of the runs
+          to occur more often than k times (the exact binomial bound of Clopper and Pearson). From ENOUGH contradicting
+          runs on, the variance shows what these are like; what remains are outcomes farther away than all others, so
+          the bound is that for k = 0. The error for this is spent once: for each k, only the first look with enough
+          runs matters, so k = 0, 1, 2, ... get 1/2, 1/4, 1/8, ... of it. Until then, contradicting outcomes may have
+          any share q that is consistent with k, and any value that the metric allows: the bound is (1 - q) times the
+          one from the variance plus q times the end of the metric. A metric without this end has an infinite bound
 Shapes    values: float64 (replications,); pairs: two of the same length, replication by replication, paired or not
 Units     those of the values; a log-ratio has none
-Errors    ValueError where there are fewer than two values
+Errors    ValueError where there are fewer than two values, or three for skewed_bounds
 Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy; MSER-5 of White, Cobb and
           Spratt (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; repeated intervals of
           Jennison and Turnbull (1989), Hall, On the removal of skewness by transformation (1992), for the bounds that
-          hold at all looks: docs/guide/capacity.md; ours: docs/guide/studies.md
+          hold at all looks; Clopper, Pearson, The use of confidence or fiducial limits, Biometrika (1934), for outcomes
+          not seen: docs/guide/capacity.md; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -76,7 +86,9 @@ class Comparison(NamedTuple):
     pairs: int
     mean: float
     baseline_mean: float
-    difference: Interval
+    difference: float
+    difference_low: float
+    difference_high: float
     ratio: float | None  # geometric mean of value / baseline; none where a value is not positive
     ratio_low: float | None
     ratio_high: float | None
@@ -92,26 +104,26 @@ def compare_means(
     ratio = low = high = equivalence_p = None
     if np.all(values > 0) and np.all(baseline > 0):
         logs: Samples = (np.log(values / baseline), None) if is_paired else (np.log(values), np.log(baseline))
-        of_logs = _interval_of_mean(*logs, confidence)
-        ratio, low, high = math.exp(of_logs.mean), math.exp(of_logs.low), math.exp(of_logs.high)
+        ratio, low, high = map(math.exp, _mean_and_ends(*logs, confidence))
         if margin is not None:  # two one-sided tests
             above = t_test(*logs, math.log1p(-margin), "greater")
             equivalence_p = max(above, t_test(*logs, math.log1p(margin), "less"))
-    means, difference = (float(np.mean(values)), float(np.mean(baseline))), _interval_of_mean(*samples, confidence)
-    return Comparison(len(values), *means, difference, ratio, low, high, t_test(*samples), equivalence_p)
+    means, difference = (float(np.mean(values)), float(np.mean(baseline))), _mean_and_ends(*samples, confidence)
+    return Comparison(len(values), *means, *difference, ratio, low, high, t_test(*samples), equivalence_p)
 
 
-def _interval_of_mean(values: Values, other: Values | None, confidence: float) -> Interval:
-    """The t interval of a mean, or Welch's of the difference to another mean."""
+def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> tuple[float, float, float]:
+    """A mean, or the difference to another mean, and the ends of the t interval, or Welch's."""
     if other is None:
-        return t_interval(values, confidence)
+        i = t_interval(values, confidence)
+        return i.mean, i.low, i.high
     from scipy import stats
 
     n, mean = len(values), float(np.mean(values) - np.mean(other))
     variance = float(np.var(values, ddof=1) + np.var(other, ddof=1))
     degrees = float(stats.ttest_ind(values, other, equal_var=False).df) if variance else 1.0
     half_width = _t_quantile((1 + confidence) / 2, degrees) * math.sqrt(variance / n)
-    return Interval(n, mean, math.sqrt(variance), half_width)
+    return mean, mean - half_width, mean + half_width
 
 
 def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: str = "two-sided") -> float:
@@ -227,6 +239,65 @@ def _hall(y: float, skewness: float, n: int) -> float:
     if abs(a) < 1e-9:
         return y
     return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
+
+
+RARE = 0.05  # outcomes in a smaller share of the runs may be missed, unless another share is given
+LEAST_RARE, MOST_RARE = 0.001, 0.5  # that may be given
+ENOUGH = 8  # runs that contradict a verdict, for the variance to show what they are like
+OF_RARE = 0.25  # the share of the error for outcomes that are not rare, and yet were not seen
+
+
+class Error(NamedTuple):
+    """The error of each bound at one look, and the one at all looks for what was not seen."""
+
+    at_look: float
+    at_all_looks: float
+    rare: float = RARE
+
+
+def unseen(n: int, contradicting: int, error: Error) -> float:
+    """Return the share of contradicting outcomes that a verdict from n runs has to allow for, besides the variance; 0:
+    the bound neglects rarer ones.
+    """
+    k = contradicting if contradicting < ENOUGH else 0  # none is like what no run has had
+    if is_rare(n, k, error._replace(at_all_looks=error.at_all_looks / 2 ** (k + 1))):
+        return 0.0
+    return _largest_share(n, k, error.at_look / 2)
+
+
+def is_rare(n: int, seen: int, error: Error) -> bool:
+    """Whether an outcome that n runs have shown so often is a rare one."""
+    return _largest_share(n, seen, error.at_all_looks) <= error.rare
+
+
+def upper(values: Values, end: float, missed: float, error: Error) -> float:
+    """Return what the mean exceeds with a probability of `error.at_look`; `end`: the largest possible value."""
+    if not missed:
+        return skewed_bounds(values, error.at_look).high
+    usual = min(skewed_bounds(values, error.at_look / 2).high, end)
+    return usual + missed * (end - usual)
+
+
+def lower(values: Values, end: float, missed: float, error: Error) -> float:
+    """Return the same for the other side."""
+    return -upper(-values, -end, missed, error)
+
+
+def clip(bounds: Bounds, least: float, most: float) -> Bounds:
+    """Return an interval without the values that no mean can have: those beyond what each run can be."""
+    return bounds._replace(low=max(least, bounds.low), high=min(most, bounds.high))
+
+
+def assumption(rare: float) -> str:
+    """Return the sentence for answers that neglect rare outcomes."""
+    return f"outcomes in under {rare * 100:g} % of the runs could have been missed"
+
+
+def _largest_share(n: int, seen: int, error: float) -> float:
+    """The largest share of which `seen` or fewer of n runs are seen with a probability of `error`."""
+    from scipy.special import betaincinv
+
+    return 1.0 if seen >= n else float(betaincinv(seen + 1, n - seen, 1 - error))
 
 
 def mser5(series: Values) -> int | None:

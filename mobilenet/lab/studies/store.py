@@ -9,23 +9,30 @@ Model     study.yaml                      the study with its defaults; written l
           failed/c000-r0001.json          why a run failed; gone when it succeeds
           starting/c000-r0001             the number of processes that began it, and did not end it; gone when it ends
           tables/, comparison.json, ...   what is computed from measured/ (tables.py, compare.py)
-          What to do is decided only from the disk, so a killed study continues where it stopped
+          What to do is decided only from the disk, so a killed study continues where it stopped. Nothing there is taken
+          on trust: a configuration is written again, under another name, and compared with what is there: the code of
+          plug-ins and other files byte by byte, the scenario value by value. What differs is replaced if no run was
+          made of it, and refused otherwise. A scenario that is empty, cut or not YAML contradicts nothing, and is
+          replaced
 Errors    StudyError: not a study's directory, another study's, or in use by another process
 Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from mobilenet.api import write_scenario
+from mobilenet.by_kind import with_declared
+from mobilenet.engine.scratch import lock_folder
 from mobilenet.lab.studies import OutError, StudyError
 from mobilenet.lab.studies.configurations import (
     Configuration,
@@ -33,25 +40,20 @@ from mobilenet.lab.studies.configurations import (
     configurations,
     planned_configurations,
 )
-from mobilenet.lab.studies.configured import (
-    another_study,
-    configured_file,
-    configured_scenario,
-    differences,
-    write_configuration,
-)
 from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
 from mobilenet.lab.studies.level_names import format_level
 from mobilenet.lab.studies.parts import fault as fault_of_part
-from mobilenet.lab.studies.table_files import AGAIN, TABLES, read_table, write_table
+from mobilenet.lab.studies.table_files import AGAIN, TABLES, read_rows, read_table, write_table
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import RunError, read_manifest, require_files
 from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.record.soundness import derived_fault
-from mobilenet.record.whole import in_place_of, remove_dead, write_whole
+from mobilenet.record.whole import in_place_of, partial_path, remove_dead, write_whole
 from mobilenet.record.writer import write_json
 from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.scenario.yaml_reader import parse
 
+MOST_DIFFERENCES = 5
 FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
 
 
@@ -129,18 +131,26 @@ class Store:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Two processes must not work on one study."""
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for folder in (self.path, self.tables, *(self.path / name for name in FOLDERS)):
-                remove_dead(folder)
-            yield
+            lock = lock_folder(self.path)
         except BlockingIOError:
             raise StudyError(
                 f"{self.path}: another process is working on this study; wait until that process ends, or stop it"
             ) from None
+        try:
+            for folder in (self.path, self.tables, *(self.path / name for name in FOLDERS)):
+                remove_dead(folder)
+            yield
         finally:
-            os.close(descriptor)
+            os.close(lock)
+
+    def failed_runs(self) -> list[str]:
+        """Return `run: why` for each run that failed, by the table of runs."""
+        return [f"{row['run']}: {row['error']}" for row in read_rows(self.path, "runs") if row["state"] == "failed"]
+
+    def violated_runs(self) -> list[str]:
+        """Return the runs whose verdict is violated, by the tables."""
+        return [row["run"] for row in read_rows(self.path, "tables/runs") if row["verdict"] == "violated"]
 
 
 def remove(path: Path) -> None:
@@ -188,6 +198,103 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     except OSError as error:
         raise StudyError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
     return store
+
+
+def configured_file(study: Path, number: int) -> Path:
+    """The scenario of configuration `number` in the directory of a study."""
+    return study / KEPT.format(number)
+
+
+def configured_scenario(study: Path, number: int) -> AnyScenario:
+    """The configuration's scenario, read once by each process."""
+    file = configured_file(study, number)
+    return _read(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _read(file: Path, written_ns: int) -> AnyScenario:
+    return load_scenario(file)
+
+
+def another_study(place: Path, differences: list[str]) -> StudyError:
+    summary = "; ".join(differences[:MOST_DIFFERENCES]) + ("; ..." if len(differences) > MOST_DIFFERENCES else "")
+    return OutError(f"{place}: belongs to another study: {summary}")
+
+
+def write_configuration(
+    study: Path,
+    scenario: AnyScenario,
+    number: int,
+    allow_code: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Raise StudyError where runs of another scenario bear its number; `allow_code`: as for mobilenet.run. `say` is
+    called for a scenario that was damaged.
+    """
+    target = configured_file(study, number).parent
+    fresh = partial_path(target)
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    try:
+        write_scenario(fresh, with_declared(scenario, allow_code))
+        names = sorted(str(path.relative_to(fresh)) for path in fresh.rglob("*") if path.is_file())
+        changed = [name for name in names if not _is_same(target / name, fresh / name)]
+        if target.is_dir() and not target.is_symlink():
+            if not changed:
+                return
+            problem = _contradiction(target, fresh, changed, say)
+            if problem is not None and any((study / "runs").glob(f"{target.name}-r*")):
+                raise problem
+            shutil.rmtree(target)
+        os.rename(fresh, target)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _contradiction(target: Path, fresh: Path, changed: list[str], say: Callable[[str], None]) -> StudyError | None:
+    """Return why what is there is another scenario than the one asked. No code of either is run."""
+    file = target / "scenario.yaml"
+    if others := [name for name in changed if name != file.name]:
+        return another_study(target / others[0], ["differs from the file that the study names now"])
+    if _is_damaged(file, (fresh / file.name).read_bytes()):
+        say(f"{file}: was damaged; written again from the study")
+        return None
+    try:
+        different = apart(load_scenario(file), load_scenario(fresh / file.name))
+    except ScenarioError as error:
+        return OutError(f"{' '.join(str(error).split())}; the study is damaged")
+    values = [f"{key} of the scenario was {format_level(a)}, and is now {format_level(b)}" for key, a, b in different]
+    return another_study(file, values) if values else None
+
+
+def _is_damaged(file: Path, expected: bytes) -> bool:
+    """Whether a file is missing, empty, cut, or not a YAML mapping."""
+    content = file.read_bytes() if file.is_file() else b""
+    try:
+        return expected.startswith(content) or not isinstance(parse(content, file.name).value, dict)
+    except ScenarioError:
+        return True
+
+
+def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:
+    """Key and both values of what makes two scenarios different ones."""
+    return list(differences(before.model_dump(), after.model_dump()))
+
+
+def _is_same(a: Path, b: Path) -> bool:
+    try:
+        return not a.is_symlink() and a.read_bytes() == b.read_bytes()
+    except OSError:
+        return False
+
+
+def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Key, value before and value now, of what is not the same in two mappings."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
+    elif old != new:
+        yield path, old, new
 
 
 def _was_just_begun(path: Path) -> bool:

@@ -19,13 +19,13 @@ from mobilenet.api import run
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Progress, require_programs, run_all
-from mobilenet.lab.studies.caveats import deliveries, doubts
 from mobilenet.lab.studies.compare import Finding, findings
 from mobilenet.lab.studies.configurations import Configuration, configurations, seed_of
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.delivered import ACCEPTED, Delivered
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.parts import index
+from mobilenet.lab.studies.sentences import deliveries, doubts
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
 from mobilenet.lab.studies.table_files import AGAIN, read_rows, read_table, values_of_runs, write_table
@@ -51,7 +51,7 @@ class Result:
     failed: list[str]  # run: why
     violated: list[str]  # runs
     unstable: list[Configuration]
-    doubts: list[str] = field(default_factory=list)  # what a reader of the means must know: caveats.py
+    doubts: list[str] = field(default_factory=list)  # what a reader of the means must know: sentences.py
 
 
 def default_directory(study: Study, file: Path) -> Path:
@@ -91,16 +91,15 @@ def run_study(
             require_programs(store, session)
             targets = run_all(store, session, progress)
             unstable = write_tables(store, targets, session, command)
-        rows = read_rows(store.path, "runs")
         if study.compare is not None:
             compare_study(store.path)
     summary, names = read_rows(store.path, "tables/summary"), LevelNames(study.factors)
     broadcast = Delivered.of_study(store.path).means(ACCEPTED)
     return Result(
         store,
-        sum(row["state"] == "done" for row in rows),
-        [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
-        [row["run"] for row in read_rows(store.path, "tables/runs") if row["verdict"] == "violated"],
+        sum(row["state"] == "done" for row in read_rows(store.path, "runs")),
+        store.failed_runs(),
+        store.violated_runs(),
         [store.configurations[number] for number in sorted(unstable)],
         [*deliveries(summary, names, broadcast), *doubts(summary, names, (UNSTABLE, PROBABLY))],
     )

@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 AGAIN = "repeat the command that made it"
-TYPES = {
-    pa.string(): ("run", "state", "error", "verdict", "fingerprint", "metric", "label", "buffer"),
-    pa.int64(): ("configuration", "replication", "seed", "n", "infinite", "deliveries"),
-    pa.float64(): ("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"),
-}
+COLUMNS = (
+    dict.fromkeys(("run", "state", "error", "verdict", "fingerprint", "metric", "label", "buffer"), pa.string())
+    | dict.fromkeys(("configuration", "replication", "seed", "n", "infinite", "deliveries"), pa.int64())
+    | dict.fromkeys(("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"), pa.float64())
+)
 KEYS = ["configuration", "replication"]  # of a run
-COLUMNS = {name: kind for kind, names in TYPES.items() for name in names}
 HANDOFF = {
     "host": pa.string(),
     "begin_s": pa.float64(),

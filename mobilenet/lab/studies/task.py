@@ -28,10 +28,9 @@ from mobilenet.engine.no_collections import set_modules_aside
 from mobilenet.engine.safe_path import not_for_programs
 from mobilenet.judgement import own_metrics
 from mobilenet.lab.studies.configurations import PlannedRun
-from mobilenet.lab.studies.configured import configured_file, configured_scenario
 from mobilenet.lab.studies.measure import manifest_digest, measure
 from mobilenet.lab.studies.parts import write_part
-from mobilenet.lab.studies.store import is_done, record_failure
+from mobilenet.lab.studies.store import configured_file, configured_scenario, is_done, record_failure
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize
 from mobilenet.record.reader import RunError

@@ -25,7 +25,7 @@ from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import look
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.study import known_metrics
-from mobilenet.lab.studies.table_files import read_rows, write_table
+from mobilenet.lab.studies.table_files import write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.quoting import unknown
 from mobilenet.record.provenance import stamping_of
@@ -128,10 +128,4 @@ def search(
             write_table(out, "capacity", result.rows())
             write_json(out / "capacity.json", in_document(document(result)))
             write_whole(out / "capacity.md", in_text(markdown(result), "\n<!-- ", " -->"))
-        planned, run_rows = read_rows(out, "runs"), read_rows(out, "tables/runs")
-    return Outcome(
-        store,
-        result,
-        [f"{row['run']}: {row['error']}" for row in planned if row["state"] == "failed"],
-        [row["run"] for row in run_rows if row["verdict"] == "violated"],
-    )
+        return Outcome(store, result, store.failed_runs(), store.violated_runs())

@@ -43,7 +43,7 @@ from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import Bounds
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.study import STUDIES, known_metrics
-from mobilenet.lab.studies.table_files import read_rows, write_table
+from mobilenet.lab.studies.table_files import write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.declaration import OfDelays
 from mobilenet.quoting import as_file_name, pluralize, quote, unknown
@@ -316,11 +316,9 @@ class _Work:
     def _failures(self) -> Iterator[str]:
         for name, store in self._stores.items():
             if (store.path / "runs.parquet").is_file():
-                rows = read_rows(store.path, "runs")
-                yield from (f"{name}/{row['run']}: {row['error']}" for row in rows if row["state"] == "failed")
+                yield from (f"{name}/{line}" for line in store.failed_runs())
 
     def _violations(self) -> Iterator[Path]:
         for name, store in self._stores.items():
             if any(self._targets[name]):
-                rows = read_rows(store.path, "tables/runs")
-                yield from (store.runs / row["run"] for row in rows if row["verdict"] == "violated")
+                yield from (store.runs / run for run in store.violated_runs())
