@@ -18,11 +18,10 @@ import mobilenet
 from mobilenet.engine.kernel import Kernel, Seconds
 from mobilenet.lab.studies.claims.answering import CommonDelays
 from mobilenet.lab.studies.claims.questions import Cell
-from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired
 from mobilenet.lab.studies.compare import findings
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare, Study
-from mobilenet.lab.studies.delivered import Delivered
+from mobilenet.lab.studies.delivered import USES_RUN, Delivered, NotPaired
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.sentences import pairing, sentence
 from mobilenet.lab.studies.spark import local_master

@@ -19,12 +19,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mobilenet.lab.studies.common_deliveries import UNPAIRED, USES_RUN
 from mobilenet.lab.studies.compare import INFINITE, judged_row
 from mobilenet.lab.studies.delivered import (
     DELIVERED,
     LOSS_MARGIN,
     NOT_READABLE,
+    UNPAIRED,
+    USES_RUN,
     Share,
     as_shares,
     judgement,

@@ -34,12 +34,7 @@ from mobilenet.api import write_scenario
 from mobilenet.by_kind import with_declared
 from mobilenet.engine.scratch import lock_folder
 from mobilenet.lab.studies import OutError, StudyError
-from mobilenet.lab.studies.configurations import (
-    Configuration,
-    PlannedRun,
-    configurations,
-    planned_configurations,
-)
+from mobilenet.lab.studies.configurations import Configuration, PlannedRun, configurations, planned_configurations
 from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
 from mobilenet.lab.studies.level_names import format_level
 from mobilenet.lab.studies.parts import fault as fault_of_part
@@ -91,7 +86,7 @@ class Store:
         return " --allow-code" if self.code() else ""
 
     def scenario_of(self, configuration: int) -> Path:
-        return configured_file(self.path, configuration)
+        return self.path / KEPT.format(configuration)
 
     @property
     def measured(self) -> Path:
@@ -200,14 +195,9 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     return store
 
 
-def configured_file(study: Path, number: int) -> Path:
-    """The scenario of configuration `number` in the directory of a study."""
-    return study / KEPT.format(number)
-
-
 def configured_scenario(study: Path, number: int) -> AnyScenario:
     """The configuration's scenario, read once by each process."""
-    file = configured_file(study, number)
+    file = study / KEPT.format(number)
     return _read(file, file.stat().st_mtime_ns)
 
 
@@ -231,7 +221,7 @@ def write_configuration(
     """Raise StudyError where runs of another scenario bear its number; `allow_code`: as for mobilenet.run. `say` is
     called for a scenario that was damaged.
     """
-    target = configured_file(study, number).parent
+    target = (study / KEPT.format(number)).parent
     fresh = partial_path(target)
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)

@@ -28,9 +28,10 @@ from mobilenet.engine.no_collections import set_modules_aside
 from mobilenet.engine.safe_path import not_for_programs
 from mobilenet.judgement import own_metrics
 from mobilenet.lab.studies.configurations import PlannedRun
+from mobilenet.lab.studies.declaration import KEPT
 from mobilenet.lab.studies.measure import manifest_digest, measure
 from mobilenet.lab.studies.parts import write_part
-from mobilenet.lab.studies.store import configured_file, configured_scenario, is_done, record_failure
+from mobilenet.lab.studies.store import configured_scenario, is_done, record_failure
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize
 from mobilenet.record.reader import RunError
@@ -65,7 +66,7 @@ def _runs_in(batch: pa.RecordBatch) -> list[PlannedRun]:
 
 def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
     """Whether the run has the scenario of its configuration, but for the seed."""
-    text = configured_file(study, run.configuration).read_text(encoding="utf-8")
+    text = (study / KEPT.format(run.configuration)).read_text(encoding="utf-8")
     with suppress(OSError, UnicodeDecodeError):
         return (directory / "scenario.yaml").read_text(encoding="utf-8") == SEED.sub(f"seed: {run.seed}", text)
     return False

@@ -36,8 +36,8 @@ from mobilenet.lab.studies.claims.published import COMMAND, PaperVerdicts
 from mobilenet.lab.studies.claims.questions import Cell, Plan, Question
 from mobilenet.lab.studies.claims.schedules import SECONDS_EACH, command, play
 from mobilenet.lab.studies.claims.words import markdown
-from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired, common_deliveries
 from mobilenet.lab.studies.configurations import RUN, PlannedRun
+from mobilenet.lab.studies.delivered import USES_RUN, NotPaired, common_deliveries
 from mobilenet.lab.studies.parts import metrics_by_configuration
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import Bounds

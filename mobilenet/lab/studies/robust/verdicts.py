@@ -20,9 +20,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mobilenet.lab.studies.common_deliveries import UNPAIRED
 from mobilenet.lab.studies.compare import COMPARED, Finding, compared_row
-from mobilenet.lab.studies.delivered import ACCEPTED, DELIVERED, OFFERED, Objection, Share, judgement, share_columns
+from mobilenet.lab.studies.delivered import (
+    ACCEPTED,
+    DELIVERED,
+    OFFERED,
+    UNPAIRED,
+    Objection,
+    Share,
+    judgement,
+    share_columns,
+)
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.statistics import Comparison, holm
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED
