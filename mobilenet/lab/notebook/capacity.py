@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.lab.notebook.asking import naming_out, require_out
+from mobilenet.lab.notebook.asking import require_out
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.capacity import capacity as capacities
@@ -133,12 +133,9 @@ def capacity(
     question = Question(source, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes, rare)
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
-    with naming_out():
-        outcome = on_spark(
-            where,
-            lambda spark, report: capacities.search(planned, place, spark, report, allow_code=allow_code),
-            progress,
-        )
+    outcome = on_spark(
+        where, lambda spark, report: capacities.search(planned, place, spark, report, allow_code=allow_code), progress
+    )
     if outcome.result.points:
         from mobilenet.viz.capacity import draw_into
 

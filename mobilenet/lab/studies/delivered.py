@@ -125,11 +125,6 @@ class Share(NamedTuple):
         """Whether it differs in any pair."""
         return not self.low == self.high == 0
 
-    @property
-    def is_worth_a_word(self) -> bool:
-        """Whether it differs, or both settings lack something that no setting should lack."""
-        return self.differs or (self.name in (DELIVERED, VALID) and min(self.own, self.baseline) < 1)
-
 
 class Objection(NamedTuple):
     """Why a setting must not be called better."""
@@ -274,8 +269,11 @@ def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
 
 
 def opening(shares: Iterable[Share], baseline: str) -> str:
-    """Return what a sentence about a setting opens with: the shares that differ, and which setting is behind."""
-    return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.is_worth_a_word)
+    """Return what a sentence about a setting opens with: the shares that differ, or that no setting should lack, and
+    which setting is behind.
+    """
+    lacking = [one for one in shares if one.name in (DELIVERED, VALID) and min(one.own, one.baseline) < 1]
+    return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.differs or one in lacking)
 
 
 def _share_in_words(one: Share, baseline: str) -> str:

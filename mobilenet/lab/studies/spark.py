@@ -14,7 +14,6 @@ import atexit
 import logging
 import os
 import re
-import signal
 import socket
 import sys
 import tempfile
@@ -31,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from mobilenet.engine import native, safe_path
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.java import ENDS_WITHIN_S, class_options, deaf, end_java, java_home
+from mobilenet.lab.studies.java import ENDS_WITHIN_S, class_options, end_java, java_home, signals_kept
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,10 +124,10 @@ def spark_session(spark: Spark, memory: str = "1g", java_options: str | None = N
     }
     with _quiet_stderr():
         try:
-            with _our_interrupts(), safe_path.for_children(), _temporary_files_in(_scratch()):
-                session = _start(settings, master)
+            with signals_kept(), safe_path.for_children(), _temporary_files_in(_scratch()):
+                session = _start(settings, master)  # it takes SIGINT
         except BaseException as error:
-            with deaf():
+            with signals_kept(is_deaf=True):
                 end_java()
             if isinstance(error, StudyError) or not isinstance(error, Exception):
                 raise
@@ -191,7 +190,7 @@ def _stop(session: SparkSession) -> None:
 
 def _end(session: SparkSession) -> None:
     """End Java after a signal or an error, so that a second signal does not leave one behind."""
-    with deaf():
+    with signals_kept(is_deaf=True):
         wait([in_thread(partial(_stop, session))], ENDS_WITHIN_S)
         end_java()
 
@@ -212,19 +211,6 @@ def in_thread(work: Callable[[], Done]) -> Future[Done]:
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
     return "py4j" not in Path(record.pathname).parts
-
-
-@contextmanager
-def _our_interrupts() -> Iterator[None]:
-    """Spark's context puts a handler of its own in the place of ours."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    ours = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, ours)
 
 
 def _start(settings: dict[str, str], master: str) -> SparkSession:
