@@ -26,7 +26,7 @@ from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -42,7 +42,7 @@ from mobilenet.lab.studies.store import Store, remove
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.lab.studies.task import COUNTED, look, perform
 from mobilenet.metrics.registry import is_infinite
-from mobilenet.quoting import unknown
+from mobilenet.quoting import first_line, unknown
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.processes import ProcessProgram
 from mobilenet.scenario.protocol_groups import OwnProgram
@@ -92,8 +92,7 @@ def until_precise(store: Store, spark: SparkSession) -> Iterator[Round]:
         if rule.until is None or not (widths := _imprecise(store, targets, rule.until)):
             return
         write_tables(store, targets, spark)  # so that there is something to look at
-        targets = [target + (rule.step if number in widths else 0) for number, target in enumerate(targets)]
-        targets = [min(rule.most, target) for target in targets]
+        targets = [min(rule.most, n + rule.step * (number in widths)) for number, n in enumerate(targets)]
         label, width = store.configurations[next(iter(widths))].label, next(iter(widths.values()))
         requested = f"requested ± {rule.until.relative_half_width:.0%}"
         note = f"least precise: {label}: {rule.until.metric} ± {width:.0%}, {requested}"
@@ -119,9 +118,8 @@ def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, floa
 def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:
     """None where more replications would not help: nothing is measured, or no mean exists."""
     values = [row[until.metric] for row in runs if until.metric in row]
-    if len(values) < 2 or any(is_infinite(until.metric, row) for row in runs):
-        return None
-    if grows(np.array([row.get("backlog_slope", 0.0) for row in runs])):
+    has_no_mean = any(is_infinite(until.metric, row) for row in runs)
+    if len(values) < 2 or has_no_mean or grows(np.array([row.get("backlog_slope", 0.0) for row in runs])):
         return None
     interval = t_interval(np.array(values), confidence)
     if interval.half_width == 0:
@@ -213,7 +211,7 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
             spark.sparkContext.cancelJobsWithTag(tag)
         raise
     if (error := job.exception()) is not None:
-        raise JobLost(_reason(error)) from error
+        raise JobLost(first_line(error).strip()[:200]) from error
 
 
 def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
@@ -231,11 +229,6 @@ def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
     return spark.createDataFrame(rows).repartitionById(number, "batch")
 
 
-def _reason(error: BaseException) -> str:
-    lines: list[Any] = [line for line in str(error).splitlines() if line.strip()]
-    return " ".join(str(lines[0] if lines else type(error).__name__).split())[:200]
-
-
 def require_programs(store: Store, spark: SparkSession) -> None:
     """Raise StudyError for a worker without a program of this study."""
     words = sorted({word for scenario in store.scenarios() for word in _needs(scenario)})
@@ -250,12 +243,9 @@ def missing(words: list[str], tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
     """Yield the programs that this machine lacks."""
     where = socket.gethostname()
     for _ in tasks:
-        lacking = [f"there is no {word} on {where}" for word in words if not _is_there(word)]
+        lookups = [(word, os.path.exists if os.path.isabs(word) else shutil.which) for word in words]
+        lacking = [f"there is no {word} on {where}" for word, look_up in lookups if not look_up(word)]
         yield pa.RecordBatch.from_pydict({"what": pa.array(lacking, pa.string())})
-
-
-def _is_there(word: str) -> bool:
-    return os.path.exists(word) if os.path.isabs(word) else shutil.which(word) is not None
 
 
 def _needs(scenario: AnyScenario) -> Iterator[str]:

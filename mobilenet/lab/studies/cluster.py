@@ -117,8 +117,7 @@ def main() -> None:
             while all(process.poll() is None for process in processes):
                 time.sleep(0.5)
             print("a worker has ended; the others continue. Press Ctrl-C to stop them", flush=True)
-            while True:
-                time.sleep(3600)
+            signal.pause()
     except KeyboardInterrupt:
         pass
     except StudyError as error:

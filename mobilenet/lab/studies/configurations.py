@@ -79,7 +79,9 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     _require_plain(study, factors)
     _require_allowed(study, allow_code)
     base = [_override(key, value) for key, value in study.set.items()]
-    if not _is_valid(study, *base):  # two keys may be valid only together; if they are not, name the first wrong one
+    try:
+        study.scenario_with(base)
+    except ScenarioError:  # two keys may be valid only together; if they are not, name the first wrong one
         for place, key in enumerate(study.set):
             _try(study, allow_code, ("set", key), *base[: place + 1])
     all_configurations = []
@@ -164,14 +166,6 @@ def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
 
 def _override(key: str, value: Any) -> str:
     return f"{key}={inline(value)}"
-
-
-def _is_valid(study: Study, *overrides: str) -> bool:
-    try:
-        study.scenario_with(overrides)
-    except ScenarioError:
-        return False
-    return True
 
 
 def _try(

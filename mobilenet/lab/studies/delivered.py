@@ -90,11 +90,11 @@ class CommonDeliveries(NamedTuple):
 
     def count(self, metric: OfDelays) -> int:
         """Return the number of deliveries that the metric is taken over."""
-        return len(self.is_own) if metric.at_sender else int(np.count_nonzero(~self.is_own))
+        return int(np.count_nonzero(~self.is_own | metric.at_sender))
 
     def compare(self, metric: OfDelays) -> tuple[float, float] | None:
         """Return the metric of either run; None without deliveries."""
-        counts = np.ones_like(self.is_own) if metric.at_sender else ~self.is_own
+        counts = ~self.is_own | metric.at_sender
         own, other = metric.statistic(self.delays_s[counts]), metric.statistic(self.other_delays_s[counts])
         return None if own is None or other is None else (own, other)
 
@@ -182,27 +182,26 @@ class Delivered:
         """
         is_complete = self.is_complete(own, baseline)
 
-        def none(lack: str) -> tuple[dict[str, CommonDelays], str]:
-            return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, lack)), lack
-
-        if self.uses_run(own, baseline):
-            return none(USES_RUN)
+        lack = USES_RUN if self.uses_run(own, baseline) else ""
         owed = self._of(OWED, own, baseline).dropna()
-        if is_complete and (owed[own] == owed[baseline]).all():
+        if not lack and is_complete and (owed[own] == owed[baseline]).all():
             return {}, ""
         cuts = self._of(CUT, own, baseline).reindex(owed.index).max(axis=1).fillna(0.0)
         values: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in metrics}
         deliveries = dict.fromkeys(metrics, 0)
-        for replication, cut_s in cuts.items():
+        for replication, cut_s in cuts.items() if not lack else ():
             run, other = (self._runs / PlannedRun(number, replication, 0).id for number in (own, baseline))
             try:
                 common = common_deliveries(run, other, cut_s)
             except (RunError, NotPaired) as error:
-                return none(str(error) if isinstance(error, NotPaired) else NOT_READABLE)
+                lack = str(error) if isinstance(error, NotPaired) else NOT_READABLE
+                break
             for name, metric in metrics.items():
                 if (both := common.compare(metric)) is not None:
                     values[name][replication] = both
                     deliveries[name] += common.count(metric)
+        if lack:
+            return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, lack)), lack
         return {name: CommonDelays(values[name], deliveries[name]) for name in metrics}, ""
 
     def uses_run(self, own: int, baseline: int) -> bool:
@@ -268,7 +267,7 @@ def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
     ]
 
 
-def opening(shares: Iterable[Share], baseline: str) -> str:
+def opening(shares: Sequence[Share], baseline: str) -> str:
     """Return what a sentence about a setting opens with: the shares that differ, or that no setting should lack, and
     which setting is behind.
     """

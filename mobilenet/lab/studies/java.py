@@ -120,15 +120,13 @@ def class_options(home: Path) -> str:
 
 
 @contextmanager
-def signals_kept(is_deaf: bool = False) -> Iterator[None]:
-    """Leave the handlers of signals that ask us to stop as they are, whatever the block does to them. `is_deaf`: ignore
-    such signals within it, as we are stopping already.
-    """
+def deaf() -> Iterator[None]:
+    """Ignore signals that ask us to stop within the block: we are stopping already."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    for number in handlers if is_deaf else ():
+    for number in handlers:
         signal.signal(number, signal.SIG_IGN)
     try:
         yield

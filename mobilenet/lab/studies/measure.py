@@ -26,7 +26,6 @@ from mobilenet.judgement import with_own_metrics
 from mobilenet.lab.studies.statistics import mser5, relative_slope, survival_quantiles
 from mobilenet.metrics import OwnMetric
 from mobilenet.metrics.buffers import declared_buffers
-from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.delay_shares import delay_shares
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.fold import EventFold
@@ -70,7 +69,9 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
         metrics = dict(with_own_metrics(events, samples, read_json(directory, "counters.json"), manifest_from, own)[0])
         metrics |= {"steady": 0 if cut_s is None else 1, "warmup_cut_s": cut_s}
     if (directory / "causes.parquet").exists():
-        metrics = metrics | _delay_shares(directory, round(begin * SECOND), round(end * SECOND))
+        stories = recorded_stories(directory)
+        delay_parts = shares(stories, counted_deliveries(stories, round(begin * SECOND), round(end * SECOND)))
+        metrics = metrics | delay_shares(delay_parts.delay_ns, delay_parts.held_ns, delay_parts.by_part)
     values = {name: float(value) for name, value in metrics.items() if value is not None}
     inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
     waited = _still_waiting(events, begin, end) if metrics.get("broadcasts_undelivered") else np.zeros(0)
@@ -86,12 +87,6 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
 def manifest_digest(directory: Path) -> str:
     """It holds the digests of all files of the record."""
     return hashlib.sha256((directory / "manifest.json").read_bytes()).hexdigest()
-
-
-def _delay_shares(directory: Path, begin_ns: int, end_ns: int) -> Row:
-    stories = recorded_stories(directory)
-    delay_parts = shares(stories, counted_deliveries(stories, begin_ns, end_ns))
-    return delay_shares(delay_parts.delay_ns, delay_parts.held_ns, delay_parts.by_part)
 
 
 def _handoffs(events: Table, begin_s: float, end_s: float) -> list[dict[str, Any]]:

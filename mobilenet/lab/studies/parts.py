@@ -11,13 +11,15 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from mobilenet.lab.studies import StudyError
@@ -45,9 +47,8 @@ VERSION = "3"  # of what a row means; parts of another version are made again
 RUNS_AT_ONCE = 2_000  # held in memory where Spark is not available
 
 
-def write_part(folder: Path, names: Iterable[str], rows: list[dict[str, Any]], kind: str) -> None:
+def write_part(folder: Path, names: Sequence[str], rows: list[dict[str, Any]], kind: str) -> None:
     """`names`: of the runs that were asked for, of which some may have failed."""
-    names = list(names)
     schema = SCHEMA.with_metadata({"kind": kind, "version": VERSION})
     name = f"{names[0]}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
     with in_place_of(folder / f"{name}.parquet") as partial:
@@ -72,9 +73,6 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
     `targets`: of each configuration, the last replication that counts; `columns`, among them configuration and
     replication: what is read.
     """
-    import pyarrow.compute as pc
-    import pyarrow.dataset as ds
-
     checking = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
     dataset = ds.dataset(paths, SCHEMA, ds.ParquetFileFormat(default_fragment_scan_options=checking))
@@ -97,8 +95,8 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
     metrics: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
         rows = enumerate(table.to_pylist(), 1)
-        whole: list[Mapping[str, float]] = [dict(row["metrics"]) for place, row in rows if row["replication"] == place]
-        metrics[table["configuration"][0].as_py()] = whole
+        number = table["configuration"][0].as_py()
+        metrics[number] = [dict(row["metrics"]) for place, row in rows if row["replication"] == place]
     return metrics
 
 

@@ -264,17 +264,12 @@ def _largest_changes(effects: Sequence[Effect], metric: str) -> list[Effect]:
     most, and the largest of all effects; those that are certain come first.
     """
     largest: dict[tuple[str, ...], Effect] = {}
-    changing = [effect for effect in effects if metric in effect.changes and effect.changes[metric].mean]
-    for effect in sorted(changing, key=lambda one: _rank(one.changes[metric]), reverse=True):
-        change = effect.changes[metric]
+    changes = [(one, one.changes[metric]) for one in effects if metric in one.changes and one.changes[metric].mean]
+    for effect, change in sorted(changes, key=lambda one: (_is_certain(one[1]), abs(one[1].mean)), reverse=True):
         may_lose = metric == DELIVERED and max(-change.low, change.high) > LOSS_MARGIN
         if (_is_certain(change) or may_lose) and (len(effect.levels) == 1 or effect is effects[0]):
             largest.setdefault(tuple(factor for factor, _ in effect.levels), effect)
     return list(largest.values())
-
-
-def _rank(change: Interval) -> tuple[bool, float]:
-    return _is_certain(change), abs(change.mean)
 
 
 def _is_certain(change: Interval) -> bool:

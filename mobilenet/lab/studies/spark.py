@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from mobilenet.engine import native, safe_path
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.java import ENDS_WITHIN_S, class_options, end_java, java_home, signals_kept
+from mobilenet.lab.studies.java import ENDS_WITHIN_S, class_options, deaf, end_java, java_home
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,7 +103,6 @@ def spark_session(spark: Spark, memory: str = "1g", java_options: str | None = N
         _give_package(spark)
         yield spark
         return
-    master = spark
     import pyspark
 
     java = java_home()
@@ -115,28 +114,31 @@ def spark_session(spark: Spark, memory: str = "1g", java_options: str | None = N
     logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
     logging.getLogger("py4j").propagate = False
     logging.getLogger("SQLQueryContextLogger").disabled = True  # each refusal of SQL as JSON, with its Java
-    logging.getLogger().addFilter(_is_not_of_py4j)  # which also writes some of them to the root
-    local = re.fullmatch(r"local\[(\*|\d+)\]", master)
-    is_local = master.startswith("local")
-    settings = _settings(master, is_local, memory, class_options(java) if java_options is None else java_options) | {
+    logging.getLogger().addFilter(
+        lambda record: "py4j" not in Path(record.pathname).parts
+    )  # it writes to the root, too
+    local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
+    is_local = spark.startswith("local")
+    settings = _settings(spark, is_local, memory, class_options(java) if java_options is None else java_options) | {
         "spark.app.name": "mobilenet",
-        "spark.master": f"local[{local[1]},{MOST_DEATHS}]" if local else master,
+        "spark.master": f"local[{local[1]},{MOST_DEATHS}]" if local else spark,
     }
     with _quiet_stderr():
         try:
-            with signals_kept(), safe_path.for_children(), _temporary_files_in(_scratch()):
-                session = _start(settings, master)  # it takes SIGINT
+            with safe_path.for_children(), _temporary_files_in(_scratch()):
+                session = _start(settings, spark)
         except BaseException as error:
-            with signals_kept(is_deaf=True):
+            with deaf():
                 end_java()
             if isinstance(error, StudyError) or not isinstance(error, Exception):
                 raise
-            raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
+            raise StudyError(f"Spark did not start on {spark}: {' '.join(str(error).split())[:200]}") from None
     try:
         if not is_local:
             session.sparkContext.addPyFile(str(package_archive(_scratch())))
         yield session
-        _finish(session)
+        with _quiet_stderr():
+            _finish(session)
     except BaseException:
         with _quiet_stderr():
             _end(session)
@@ -179,19 +181,14 @@ def has_stopped(session: SparkSession) -> bool:
 
 
 def _finish(session: SparkSession) -> None:
-    with _quiet_stderr():
-        _stop(session)
-
-
-def _stop(session: SparkSession) -> None:
     with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
         session.stop()
 
 
 def _end(session: SparkSession) -> None:
     """End Java after a signal or an error, so that a second signal does not leave one behind."""
-    with signals_kept(is_deaf=True):
-        wait([in_thread(partial(_stop, session))], ENDS_WITHIN_S)
+    with deaf():
+        wait([in_thread(partial(_finish, session))], ENDS_WITHIN_S)
         end_java()
 
 
@@ -209,21 +206,12 @@ def in_thread(work: Callable[[], Done]) -> Future[Done]:
     return future
 
 
-def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    return "py4j" not in Path(record.pathname).parts
-
-
 def _start(settings: dict[str, str], master: str) -> SparkSession:
-    """The server at a spark:// address may not be Spark: then Spark would wait for minutes, without a useful
-    message.
-    """
+    """Start in a thread: in the main one, Spark takes SIGINT, and waits for minutes where no Spark answers."""
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.config(map=dict(settings))
-    if not master.startswith("spark://"):
-        return builder.getOrCreate()
-    session = in_thread(builder.getOrCreate)
-    if not wait([session], MASTER_TAKES_US_WITHIN_S).done:
+    session = in_thread(SparkSession.builder.config(map=dict(settings)).getOrCreate)
+    if not wait([session], MASTER_TAKES_US_WITHIN_S if master.startswith("spark://") else None).done:
         raise StudyError(
             f"--master {master}: no compatible Spark master answered within {MASTER_TAKES_US_WITHIN_S} s; check"
             " its address and version"

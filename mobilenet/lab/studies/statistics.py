@@ -28,7 +28,6 @@ import math
 import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -73,7 +72,6 @@ def t_interval_of(n: int, mean: float, sd: float, confidence: float) -> Interval
     return Interval(n, mean, sd, _t_quantile((1 + confidence) / 2, n - 1) * sd / math.sqrt(n))
 
 
-@lru_cache(maxsize=1024)
 def _t_quantile(share: float, degrees: float) -> float:
     from scipy.special import stdtrit  # what stats.t.ppf calls; scipy.stats takes a second to import
 

@@ -26,6 +26,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from filecmp import cmpfiles
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from mobilenet.by_kind import with_declared
 from mobilenet.engine.scratch import lock_folder
 from mobilenet.lab.studies import OutError, StudyError
 from mobilenet.lab.studies.configurations import Configuration, PlannedRun, configurations, planned_configurations
-from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
+from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study
 from mobilenet.lab.studies.level_names import format_level
 from mobilenet.lab.studies.parts import fault as fault_of_part
 from mobilenet.lab.studies.table_files import AGAIN, TABLES, read_rows, read_table, write_table
@@ -47,6 +48,7 @@ from mobilenet.record.whole import in_place_of, partial_path, remove_dead, write
 from mobilenet.record.writer import write_json
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.yaml_reader import parse
+from mobilenet.scenario.yaml_writer import to_yaml
 
 MOST_DIFFERENCES = 5
 FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
@@ -170,7 +172,7 @@ def is_done(directory: Path, seed: int) -> bool:
 def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
     """A new directory for a study, or the one that it has begun; `say` is called for files that are written again."""
     all_configurations = configurations(study, allow_code)
-    text = effective_study(study.model_copy(update={"scenario": KEPT.format(0)}))
+    text = to_yaml(study.model_copy(update={"scenario": KEPT.format(0)}).model_dump(by_alias=True))
     if (path / "study.yaml").is_file():
         require_same(path, study)
     elif path.exists() and not _was_just_begun(path):
@@ -228,7 +230,8 @@ def write_configuration(
     try:
         write_scenario(fresh, with_declared(scenario, allow_code))
         names = sorted(str(path.relative_to(fresh)) for path in fresh.rglob("*") if path.is_file())
-        changed = [name for name in names if not _is_same(target / name, fresh / name)]
+        same, _, _ = cmpfiles(target, fresh, names, shallow=False)
+        changed = [name for name in names if name not in same or (target / name).is_symlink()]
         if target.is_dir() and not target.is_symlink():
             if not changed:
                 return
@@ -269,13 +272,6 @@ def _is_damaged(file: Path, expected: bytes) -> bool:
 def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:
     """Key and both values of what makes two scenarios different ones."""
     return list(differences(before.model_dump(), after.model_dump()))
-
-
-def _is_same(a: Path, b: Path) -> bool:
-    try:
-        return not a.is_symlink() and a.read_bytes() == b.read_bytes()
-    except OSError:
-        return False
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -330,21 +326,13 @@ def require_same(path: Path, study: Study) -> None:
 
 
 def differing_study(old: Study, study: Study) -> list[str]:
-    """What makes two studies different ones."""
-    return [
-        f"{key} was {format_level(before)} and is now {format_level(after)}"
-        for key, before, after in differences(_core(old), _core(study))
-    ]
-
-
-def _core(study: Study) -> dict[str, Any]:
-    """What decides which runs there are and what is in them."""
-    return {
-        "seed": study.seed,
-        "first_seed": study.first_seed,
-        "factors": {factor: study.levels(factor) for factor in study.factors},
-        "set": study.set,
-    }
+    """What makes two studies different ones: what decides which runs there are and what is in them."""
+    before, now = (
+        one.model_dump(include={"seed", "first_seed"})
+        | {"factors": {factor: one.levels(factor) for factor in one.factors}, "set": one.set}
+        for one in (old, study)
+    )
+    return [f"{key} was {format_level(a)} and is now {format_level(b)}" for key, a, b in differences(before, now)]
 
 
 def record_failure(folder: Path, run: str, error: str) -> None:

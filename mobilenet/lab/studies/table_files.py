@@ -31,13 +31,8 @@ COLUMNS = (
     | dict.fromkeys(("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"), pa.float64())
 )
 KEYS = ["configuration", "replication"]  # of a run
-HANDOFF = {
-    "host": pa.string(),
-    "begin_s": pa.float64(),
-    "duration_s": pa.float64(),
-    "interruption_s": pa.float64(),  # null: it has none, see metrics/mobile.py
-    "cause": pa.string(),
-}
+SECONDS = dict.fromkeys(("begin_s", "duration_s", "interruption_s"), pa.float64())
+HANDOFF = {"host": pa.string(), **SECONDS, "cause": pa.string()}  # no interruption: see metrics/mobile.py
 RANKED = dict.fromkeys(("size", "low", "high", "mean", "spread", "p_adjusted"), pa.float64())
 TABLES: dict[str, dict[str, pa.DataType]] = {
     name: {column: COLUMNS[column] for column in columns.split()}
@@ -97,8 +92,7 @@ def read_table(directory: Path, name: str, numbers: Sequence[str] = ()) -> pa.Ta
 
 def read_rows(directory: Path, name: str) -> Rows:
     """Return the rows of one of TABLES."""
-    rows: Rows = read_table(directory, name).to_pylist()
-    return rows
+    return list(read_table(directory, name).to_pylist())
 
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:
