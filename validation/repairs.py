@@ -26,7 +26,7 @@ from mobilenet.viz.style import COLOURS, caption, entitle, figure_legend, log_ax
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.statistics import compare_means, t_interval
-from mobilenet.lab.studies.tables import UNSTABLE
+from mobilenet.lab.studies.table_files import UNSTABLE
 
 RADIOS = ("disk", "capture", "log_distance", "shadowing", "fading")
 DRAWN = {"disk": ("o", 9), "shadowing": ("^", 6), "fading": ("s", 5)}  # the mark, and its size in points

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from mobilenet.lab.studies import StudyError
@@ -73,6 +72,8 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
     `targets`: of each configuration, the last replication that counts; `columns`, among them configuration and
     replication: what is read.
     """
+    import pyarrow.dataset as ds  # a quarter of a second
+
     checking = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
     dataset = ds.dataset(paths, SCHEMA, ds.ParquetFileFormat(default_fragment_scan_options=checking))

@@ -35,8 +35,7 @@ from mobilenet.lab.studies.delivered import (
 from mobilenet.lab.studies.effects import BEFORE_DELAYS, Effect, by_metric
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.statistics import Interval
-from mobilenet.lab.studies.table_files import Rows
-from mobilenet.lab.studies.tables import PROBABLY, UNSTABLE
+from mobilenet.lab.studies.table_files import PROBABLY, UNSTABLE, Rows
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED, Vocabulary
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.scenario import AnyScenario, Scenario

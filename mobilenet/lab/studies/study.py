@@ -28,8 +28,8 @@ from mobilenet.lab.studies.parts import index
 from mobilenet.lab.studies.sentences import deliveries, doubts
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
-from mobilenet.lab.studies.table_files import AGAIN, read_rows, read_table, values_of_runs, write_table
-from mobilenet.lab.studies.tables import PROBABLY, UNSTABLE, write_tables
+from mobilenet.lab.studies.table_files import AGAIN, PROBABLY, UNSTABLE, read_rows, values_of_runs, write_table
+from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.registry import Vocabulary
 from mobilenet.quoting import as_file_name, unknown
@@ -151,9 +151,9 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     comparison = comparison.model_copy(update={"metrics": (*comparison.metrics, *further)})
     for metric in comparison.metrics:
         require_metric(store.study, metric)
-    summary = read_table(path, "tables/summary").to_pandas()
-    with_runs = [one for one in store.configurations if one.number in summary["configuration"].unique()]
-    unstable = set(summary["configuration"][summary["label"] == UNSTABLE])
+    labels = {row["configuration"]: row["label"] for row in read_rows(path, "tables/summary")}
+    with_runs = [one for one in store.configurations if one.number in labels]
+    unstable = {number for number, label in labels.items() if label == UNSTABLE}
     all_findings = findings(
         comparison, with_runs, values_of_runs(path, comparison.metrics), unstable,
         store.study.confidence, Delivered.of_study(path, store.observing()), store.study.words,

@@ -34,7 +34,7 @@ from mobilenet.lab.studies.parts import SCHEMA, in_order, index, planned_targets
 from mobilenet.lab.studies.spark import path_pattern
 from mobilenet.lab.studies.statistics import Values, grows, may_grow, t_interval
 from mobilenet.lab.studies.store import Store, open_store
-from mobilenet.lab.studies.table_files import HANDOFF, TABLES, missing_runs, write_table
+from mobilenet.lab.studies.table_files import HANDOFF, NOT_STEADY, PROBABLY, TABLES, UNSTABLE, missing_runs, write_table
 from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.over_time import BUCKETS
 from mobilenet.metrics.registry import SURVIVAL, is_infinite
@@ -55,7 +55,6 @@ OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
 BINS_OF_A_STEP = 10  # of measure.py, so that a step of the distribution is 1 % wide
 AGGREGATED = ("configuration", "replication", "metrics", "buffers", "delay_bins", "delay_counts")
 TASKS_PER_WORKER = 4
-UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"
 METRIC, BUFFER, DELAY, LABEL = range(4)  # what a row of NUMBERS is about
 NUMBERS = pa.schema(
     {"configuration": pa.int32(), "what": pa.int8(), "name": pa.string(), "bucket": pa.int32(), "n": pa.int64()}

@@ -26,8 +26,7 @@ from mobilenet.lab.studies.sensitivity.ranges import LEVELS, Range, ranges
 from mobilenet.lab.studies.sensitivity.screening import Levels, Values, complete, screen, trajectories
 from mobilenet.lab.studies.spark import Spark
 from mobilenet.lab.studies.study import STUDIES, Result, require_metric, run_study
-from mobilenet.lab.studies.table_files import read_rows, values_of_runs, write_table
-from mobilenet.lab.studies.tables import UNSTABLE
+from mobilenet.lab.studies.table_files import UNSTABLE, read_rows, values_of_runs, write_table
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
 from mobilenet.record.provenance import stamping_of
