@@ -76,8 +76,7 @@ def _pack(value: Any) -> bytes:
     """Pickle what may hold functions that have no name."""
     from pyspark import cloudpickle
 
-    packed: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
-    return packed
+    return bytes(cloudpickle.dumps(value))  # type: ignore[no-untyped-call]
 
 
 def _serve(pipe: Connection) -> None:

@@ -133,6 +133,8 @@ def spark_session(spark: Spark, memory: str = "1g", java_options: str | None = N
             if isinstance(error, StudyError) or not isinstance(error, Exception):
                 raise
             raise StudyError(f"Spark did not start on {spark}: {' '.join(str(error).split())[:200]}") from None
+    accumulators: Any = session.sparkContext._accumulatorServer
+    accumulators.handle_error = lambda *request: None  # it would print a traceback if Java ends first
     try:
         if not is_local:
             session.sparkContext.addPyFile(str(package_archive(_scratch())))
