@@ -22,7 +22,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache, partial
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -190,7 +190,7 @@ def _finish(session: SparkSession) -> None:
 def _end(session: SparkSession) -> None:
     """End Java after a signal or an error, so that a second signal does not leave one behind."""
     with deaf():
-        wait([in_thread(partial(_finish, session))], ENDS_WITHIN_S)
+        wait([in_thread(session.stop)], ENDS_WITHIN_S)
         end_java()
 
 
