@@ -63,6 +63,18 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def end_java() -> None:
+    """End this process's Spark, so that the next one reads its settings; a cluster of this process goes on."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(30)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
     """Commands that are called in this process share one Spark session as long as they ask for the same local master.
@@ -75,7 +87,9 @@ def one_spark() -> Iterator[None]:
 
     def start_or_share(settings: Any, master: str) -> SparkSession:
         if current and current[0][0] != master:
-            spark._stop(current.pop()[1])
+            finish(current.pop()[1])
+        if not master.startswith("local"):
+            end_java()
         session = start(settings, master)
         assert session.sparkContext.master.startswith(master.removesuffix("]"))
         if master.startswith("local"):
@@ -85,6 +99,7 @@ def one_spark() -> Iterator[None]:
     def finish_unless_shared(session: SparkSession) -> None:
         if not session.sparkContext.master.startswith("local"):
             finish(session)
+            end_java()
 
     with (
         mock.patch.object(spark, "_start", start_or_share),

@@ -29,9 +29,8 @@ import mobilenet
 from mobilenet.lab.notebook.capacity import Capacity
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.declaration import Study
-from mobilenet.lab.studies.rare import RARE
 from mobilenet.lab.studies.spark import local_master
-from mobilenet.lab.studies.statistics import Interval, t_interval
+from mobilenet.lab.studies.statistics import RARE, Interval, t_interval
 from mobilenet.lab.studies.study import run_study
 from mobilenet.lab.studies.table_files import values_of_runs
 

@@ -23,10 +23,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 from mobilenet.viz.style import COLOURS, caption, entitle, figure_legend, log_axis, page, save
 
-from mobilenet.lab.studies.aggregation import UNSTABLE
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.level_names import LevelNames
-from mobilenet.lab.studies.statistics import compare_pairs, t_interval
+from mobilenet.lab.studies.statistics import compare_means, t_interval
+from mobilenet.lab.studies.table_files import UNSTABLE
 
 RADIOS = ("disk", "capture", "log_distance", "shadowing", "fading")
 DRAWN = {"disk": ("o", 9), "shadowing": ("^", 6), "fading": ("s", 5)}  # the mark, and its size in points
@@ -143,7 +143,7 @@ def ratio(scene: Scene, variant: str, baseline: str, metric: str) -> tuple[str, 
     """In words, and the upper end of its interval."""
     own, other = (scene.runs[name].set_index("replication")[metric] for name in (variant, baseline))
     shared = own.index.intersection(other.index)
-    comparison = compare_pairs(np.array(own[shared]), np.array(other[shared]))
+    comparison = compare_means(np.array(own[shared]), np.array(other[shared]))
     assert comparison.ratio is not None and comparison.ratio_low is not None and comparison.ratio_high is not None
     star = "*" if baseline in scene.unstable else ""
     return (

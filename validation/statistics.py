@@ -25,7 +25,7 @@ from mobilenet.engine.random_streams import generator
 from mobilenet.lab.studies.claims.declaration import Answer, Difference, Place
 from mobilenet.lab.studies.claims.judge import judge
 from mobilenet.lab.studies.claims.questions import Cell, Inequality, Question
-from mobilenet.lab.studies.statistics import compare_pairs, look, t_interval
+from mobilenet.lab.studies.statistics import compare_means, look, t_interval
 
 Values = NDArray[np.float64]
 REPLICATIONS = 10
@@ -85,7 +85,7 @@ def sequential_coverage(experiments: int) -> tuple[float, float]:
 def false_alarms(experiments: int) -> float:
     stream = generator(1, "alarms")
     pairs = np.exp(stream.normal(0, 0.1, (experiments, 2, REPLICATIONS)))
-    return float(np.mean([compare_pairs(a, b).p < 0.05 for a, b in pairs]))
+    return float(np.mean([compare_means(a, b).p < 0.05 for a, b in pairs]))
 
 
 def alarms_of_looks(experiments: int) -> tuple[float, float]:
@@ -100,7 +100,7 @@ def alarms_of_looks(experiments: int) -> tuple[float, float]:
     alarms = claimed = 0
     for number in range(experiments):
         one, other = np.exp(generator(1, "alarms of looks", str(number)).normal(0, 0.1, (2, look(looks[-1]))))
-        alarms += any(compare_pairs(one[:n], other[:n]).p < 0.05 for n in range(10, 101, 5))
+        alarms += any(compare_means(one[:n], other[:n]).p < 0.05 for n in range(10, 101, 5))
         runs = {a: [{"m": float(value)} for value in one], b: [{"m": float(value)} for value in other]}
         claimed += any(
             judge(question, {cell: own[: look(n)] for cell, own in runs.items()}, n, 0.05).answer is Answer.FAILS
@@ -121,7 +121,7 @@ def replications_needed(experiments: int, paired: bool) -> float:
     a, b = 1.05 + 0.1 * (common[0] + own[0]), 1.0 + 0.1 * (common[1] + own[1])
     for n in range(3, 201):
         if paired:
-            power = np.mean([compare_pairs(x[:n], y[:n]).p < 0.05 for x, y in zip(a[:500], b[:500], strict=True)])
+            power = np.mean([compare_means(x[:n], y[:n]).p < 0.05 for x, y in zip(a[:500], b[:500], strict=True)])
         else:
             power = np.mean(stats.ttest_ind(a[:, :n], b[:, :n], axis=1, equal_var=False).pvalue < 0.05)
         if power >= 0.8:

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.aggregation import UNSTABLE
 from mobilenet.lab.studies.compare import INFINITE, judged_row
 from mobilenet.lab.studies.sentences import WHY_NOT, pairing
+from mobilenet.lab.studies.table_files import UNSTABLE
 from mobilenet.record.provenance import stamping_of
 from mobilenet.record.reader import RunError
 from mobilenet.record.stamp import normal_command

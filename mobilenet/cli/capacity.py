@@ -86,7 +86,7 @@ def _search(
     from mobilenet.lab.studies.capacity import capacity as capacities
     from mobilenet.lab.studies.capacity.question import command_of, default_directory, plan
     from mobilenet.lab.studies.capacity.words import span
-    from mobilenet.lab.studies.caveats import ADVICE, has_one_movement
+    from mobilenet.lab.studies.sentences import ADVICE, has_one_movement
     from mobilenet.lab.studies.spark import local_master
 
     planned, place = plan(question, allow_code), out or default_directory(question)

@@ -210,7 +210,7 @@ def _is_without_memory(error: BaseException | None) -> bool:
 
 
 def _damage(directory: Path) -> str | None:
-    from mobilenet.lab.studies import soundness as of_studies
+    from mobilenet.lab.studies import store as of_studies
     from mobilenet.record import soundness as of_runs
 
     with suppress(Exception):  # then there is only the error that we have

@@ -50,8 +50,8 @@ def study(
     places: list[Path] = []
     with reporting(quiet and not dry_run, reads=places):
         from mobilenet.lab.studies import study as studies
-        from mobilenet.lab.studies.caveats import ADVICE, has_one_movement
         from mobilenet.lab.studies.declaration import Study
+        from mobilenet.lab.studies.sentences import ADVICE, has_one_movement
         from mobilenet.lab.studies.spark import local_master
 
         declared = Study.load(study, overrides or (), replications, seed)
@@ -92,7 +92,7 @@ def _end(result: Any) -> None:
 def keeping_what_is_done() -> Iterator[None]:
     """Whatever stops a study, its finished runs stay."""
     from mobilenet.lab.studies.batch import JobLost
-    from mobilenet.lab.studies.java_end import is_without_java
+    from mobilenet.lab.studies.java import is_without_java
 
     try:
         yield
@@ -113,7 +113,7 @@ def keeping_what_is_done() -> Iterator[None]:
 def while_spark_lives(early: str) -> Iterator[None]:
     """Print `early` where Spark ends before work of which nothing is kept."""
     from mobilenet.lab.studies.batch import JobLost
-    from mobilenet.lab.studies.java_end import is_without_java
+    from mobilenet.lab.studies.java import is_without_java
     from mobilenet.parameters import ScenarioError
 
     try:

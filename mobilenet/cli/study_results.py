@@ -31,8 +31,8 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
     prints the means.
     """
     with reporting(quiet, reads=[study], as_json=as_json):
-        from mobilenet.lab.studies.caveats import doubts
         from mobilenet.lab.studies.effects import study_effects, write_effects
+        from mobilenet.lab.studies.sentences import doubts
         from mobilenet.lab.studies.store import open_store
         from mobilenet.lab.studies.study import compare_study
         from mobilenet.lab.studies.tables import tables_of_what_is_there
@@ -77,7 +77,7 @@ def compare(study: StudyDirectory, metric_names: Metrics = None, as_json: AsJson
 
 def show_study(directory: Path, metric_names: Sequence[str], as_json: bool) -> None:
     """Print the means of a study with their intervals, and how its runs were judged."""
-    from mobilenet.lab.studies.caveats import doubts
+    from mobilenet.lab.studies.sentences import doubts
     from mobilenet.lab.studies.tables import tables_of_what_is_there
     from mobilenet.viz.figures.means import metrics_of_interest
     from mobilenet.viz.study_tables import study_tables

@@ -17,7 +17,7 @@ import pytest
 import mobilenet
 from mobilenet.api import write_scenario
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.configured import configured_scenario, write_configuration
+from mobilenet.lab.studies.store import configured_scenario, write_configuration
 from mobilenet.network.propagation.obstacles import read_buildings
 from mobilenet.network.radio.service import Place
 from mobilenet.network.radio.sinr.model import Model

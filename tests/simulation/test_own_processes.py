@@ -18,11 +18,10 @@ import mobilenet
 from mobilenet.engine.kernel import Kernel, Seconds
 from mobilenet.lab.studies.claims.answering import CommonDelays
 from mobilenet.lab.studies.claims.questions import Cell
-from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired
 from mobilenet.lab.studies.compare import findings
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare, Study
-from mobilenet.lab.studies.delivered import Delivered
+from mobilenet.lab.studies.delivered import USES_RUN, Delivered, NotPaired
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.sentences import pairing, sentence
 from mobilenet.lab.studies.spark import local_master
@@ -537,7 +536,8 @@ def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
     apart = findings(comparison, both, values, set(), 0.95, Delivered({}, Path(), {1}))[0]
     assert (paired.verdict, apart.verdict) == ("different", "inconclusive")
     assert paired.result is not None and apart.result is not None
-    assert apart.result.difference.half_width > 10 * paired.result.difference.half_width
+    apart_low, paired_low = (one.result.difference - one.result.difference_low for one in (apart, paired))
+    assert apart_low > 10 * paired_low
     words = {"factor": "x", "baseline": 1, "confidence": 0.95, "equivalence_margin": None}
     text = sentence(apart.document(), words, LevelNames({"x": [1, 2]}))
     assert "3 runs of each, not paired" in text

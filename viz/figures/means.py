@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.aggregation import UNSTABLE
 from mobilenet.lab.studies.declaration import MOST_LEVELS
 from mobilenet.lab.studies.delivered import DELIVERED
+from mobilenet.lab.studies.table_files import UNSTABLE
 from mobilenet.quoting import pluralize, unknown
 
 from ..study_tables import StudyTables

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.engine.scratch import scratch_folder
-from mobilenet.lab.studies.caveats import SAME_MOVEMENT, has_one_movement
 from mobilenet.lab.studies.compare import judged_row
 from mobilenet.lab.studies.effects import BEFORE_DELAYS, Effect, study_effects
 from mobilenet.lab.studies.sentences import (
+    SAME_MOVEMENT,
     changed_before,
     changes_in_numbers,
     conclusions,
     effect_in_numbers,
     effect_name,
+    has_one_movement,
     pairing,
     sentence,
 )

@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from mobilenet.engine.clock import ns
-from mobilenet.lab.studies.statistics import compare_pairs
+from mobilenet.lab.studies.statistics import compare_means
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.record.reader import read_coded
 from mobilenet.record.table import Table
@@ -109,8 +109,8 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
         if values.shape[1] < 2 or len(values) < 2:
             findings.append({"metric": metric, "pairs": 0})
             continue
-        result = compare_pairs(values[1].to_numpy(float), values[0].to_numpy(float), CONFIDENCE)
-        mean, low, high = result.difference.mean, result.difference.low, result.difference.high
+        result = compare_means(values[1].to_numpy(float), values[0].to_numpy(float), CONFIDENCE)
+        mean, low, high = result.difference, result.difference_low, result.difference_high
         findings.append({"metric": metric, "pairs": result.pairs, "difference": mean, "low": low, "high": high})
     return findings
 

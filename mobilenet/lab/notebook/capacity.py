@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.lab.notebook.asking import naming_out, require_out
+from mobilenet.lab.notebook.asking import require_out
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.capacity import capacity as capacities
@@ -25,7 +25,7 @@ from mobilenet.lab.studies.capacity.answer import Number, SearchResult
 from mobilenet.lab.studies.capacity.question import BUDGET, Question, default_directory, normal_form, plan
 from mobilenet.lab.studies.capacity.words import answer, sentences
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
-from mobilenet.lab.studies.rare import RARE
+from mobilenet.lab.studies.statistics import RARE
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import spell_out
 from mobilenet.scenario.opening import plain_values
@@ -133,12 +133,9 @@ def capacity(
     question = Question(source, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes, rare)
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
-    with naming_out():
-        outcome = on_spark(
-            where,
-            lambda spark, report: capacities.search(planned, place, spark, report, allow_code=allow_code),
-            progress,
-        )
+    outcome = on_spark(
+        where, lambda spark, report: capacities.search(planned, place, spark, report, allow_code=allow_code), progress
+    )
     if outcome.result.points:
         from mobilenet.viz.capacity import draw_into
 

@@ -18,7 +18,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mobilenet.lab.notebook.asking import naming_out
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Standing
@@ -122,5 +121,4 @@ def claims(
     def work(spark: Spark, report: Callable[[Standing], None]) -> Outcome:
         return answering.answer(planned, replace(means, progress=report), spark)
 
-    with naming_out():
-        return ClaimAnswers(on_spark(where, work, progress))
+    return ClaimAnswers(on_spark(where, work, progress))

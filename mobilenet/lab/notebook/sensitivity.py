@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.lab.notebook.asking import naming_out, require_out
+from mobilenet.lab.notebook.asking import require_out
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Standing
@@ -106,10 +106,7 @@ def sensitivity(
     )  # fmt: skip
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
-    with naming_out():
-        result = on_spark(
-            where, lambda spark, report: run(planned, place, spark, report, allow_code=allow_code), progress
-        )
+    result = on_spark(where, lambda spark, report: run(planned, place, spark, report, allow_code=allow_code), progress)
     if result.failed:
         raise StudyError(f"{place}: {pluralize(len(result.failed), 'run')} failed: {result.failed[0]}")
     return Sensitivity(place, question.metrics)

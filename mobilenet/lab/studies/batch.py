@@ -1,36 +1,51 @@
 """Run what a study still misses, round by round: a DataFrame of planned runs, which Spark's workers turn into runs.
 
-Model     a round is what the stopping rule asks for (stopping.py). What a killed study left is looked at first, by the
-          workers: a run counts when all its files are as they were written and its scenario is that of its
-          configuration. A partition is a batch of runs. Batches begin large and end small, so workers end together.
-          Spark tries a task again whose process dies. Sessions of callers may allow too few failures: then what is
-          missing is submitted again, SUBMISSIONS times in all. Our jobs have a tag, by which they are cancelled
-Errors    JobLost when Spark gives up, StudyError for a metric that does not exist; failed runs are rows, not errors
-Source    ours: docs/guide/studies.md
+Model     in a round, each configuration has the replications that the rounds before ask for. By the rule of a study, it
+          has enough when its metric has the precision asked for, when its backlog grows without end (then a mean does
+          not exist), or when it has the most that the study allows. The others get `step` more. So precise levels do
+          not pay for imprecise ones, and the number of workers does not matter. What a killed study left is looked at
+          first, by the workers (task.py). A partition is a batch of runs. Batches begin large and end small, so workers
+          end together. Spark tries a task again whose process dies. Sessions of callers may allow too few failures:
+          then what is missing is submitted again, SUBMISSIONS times in all. Our jobs have a tag, by which they are
+          cancelled.
+          A program next to the scenario travels with it, in the study's folder, which all workers see. Any other is
+          looked for where a run would: on the PATH of each worker, or at its absolute path. Absolute paths among the
+          arguments that exist here have to exist there as well
+Errors    JobLost when Spark gives up; StudyError for a metric that does not exist, or a program that a worker lacks;
+          failed runs are rows, not errors
+Source    ours: docs/guide/studies.md, docs/guide/programs.md
 """
 
 from __future__ import annotations
 
+import os
 import shutil
-import threading
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 
-from mobilenet.lab.studies.configurations import PlannedRun, plan_runs
-from mobilenet.lab.studies.parts import Part, fault, index
-from mobilenet.lab.studies.spark import has_stopped
-from mobilenet.lab.studies.stopping import Open, still_open
+from mobilenet.lab.studies import StudyError
+from mobilenet.lab.studies.configurations import PlannedRun, plan_runs, runs_called
+from mobilenet.lab.studies.declaration import Until
+from mobilenet.lab.studies.parts import fault, in_order, index
+from mobilenet.lab.studies.spark import has_stopped, in_thread, on_each_worker
+from mobilenet.lab.studies.statistics import grows, t_interval
 from mobilenet.lab.studies.store import Store, remove
 from mobilenet.lab.studies.tables import write_tables
-from mobilenet.lab.studies.task import DONE, perform
-from mobilenet.lab.studies.wholeness import COUNTED, look
+from mobilenet.lab.studies.task import COUNTED, look, perform
+from mobilenet.metrics.registry import is_infinite
+from mobilenet.quoting import first_line, unknown
+from mobilenet.scenario import AnyScenario
+from mobilenet.scenario.processes import ProcessProgram
+from mobilenet.scenario.protocol_groups import OwnProgram
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,77 +75,76 @@ class Standing(NamedTuple):
 Progress = Callable[[Standing], None]
 
 
-class Rounds(Protocol):
-    """Which runs a study consists of, found out while they are made. Replications count from 1, so one target for each
-    configuration fixes its runs.
-    """
+class Round(NamedTuple):
+    """The runs of a study: as replications count from 1, a target for each configuration fixes them."""
 
-    def first_targets(self) -> list[int]:
-        """Return the targets of the first round."""
-
-    def most(self, there: set[str]) -> list[int]:
-        """Return the highest targets that may come up; `there`: the runs in the directory."""
-
-    def more(self, targets: list[int]) -> int:
-        """Return how many runs may still follow those of the targets."""
-
-    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
-        """Return the targets of the next round, and for people why; None: that is all. The runs of `targets` are done,
-        or have failed.
-        """
+    targets: list[int]
+    note: str = ""  # for people: why there is another round
+    more: int = 0  # runs that may still follow
 
 
-class UntilPrecise:
-    """The rounds of a study with or without a stopping rule."""
-
-    def __init__(self, store: Store) -> None:
-        self._store, self._rule = store, store.study.replications
-
-    def first_targets(self) -> list[int]:
-        return [self._rule.min] * len(self._store.configurations)
-
-    def most(self, there: set[str]) -> list[int]:
-        return [self._rule.most] * len(self._store.configurations)
-
-    def more(self, targets: list[int]) -> int:
-        return sum(self._rule.most - target for target in targets) if self._rule.until else 0
-
-    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
-        undecided = still_open(self._store.measured, targets, self._rule, self._store.study.confidence)
-        if not undecided:
-            return None
-        next_targets = list(targets)
-        for one in undecided:
-            next_targets[one.configuration] = min(self._rule.most, next_targets[one.configuration] + self._rule.step)
-        return next_targets, _precision_note(self._store, undecided[0])
-
-
-def run_all(store: Store, spark: SparkSession, progress: Progress, rounds: Rounds | None = None) -> list[int]:
-    """All rounds, by default those of the study; of each configuration, the replications that it consists of now."""
-    study, rounds = store.study, rounds if rounds is not None else UntilPrecise(store)
-    targets = rounds.first_targets()
-    store.clear_notes()
-    measured = _measured_runs(store, spark, rounds)
-    number, note = 1, ""
+def until_precise(store: Store, spark: SparkSession) -> Iterator[Round]:
+    """Yield the rounds of a study with or without a stopping rule."""
+    rule, note = store.study.replications, ""
+    targets = [rule.min] * len(store.configurations)
     while True:
-        runs = plan_runs(study, targets)
+        yield Round(targets, note, sum(rule.most - target for target in targets))
+        if rule.until is None or not (widths := _imprecise(store, targets, rule.until)):
+            return
+        write_tables(store, targets, spark)  # so that there is something to look at
+        targets = [min(rule.most, n + rule.step * (number in widths)) for number, n in enumerate(targets)]
+        label, width = store.configurations[next(iter(widths))].label, next(iter(widths.values()))
+        requested = f"requested ± {rule.until.relative_half_width:.0%}"
+        note = f"least precise: {label}: {rule.until.metric} ± {width:.0%}, {requested}"
+
+
+def _imprecise(store: Store, targets: list[int], until: Until) -> dict[int, float]:
+    """Return the configurations that get another round, the least precise first, and the half-widths of their
+    intervals, divided by the means; infinite where a mean is 0.
+    """
+    widths, known = {}, set[str]()
+    for rows in in_order(store.measured, targets, ("configuration", "replication", "metrics")):
+        number = rows["configuration"][0].as_py()
+        runs = [dict(row) for row in rows["metrics"].to_pylist()]
+        known.update(*runs)
+        width = _relative_half_width(runs, until, store.study.confidence)
+        if width is not None and width > until.relative_half_width and targets[number] < store.study.replications.most:
+            widths[number] = width
+    if known and until.metric not in known:
+        raise StudyError(f"replications.until.metric: {unknown('metric', until.metric, sorted(known))}")
+    return dict(sorted(widths.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _relative_half_width(runs: list[dict[str, float]], until: Until, confidence: float) -> float | None:
+    """None where more replications would not help: nothing is measured, or no mean exists."""
+    values = [row[until.metric] for row in runs if until.metric in row]
+    has_no_mean = any(is_infinite(until.metric, row) for row in runs)
+    if len(values) < 2 or has_no_mean or grows(np.array([row.get("backlog_slope", 0.0) for row in runs])):
+        return None
+    interval = t_interval(np.array(values), confidence)
+    if interval.half_width == 0:
+        return 0.0
+    return interval.half_width / abs(interval.mean) if interval.mean else float("inf")
+
+
+def run_all(store: Store, spark: SparkSession, progress: Progress, rounds: Iterable[Round] | None = None) -> list[int]:
+    """All rounds, by default those of the study; of each configuration, the replications that it consists of now. The
+    next round is asked for when the runs of one are done, or have failed.
+    """
+    store.clear_notes()
+    measured, targets = _measured_runs(store, spark), list[int]()
+    rounds = rounds if rounds is not None else until_precise(store, spark)
+    for number, (targets, note, more) in enumerate(rounds, 1):
+        runs = plan_runs(store.study, targets)
         store.write_runs(runs, measured)
         missing = [run for run in runs if run.id not in measured]
-
-        run_ids = {run.id for run in runs}
-        before = Standing(0, 0, 0, number, rounds.more(targets), note, len(targets))
+        before = Standing(0, 0, 0, number, more, note, len(targets))
         try:
-            _run(store, missing, spark, partial(_tell, progress, store, run_ids, before))
+            _run(store, missing, spark, partial(_tell, progress, store, {run.id for run in runs}, before))
         finally:
-            measured |= {run for part in _parts(store) for run in part.runs}
+            measured |= _runs_in_parts(store)
             store.write_runs(runs, measured)
-        following = rounds.next(targets)
-        if following is None:
-            return targets
-        if isinstance(rounds, UntilPrecise):
-            write_tables(store, targets, spark)  # so that there is something to look at
-        targets, note = following
-        number += 1
+    return targets
 
 
 def _tell(progress: Progress, store: Store, run_ids: set[str], before: Standing) -> None:
@@ -139,40 +153,29 @@ def _tell(progress: Progress, store: Store, run_ids: set[str], before: Standing)
     progress(before._replace(done=done, failed=failed, left=left, most_left=left + before.most_left))
 
 
-def _precision_note(store: Store, least: Open) -> str:
-    assert store.study.replications.until is not None
-    until, label = store.study.replications.until, store.configurations[least.configuration].label
-    widths = f"± {least.relative_half_width:.0%}, requested ± {until.relative_half_width:.0%}"
-    return f"least precise: {label}: {until.metric} {widths}"
+def _runs_in_parts(store: Store) -> set[str]:
+    return set().union(*index(store.measured, store.study.kind).values())
 
 
-def _parts(store: Store) -> list[Part]:
-    return [part for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
-
-
-def _measured_runs(store: Store, spark: SparkSession, rounds: Rounds) -> set[str]:
+def _measured_runs(store: Store, spark: SparkSession) -> set[str]:
     """Which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
-    there = {path.name for path in store.runs.iterdir() if path.is_dir() and not path.name.startswith(".")}
-    begun = [run for run in plan_runs(store.study, rounds.most(there)) if run.id in there] if there else []
-    counted = (
-        _tasks(spark, begun).mapInArrow(partial(look, store.path.absolute()), COUNTED).toArrow() if begun else None
-    )
-    whole = dict(zip(*(column.to_pylist() for column in counted.columns), strict=True)) if counted is not None else {}
+    names = [path.name for path in store.runs.iterdir() if path.is_dir()]
+    begun, whole = runs_called(names, store.study, len(store.configurations)), dict[str, str]()
+    if begun:
+        counted = _tasks(spark, begun).mapInArrow(partial(look, store.path.absolute()), COUNTED).toArrow()
+        whole = dict(zip(*counted.to_pydict().values(), strict=True))
     for run in begun:
         if run.id not in whole:
             shutil.rmtree(store.runs / run.id)
     measured: set[str] = set()
-    for part in index(store.measured, store.study.kind):
-        if isinstance(part, Path):
-            remove(part)
-        elif (
-            any(whole.get(run) != digest for run, digest in part.runs.items())
-            or measured & part.runs.keys()
-            or fault(part.path, len(store.configurations)) is not None
-        ):
-            part.path.unlink()
+    parts = index(store.measured, store.study.kind)
+    for path in sorted(store.measured.glob("*.parquet")):
+        digests = parts.get(path, {})
+        is_sound = digests.items() <= whole.items() and not measured & digests.keys()
+        if path in parts and is_sound and fault(path, len(store.configurations)) is None:
+            measured |= digests.keys()
         else:
-            measured |= part.runs.keys()
+            remove(path)
     return measured
 
 
@@ -181,7 +184,7 @@ def _run(store: Store, missing: list[PlannedRun], spark: SparkSession, report: C
         try:
             return _submit(store, missing, spark, report)
         except JobLost:
-            done = {run for part in _parts(store) for run in part.runs} | store.failures()
+            done = _runs_in_parts(store) | store.failures()
             missing = [run for run in missing if run.id not in done]
             if submission == SUBMISSIONS or has_stopped(spark):
                 raise
@@ -191,28 +194,24 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
     """Make these runs in one job."""
     if not missing:
         return
-    failure: list[BaseException] = []
     tag = f"mobilenet-{uuid4()}"
 
     def work() -> None:
         spark.sparkContext.addJobTag(tag)  # of jobs that this thread starts
-        try:
-            _tasks(spark, missing).mapInArrow(partial(perform, store.path.absolute(), store.study.kind), DONE).toArrow()
-        except BaseException as error:  # passed to the thread that waits
-            failure.append(error)
+        tasks, make = _tasks(spark, missing), partial(perform, store.path.absolute(), store.study.kind)
+        tasks.mapInArrow(make, "run string").toArrow()
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    job = in_thread(work)
     try:
-        while thread.is_alive():
-            thread.join(LOOK_EVERY_S)
+        while wait([job], LOOK_EVERY_S).not_done:
             report()
+        report()
     except BaseException:
         with suppress(Exception):  # the signal may have reached Spark as well
             spark.sparkContext.cancelJobsWithTag(tag)
         raise
-    if failure:
-        raise JobLost(_reason(failure[0])) from failure[0]
+    if (error := job.exception()) is not None:
+        raise JobLost(first_line(error).strip()[:200]) from error
 
 
 def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
@@ -230,6 +229,35 @@ def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
     return spark.createDataFrame(rows).repartitionById(number, "batch")
 
 
-def _reason(error: BaseException) -> str:
-    lines: list[Any] = [line for line in str(error).splitlines() if line.strip()]
-    return " ".join(str(lines[0] if lines else type(error).__name__).split())[:200]
+def require_programs(store: Store, spark: SparkSession) -> None:
+    """Raise StudyError for a worker without a program of this study."""
+    words = sorted({word for scenario in store.scenarios() for word in _needs(scenario)})
+    absent = on_each_worker(spark, partial(missing, words), "what string")["what"].to_pylist() if words else []
+    if absent:
+        raise StudyError(
+            f"protocol.command: {min(absent)}; expected the programs of a study at the same path on every worker"
+        )
+
+
+def missing(words: list[str], tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the programs that this machine lacks."""
+    where = socket.gethostname()
+    for _ in tasks:
+        lookups = [(word, os.path.exists if os.path.isabs(word) else shutil.which) for word in words]
+        lacking = [f"there is no {word} on {where}" for word, look_up in lookups if not look_up(word)]
+        yield pa.RecordBatch.from_pydict({"what": pa.array(lacking, pa.string())})
+
+
+def _needs(scenario: AnyScenario) -> Iterator[str]:
+    """Yield what a configuration needs: the programs of its commands, and absolute paths among the arguments."""
+    protocol = scenario.protocol
+    if isinstance(protocol, OwnProgram):
+        commands = [protocol.command.host, protocol.command.station]
+    elif isinstance(protocol, ProcessProgram):
+        commands = [protocol.command]
+    else:
+        return
+    for first, *others in commands:
+        if not (scenario.folder / first).is_file():
+            yield first
+        yield from (word for word in others if os.path.isabs(word) and os.path.exists(word))

@@ -26,8 +26,7 @@ from typing import IO
 
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.java import java_home
-from mobilenet.lab.studies.java_end import ends_with_its_parent
+from mobilenet.lab.studies.java import ends_with_its_parent, java_home
 from mobilenet.lab.studies.spark import QUICK_TO_START
 from mobilenet.quoting import pluralize, quote
 
@@ -47,24 +46,12 @@ def cluster(workers: int = 2, port: int = 7077) -> Iterator[tuple[str, list[subp
             f"spark.authenticate true\nspark.authenticate.secret {secrets.token_hex(32)}\n", encoding="utf-8"
         )
         start = _starter(stack, folder, settings)
-        host = ("--host", "127.0.0.1")
-        start(
-            "master",
-            MASTER_READY,
-            "org.apache.spark.deploy.master.Master",
-            *host,
-            "--port",
-            str(port),
-            "--webui-port",
-            "0",
-        )
+        start("master", "master.Master", MASTER_READY, "--port", str(port))
+        limits = ("--cores", "1", "--memory", "1g")
         started = [
-            start(
-                f"worker-{number}", WORKER_READY, "org.apache.spark.deploy.worker.Worker", *host, "--cores", "1",
-                "--memory", "1g", "--webui-port", "0", "--work-dir", f"{folder}/work-{number}", url,
-            )
-            for number in range(workers)
-        ]  # fmt: skip
+            start(f"worker-{n}", "worker.Worker", WORKER_READY, *limits, "--work-dir", f"{folder}/work-{n}", url)
+            for n in range(workers)
+        ]
         yield url, started, settings
 
 
@@ -78,16 +65,13 @@ def _starter(stack: ExitStack, folder: Path, settings: Path) -> Callable[..., su
         "PYSPARK_PYTHON": sys.executable, "SPARK_CONF_DIR": str(settings),
     }  # fmt: skip
 
-    def start(name: str, ready: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(name: str, part: str, ready: str, *arguments: str) -> subprocess.Popen[bytes]:
         log = stack.enter_context((folder / f"{name}.log").open("w+", encoding="utf-8"))
+        command = [f"{home}/bin/spark-class", f"org.apache.spark.deploy.{part}", "--host", "127.0.0.1"]
         process = subprocess.Popen(
-            [home / "bin" / "spark-class", *arguments],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            start_new_session=True,
-            preexec_fn=ends_with_its_parent,
-        )
+            [*command, "--webui-port", "0", *arguments], stdout=log, stderr=subprocess.STDOUT, env=environment,
+            start_new_session=True, preexec_fn=ends_with_its_parent,
+        )  # fmt: skip
         stack.callback(_end, process)
         _await(name, process, log, ready)
         return process
@@ -133,8 +117,7 @@ def main() -> None:
             while all(process.poll() is None for process in processes):
                 time.sleep(0.5)
             print("a worker has ended; the others continue. Press Ctrl-C to stop them", flush=True)
-            while True:
-                time.sleep(3600)
+            signal.pause()
     except KeyboardInterrupt:
         pass
     except StudyError as error:

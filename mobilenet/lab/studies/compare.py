@@ -27,12 +27,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mobilenet.lab.studies.common_deliveries import UNPAIRED, USES_RUN
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare
-from mobilenet.lab.studies.delivered import Delivered, Share, judgement, share_columns, shares_for
+from mobilenet.lab.studies.delivered import UNPAIRED, USES_RUN, Delivered, Share, judgement, share_columns, shares_for
 from mobilenet.lab.studies.level_names import table_level
-from mobilenet.lab.studies.statistics import Comparison, compare_apart, compare_pairs, holm, replications_needed
+from mobilenet.lab.studies.statistics import Comparison, compare_means, holm, replications_needed
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED, SURVIVAL, Vocabulary
 
 if TYPE_CHECKING:
@@ -40,13 +39,8 @@ if TYPE_CHECKING:
 
 INFINITE = "infinite"
 COMMON = "common_"  # before the names of numbers over the deliveries that both levels made
-OF_COMMON = tuple(
-    f"{COMMON}{name}"
-    for name in (
-        "pairs", "mean", "baseline_mean", "difference", "difference_low", "difference_high", "ratio", "ratio_low",
-        "ratio_high",
-    )
-)  # fmt: skip
+COMPARED = Comparison._fields[:9]  # columns of tables
+OF_COMMON = tuple(f"{COMMON}{name}" for name in COMPARED)
 
 
 @dataclass(slots=True)
@@ -78,14 +72,14 @@ class Finding:
     def row(self) -> dict[str, Any]:
         """Flat, for tables."""
         row = compared_row(self.others, self.level, self.baseline, self.metric)
-        row |= _columns(self.result) if self.result is not None else self.finite
+        row |= dict(zip(COMPARED, self.result, strict=False)) if self.result is not None else self.finite
         if self.metric in SURVIVAL:
             row |= {"infinite_runs": self.infinite[0], "baseline_infinite_runs": self.infinite[1]}
         row |= {"p_adjusted": self.p_adjusted, "equivalence_p_adjusted": self.equivalence_p_adjusted}
         row |= {"verdict": self.verdict, "judgement": self._judgement(), "more_replications": self.more}
         row |= share_columns(self.shares)
         row["common_deliveries"] = self.common_deliveries
-        return row | ({COMMON + name: value for name, value in _columns(self.common).items()} if self.common else {})
+        return row | (dict(zip(OF_COMMON, self.common, strict=False)) if self.common is not None else {})
 
     def _judgement(self) -> str | None:
         """Whether the level is better, in words; None: not different, or no direction is better."""
@@ -94,18 +88,11 @@ class Finding:
         if self.unpaired:
             return f"not judged, because {UNPAIRED[self.unpaired]}"
         names = "the level", "the baseline"
-        return judgement(self.metric, self.judged.difference.mean, self.direction, self.shares, names)[0]
+        return judgement(self.metric, self.judged.difference, self.direction, self.shares, names)[0]
 
     def document(self) -> dict[str, Any]:
         """Return what comparison.json has of it: the row, and all shares."""
         return self.row() | {"shares": [share._asdict() for share in self.shares], "unpaired": self.unpaired}
-
-
-def _columns(r: Comparison) -> dict[str, Any]:
-    return {
-        "pairs": r.pairs, "mean": r.mean, "baseline_mean": r.baseline_mean, "difference": r.difference.mean,
-        "difference_low": r.difference.low, "difference_high": r.difference.high,
-    } | {key: value for key, value in r._asdict().items() if key.startswith("ratio")}  # fmt: skip
 
 
 def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -146,7 +133,6 @@ def findings(
             shares = delivered.shares(other.number, base.number, confidence)
             over_common, lack = delivered.delays(other.number, base.number, delays) if is_judged else ({}, "")
             unpaired = lack if lack in UNPAIRED else USES_RUN if delivered.uses_run(other.number, base.number) else ""
-            compare = compare_apart if unpaired == USES_RUN else compare_pairs
             is_owing = lack in UNPAIRED and not delivered.is_complete(other.number, base.number)
             for metric in comparison.metrics:
                 x, y = by_metric[metric].reindex(columns=[other.number, base.number]).dropna().to_numpy().T
@@ -165,7 +151,7 @@ def findings(
                     own, its = (None if np.isinf(values).any() else float(values.mean()) for values in (x, y))
                     finding.finite = {"pairs": len(x), "mean": own, "baseline_mean": its}
                     continue
-                finding.result = compare(x, y, confidence, comparison.equivalence_margin)
+                finding.result = compare_means(x, y, confidence, comparison.equivalence_margin, unpaired != USES_RUN)
                 common = over_common.get(metric)
                 if is_owing and metric in SURVIVAL:
                     finding.verdict, finding.common_deliveries = lack, 0
@@ -175,7 +161,7 @@ def findings(
                     if len(common.values) < 2:
                         continue
                     x, y = np.array([common.values[r] for r in sorted(common.values)]).T
-                    finding.common = compare_pairs(x, y, confidence, comparison.equivalence_margin)
+                    finding.common = compare_means(x, y, confidence, comparison.equivalence_margin)
                 family.append((finding, x, y))
         _judge(family, 1 - confidence, comparison.equivalence_margin)
     return all_findings

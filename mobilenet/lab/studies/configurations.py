@@ -13,7 +13,6 @@ import hashlib
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -80,7 +79,9 @@ def configurations(study: Study, allow_code: bool = False) -> list[Configuration
     _require_plain(study, factors)
     _require_allowed(study, allow_code)
     base = [_override(key, value) for key, value in study.set.items()]
-    if not _is_valid(study, *base):  # two keys may be valid only together; if they are not, name the first wrong one
+    try:
+        study.scenario_with(base)
+    except ScenarioError:  # two keys may be valid only together; if they are not, name the first wrong one
         for place, key in enumerate(study.set):
             _try(study, allow_code, ("set", key), *base[: place + 1])
     all_configurations = []
@@ -167,14 +168,6 @@ def _override(key: str, value: Any) -> str:
     return f"{key}={inline(value)}"
 
 
-def _is_valid(study: Study, *overrides: str) -> bool:
-    try:
-        study.scenario_with(overrides)
-    except ScenarioError:
-        return False
-    return True
-
-
 def _try(
     study: Study, allow_code: bool, path: tuple[str, ...], *overrides: str, what: Configuration | None = None
 ) -> None:
@@ -216,10 +209,12 @@ def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
     ]
 
 
-def highest_replications(runs: Iterable[str], configurations: int) -> list[int]:
-    """Return for each configuration the highest replication among runs with these names."""
-    highest: Counter[int] = Counter()
-    for match in filter(None, map(RUN.fullmatch, runs)):
+def runs_called(names: Iterable[str], study: Study, configurations: int) -> list[PlannedRun]:
+    """Return the runs of a study that have these names; other names are ignored."""
+    runs = []
+    for match in filter(None, map(RUN.fullmatch, names)):
         number, replication = map(int, match.groups())
-        highest[number] = max(highest[number], replication)
-    return [highest[number] for number in range(configurations)]
+        run = PlannedRun(number, replication, seed_of(study, replication))
+        if number < configurations and run.id == match[0]:
+            runs.append(run)
+    return runs

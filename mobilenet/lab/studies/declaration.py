@@ -51,19 +51,15 @@ class Span(Parameters):
             raise ValueError("step: expected either step or count")
         if self.last <= self.first:
             raise ValueError(f"to: should be more than `from` ({self.first:g}), got {self.last:g}")
-        if (
-            self.step is not None
-            and (self.last - self.first) / self.step > MOST_LEVELS
-            or len(self.levels()) > MOST_LEVELS
-        ):
+        if len(self.levels()) > MOST_LEVELS:
             raise ValueError(f"step: more than {MOST_LEVELS} levels")
         return self
 
     def levels(self) -> tuple[float | int, ...]:
         width = self.last - self.first
         if self.step is not None:
-            number = math.floor(width / self.step * (1 + 1e-12)) + 1
-            values = [self.first + i * self.step for i in range(min(number, MOST_LEVELS + 1))]
+            number = math.floor(min(width / self.step, MOST_LEVELS) * (1 + 1e-12)) + 1
+            values = [self.first + i * self.step for i in range(number)]
         else:
             assert self.count is not None
             values = [self.first + width * i / (self.count - 1) for i in range(self.count)]
@@ -366,8 +362,3 @@ def given_values(overrides: Sequence[str], option: str = "--set") -> dict[str, N
             raise ScenarioError(f"{where}: expected key=value, such as wireless.range_m=100")
         nodes[key.strip()] = parse_value(text, where) if text.strip() else Node(None, where)
     return nodes
-
-
-def effective_study(study: Study) -> str:
-    """All values as YAML: what the study's directory keeps."""
-    return to_yaml(study.model_dump(by_alias=True))

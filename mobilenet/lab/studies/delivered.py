@@ -10,25 +10,37 @@ Model     a setting that loses what is slow has short delays. So two settings ar
           A setting is behind if the interval of the difference lies below 0. It is called better only if it is not
           behind in any share, and if each interval excludes a loss of more than LOSS_MARGIN. A metric that itself
           counts deliveries (OF_DELIVERY) is judged as it is, whatever was broadcast. Delays are compared over the
-          deliveries that both made (common_deliveries.py) wherever one of the two did not make all
-Units     shares from 0 to 1; percent in words
-Errors    StudyError for damaged tables
+          deliveries that both made wherever one of the two did not make all.
+          In paired worlds, hosts plan their broadcasts for the same times, whatever the protocol does. So two
+          deliveries are the same if they have the same sender, receiver and planned time of the broadcast. The number
+          of a message shifts after a refused broadcast, and is not compared. Two runs are paired if, for each host, the
+          planned times of one run are the first of the other, because a host that leaves later plans more. The first
+          delivery of a message to a host counts
+Shapes    of deliveries: columns (deliveries,)
+Units     shares from 0 to 1; percent in words; integer nanoseconds; delays in seconds
+Errors    StudyError for damaged tables; NotPaired; RunError for a run that cannot be read
 Source    ours: docs/guide/studies.md, with the source of the rule
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired, common_deliveries
+import numpy as np
+from numpy.typing import NDArray
+
+from mobilenet.engine.clock import SECOND
 from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.statistics import t_interval
 from mobilenet.lab.studies.table_files import by_run, values_of_runs
 from mobilenet.metrics.declaration import OfDelays, mean
+from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.quoting import format_number, percentage
-from mobilenet.record.reader import RunError
+from mobilenet.record.kinds import run_kind
+from mobilenet.record.reader import RunError, read_coded, read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +62,45 @@ SHARES = {  # in words: of a setting, and what it is behind in
     CONFIRMED: ("confirmed {} of its handoffs before the next one began", "the share of confirmed handoffs"),
     VALID: ("has a valid run in {} of the pairs", "the share of valid runs"),
 }
+KEPT_RUNS = 64  # the baseline of a pair is often that of the next
+OTHER_BROADCASTS, USES_RUN = "not paired", "processes use the run"  # why two settings are not paired, as verdicts
+UNPAIRED = {
+    OTHER_BROADCASTS: "their hosts planned different broadcasts",
+    USES_RUN: "custom processes depend on the run (uses_run)",
+}  # in words
+
+
+class PlannedDeliveries(NamedTuple):
+    """The deliveries of messages broadcast in a run's measurement period, and all times at which hosts planned one."""
+
+    planned: Mapping[str, NDArray[np.int64]]  # host -> times of its broadcasts, made or refused
+    nodes: tuple[str, ...]  # by code
+    sender: NDArray[np.int64]  # codes
+    receiver: NDArray[np.int64]
+    sent_ns: NDArray[np.int64]
+    delay_ns: NDArray[np.int64]
+
+
+class CommonDeliveries(NamedTuple):
+    """The delays of the same deliveries in two runs."""
+
+    delays_s: NDArray[np.float64]
+    other_delays_s: NDArray[np.float64]
+    is_own: NDArray[np.bool_]  # at the sender
+
+    def count(self, metric: OfDelays) -> int:
+        """Return the number of deliveries that the metric is taken over."""
+        return int(np.count_nonzero(~self.is_own | metric.at_sender))
+
+    def compare(self, metric: OfDelays) -> tuple[float, float] | None:
+        """Return the metric of either run; None without deliveries."""
+        counts = ~self.is_own | metric.at_sender
+        own, other = metric.statistic(self.delays_s[counts]), metric.statistic(self.other_delays_s[counts])
+        return None if own is None or other is None else (own, other)
+
+
+class NotPaired(Exception):
+    """Two runs are not of one world. Its text is a key of UNPAIRED."""
 
 
 class CommonDelays(NamedTuple):
@@ -73,11 +124,6 @@ class Share(NamedTuple):
     def differs(self) -> bool:
         """Whether it differs in any pair."""
         return not self.low == self.high == 0
-
-    @property
-    def is_worth_a_word(self) -> bool:
-        """Whether it differs, or both settings lack something that no setting should lack."""
-        return self.differs or (self.name in (DELIVERED, VALID) and min(self.own, self.baseline) < 1)
 
 
 class Objection(NamedTuple):
@@ -136,27 +182,26 @@ class Delivered:
         """
         is_complete = self.is_complete(own, baseline)
 
-        def none(lack: str) -> tuple[dict[str, CommonDelays], str]:
-            return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, lack)), lack
-
-        if self.uses_run(own, baseline):
-            return none(USES_RUN)
+        lack = USES_RUN if self.uses_run(own, baseline) else ""
         owed = self._of(OWED, own, baseline).dropna()
-        if is_complete and (owed[own] == owed[baseline]).all():
+        if not lack and is_complete and (owed[own] == owed[baseline]).all():
             return {}, ""
         cuts = self._of(CUT, own, baseline).reindex(owed.index).max(axis=1).fillna(0.0)
         values: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in metrics}
         deliveries = dict.fromkeys(metrics, 0)
-        for replication, cut_s in cuts.items():
+        for replication, cut_s in cuts.items() if not lack else ():
             run, other = (self._runs / PlannedRun(number, replication, 0).id for number in (own, baseline))
             try:
                 common = common_deliveries(run, other, cut_s)
             except (RunError, NotPaired) as error:
-                return none(str(error) if isinstance(error, NotPaired) else NOT_READABLE)
+                lack = str(error) if isinstance(error, NotPaired) else NOT_READABLE
+                break
             for name, metric in metrics.items():
                 if (both := common.compare(metric)) is not None:
                     values[name][replication] = both
                     deliveries[name] += common.count(metric)
+        if lack:
+            return {} if is_complete else dict.fromkeys(metrics, CommonDelays({}, 0, lack)), lack
         return {name: CommonDelays(values[name], deliveries[name]) for name in metrics}, ""
 
     def uses_run(self, own: int, baseline: int) -> bool:
@@ -169,6 +214,52 @@ class Delivered:
         return bool((known.eq(1) | known.isna()).all(axis=None))
 
 
+def common_deliveries(run: Path, other: Path, from_s: float = 0.0) -> CommonDeliveries:
+    """Match the deliveries of two run directories. `from_s`: when the measurement period begins, if it is later than
+    the scenario states. Raises NotPaired, RunError.
+    """
+    a, b = (
+        _planned_deliveries(one.absolute(), read_json(one, "manifest.json").get("fingerprint")) for one in (run, other)
+    )
+    shared = ((a.planned[host], b.planned[host]) for host in a.planned.keys() & b.planned.keys())
+    if not all(np.array_equal(x[: len(y)], y[: len(x)]) for x, y in shared):
+        raise NotPaired(OTHER_BROADCASTS)
+    codes = {name: code for code, name in enumerate(dict.fromkeys((*a.nodes, *b.nodes)))}
+    times = np.unique(np.concatenate((a.sent_ns, b.sent_ns)))
+    _, here, there = np.intersect1d(_keys(a, codes, times), _keys(b, codes, times), return_indices=True)
+    later = a.sent_ns[here] >= round(from_s * SECOND)
+    here, there = here[later], there[later]
+    return CommonDeliveries(a.delay_ns[here] / SECOND, b.delay_ns[there] / SECOND, a.sender[here] == a.receiver[here])
+
+
+def _keys(run: PlannedDeliveries, codes: Mapping[str, int], times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number each delivery by planned time, sender and receiver, the same way in both runs."""
+    joint = np.array([codes[name] for name in run.nodes], dtype=np.int64)
+    planned: NDArray[np.int64] = np.searchsorted(times, run.sent_ns).astype(np.int64)
+    return (planned * len(codes) + joint[run.sender]) * len(codes) + joint[run.receiver]
+
+
+@lru_cache(maxsize=KEPT_RUNS)
+def _planned_deliveries(run: Path, fingerprint: str | None) -> PlannedDeliveries:
+    """Read a run; `fingerprint`: another run may have taken its name since."""
+    manifest, events = read_json(run, "manifest.json"), read_coded(run, "events")
+    begin_ns, end_ns = run_kind(manifest).window_ns(manifest)
+    times, event, node = events.numbers("time_ns"), events.column("event"), events.column("node")
+    wishes = event.rows("broadcast", "refused")
+    planned = {
+        name: times[own]
+        for code, name in enumerate(node.words)
+        if len(own := wishes[node.codes[wishes] == code])
+    }  # fmt: skip
+    deliveries = Deliveries(events)
+    senders = np.full(deliveries.messages, -1, dtype=np.int64)
+    senders[deliveries.broadcast_message] = node.codes[deliveries.broadcasts]
+    inside = deliveries.was_broadcast & (begin_ns <= deliveries.sent_ns) & (deliveries.sent_ns < end_ns)
+    columns = (senders[deliveries.message], deliveries.node, deliveries.sent_ns, deliveries.delay_ns)
+    sender, receiver, sent_ns, delay_ns = (column[inside].astype(np.int64) for column in columns)
+    return PlannedDeliveries(planned, tuple(node.words), sender, receiver, sent_ns, delay_ns)
+
+
 def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
     """Return those that a comparison by this metric depends on."""
     return [
@@ -176,9 +267,12 @@ def shares_for(metric: str, shares: Iterable[Share]) -> list[Share]:
     ]
 
 
-def opening(shares: Iterable[Share], baseline: str) -> str:
-    """Return what a sentence about a setting opens with: the shares that differ, and which setting is behind."""
-    return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.is_worth_a_word)
+def opening(shares: Sequence[Share], baseline: str) -> str:
+    """Return what a sentence about a setting opens with: the shares that differ, or that no setting should lack, and
+    which setting is behind.
+    """
+    lacking = [one for one in shares if one.name in (DELIVERED, VALID) and min(one.own, one.baseline) < 1]
+    return "".join(f"{_share_in_words(one, baseline)}; " for one in shares if one.differs or one in lacking)
 
 
 def _share_in_words(one: Share, baseline: str) -> str:

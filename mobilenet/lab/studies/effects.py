@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.lab.studies.aggregation import UNSTABLE
 from mobilenet.lab.studies.delivered import DELIVERED
 from mobilenet.lab.studies.level_names import table_level
-from mobilenet.lab.studies.statistics import Interval, holm, p_of_zero, t_interval, t_interval_of
-from mobilenet.lab.studies.table_files import read_rows, read_table, values_of_runs, write_table
+from mobilenet.lab.studies.statistics import Interval, holm, t_interval, t_interval_of, t_test
+from mobilenet.lab.studies.table_files import UNSTABLE, read_rows, read_table, values_of_runs, write_table
 from mobilenet.record.provenance import stamping_of
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confide
                 chosen = dict(zip(axes, places, strict=True))
                 pair = tuple((varied[axis], uniques[axis].tolist()[place]) for axis, place in chosen.items())
                 contrasts.append((pair, _contrast(table, chosen)))
-    adjusted = holm([p_of_zero(estimates) for _, estimates in contrasts])
+    adjusted = holm([t_test(estimates) for _, estimates in contrasts])
     all_effects = [
         Effect(metric, pair, t_interval(estimates, confidence), p)
         for (pair, estimates), p in zip(contrasts, adjusted, strict=True)

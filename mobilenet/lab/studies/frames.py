@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.lab.studies import OutError, StudyError
+from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.effects import study_effects
@@ -109,10 +109,7 @@ def study(
     where = chosen_spark(workers, master, spark)
     declared = Study.of(plain_values(what, "study"), Path()) if isinstance(what, Mapping) else Path(what)
     place = None if out is None else Path(out)
-    try:
-        result = on_spark(
-            where, lambda spark, report: run_study(declared, place, spark, report, allow_code=allow_code), progress
-        )
-    except OutError as error:
-        raise StudyError(f"{error.what}; choose another directory for out") from None
+    result = on_spark(
+        where, lambda spark, report: run_study(declared, place, spark, report, allow_code=allow_code), progress
+    )
     return StudyFrames(result.store.path)

@@ -10,14 +10,14 @@ Source    ours: docs/guide/artefact.md; mobilenet/record/stamp.py
 from __future__ import annotations
 
 import shlex
-from argparse import ArgumentParser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from getopt import GetoptError, getopt
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.configured import apart
 from mobilenet.lab.studies.declaration import KEPT, Study
+from mobilenet.lab.studies.store import apart
 from mobilenet.record.provenance import inputs_of, read_provenance
 from mobilenet.record.stamp import STUDY, Provenance
 from mobilenet.scenario import load_scenario
@@ -34,43 +34,30 @@ def provenance_in(file: Path) -> Provenance:
     return provenance
 
 
-class _Parser(ArgumentParser):
-    """The options of the command in a file."""
-
-    def __init__(self, file: Path) -> None:
-        super().__init__(add_help=False, allow_abbrev=False)
-        self._file = file
-
-    def error(self, message: str) -> NoReturn:
-        raise StudyError(f"{self._file}: does not contain the command that made it; repeat that command")
-
-
 def number(text: str) -> float:
     """Read a number, whole where it is."""
     value = float(text)
     return int(value) if value.is_integer() else value
 
 
-def options_in(
-    file: Path, command: str, verb: str, required: Mapping[str, Callable[[str], Any]], **optional: Any
-) -> dict[str, Any]:
-    """Return the options of a command of this verb about the directory's own scenario. `optional`: what they are if
-    they are missing; (): they may be repeated.
+def options_in(file: Path, command: str, verb: str, required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
+    """Return the options of a command of this verb about the directory's own scenario, as far as it has them. The
+    values of `required` and `optional` read them; (): an option that may be repeated, whose texts are returned.
     """
-    parser = _Parser(file)
-    for name, kind in required.items():
-        parser.add_argument(f"--{name}", type=kind, required=True)
-    for name, value in optional.items():
-        if value == ():
-            parser.add_argument(f"--{name}", action="append", default=[])
-        else:
-            parser.add_argument(f"--{name}", type=int if isinstance(value, int) else number, default=value)
-    parser.add_argument("--allow-code", action="store_true")
-    words = shlex.split(command)
-    if words[:3] != ["mobilenet", verb, f"STUDY/{KEPT.format(0)}"]:
-        parser.error("another command")
-    options = vars(parser.parse_args(words[3:]))
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    wrong = StudyError(f"{file}: does not contain the command that made it; repeat that command")
+    kinds = {**required, **optional}
+    try:
+        *verbs, scenario = (words := shlex.split(command))[:3]
+        given, others = getopt(words[3:], "", ["allow-code", *(f"{name}=" for name in kinds)])
+        options: dict[str, Any] = {name: () for name, kind in kinds.items() if kind == ()}
+        for name, text in ((option.removeprefix("--"), text) for option, text in given):
+            if name != "allow-code":
+                options[name] = (*options[name], text) if kinds[name] == () else kinds[name](text)
+    except (GetoptError, ValueError):
+        raise wrong from None
+    if verbs != ["mobilenet", verb] or scenario != f"STUDY/{KEPT.format(0)}" or others or required.keys() - options:
+        raise wrong
+    return options
 
 
 def require_made_by(file: Path, study: Study, expected: dict[str, Any], changes: Sequence[Sequence[str]]) -> None:

@@ -12,6 +12,7 @@ Source    Wilhelm, Arantes, Sens (2020), section V, for the quantities; ours: do
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +26,6 @@ from mobilenet.judgement import with_own_metrics
 from mobilenet.lab.studies.statistics import mser5, relative_slope, survival_quantiles
 from mobilenet.metrics import OwnMetric
 from mobilenet.metrics.buffers import declared_buffers
-from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.delay_shares import delay_shares
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.fold import EventFold
@@ -42,11 +42,17 @@ SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}  # of delays, undelivered mes
 
 
 class Measurement(NamedTuple):
+    """The columns of parts.SCHEMA besides those of the planned run."""
+
+    verdict: str
+    duration_s: float
+    manifest_sha256: str
+    fingerprint: str
     metrics: dict[str, float]
     buffers: dict[str, Series]
-    bins: list[int]  # of the delays, ascending
-    counts: list[int]  # deliveries in each
-    handoffs: list[dict[str, Any]]  # Interrupted.row()
+    delay_bins: list[int]  # ascending
+    delay_counts: list[int]  # deliveries in each
+    handoff_rows: list[dict[str, Any]]  # Interrupted.row()
 
 
 def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measurement:
@@ -63,7 +69,9 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
         metrics = dict(with_own_metrics(events, samples, read_json(directory, "counters.json"), manifest_from, own)[0])
         metrics |= {"steady": 0 if cut_s is None else 1, "warmup_cut_s": cut_s}
     if (directory / "causes.parquet").exists():
-        metrics = metrics | _delay_shares(directory, round(begin * SECOND), round(end * SECOND))
+        stories = recorded_stories(directory)
+        delay_parts = shares(stories, counted_deliveries(stories, round(begin * SECOND), round(end * SECOND)))
+        metrics = metrics | delay_shares(delay_parts.delay_ns, delay_parts.held_ns, delay_parts.by_part)
     values = {name: float(value) for name, value in metrics.items() if value is not None}
     inside = delays[(sent >= begin * SECOND) & (sent < end * SECOND)]
     waited = _still_waiting(events, begin, end) if metrics.get("broadcasts_undelivered") else np.zeros(0)
@@ -72,13 +80,13 @@ def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measur
     over_time = buffers_over_time(events, samples, end, declared_buffers(manifest))
     if over_time:
         values["backlog_slope"] = _backlog_slope(over_time, begin, end)
-    return Measurement(values, over_time, *histogram(inside), _handoffs(events, begin, end))
+    facts = read_json(directory, "verdict.json")["verdict"], end, manifest_digest(directory), manifest["fingerprint"]
+    return Measurement(*facts, values, over_time, *histogram(inside), _handoffs(events, begin, end))
 
 
-def _delay_shares(directory: Path, begin_ns: int, end_ns: int) -> Row:
-    stories = recorded_stories(directory)
-    delay_parts = shares(stories, counted_deliveries(stories, begin_ns, end_ns))
-    return delay_shares(delay_parts.delay_ns, delay_parts.held_ns, delay_parts.by_part)
+def manifest_digest(directory: Path) -> str:
+    """It holds the digests of all files of the record."""
+    return hashlib.sha256((directory / "manifest.json").read_bytes()).hexdigest()
 
 
 def _handoffs(events: Table, begin_s: float, end_s: float) -> list[dict[str, Any]]:

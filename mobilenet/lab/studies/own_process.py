@@ -17,14 +17,13 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, TypeVar
+from typing import Any
 
 from mobilenet.engine.safe_path import python
-from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.java_end import ends_with_its_parent
-from mobilenet.lab.studies.spark import Spark, local_master, require_spark
+from mobilenet.lab.studies import OutError, StudyError
+from mobilenet.lab.studies.java import ends_with_its_parent
+from mobilenet.lab.studies.spark import Done, Spark, local_master, require_spark
 
-Done = TypeVar("Done")
 Report = Callable[[Any], None]
 ENDS_WITHIN_S = 20  # with its Java, after its last report
 
@@ -37,10 +36,17 @@ def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark
 
 
 def on_spark(spark: Spark, work: Callable[[Spark, Report], Done], report: Report) -> Done:
-    """Do work that calls its second argument to report, as `report` is called here."""
+    """Do work that calls its second argument to report, as `report` is called here. A directory that holds something
+    else is called by the argument of Python, `out`.
+    """
     require_spark(spark)
-    if not isinstance(spark, str):
-        return work(spark, report)
+    try:
+        return work(spark, report) if not isinstance(spark, str) else _in_process(spark, work, report)
+    except OutError as error:
+        raise StudyError(f"{error.what}; choose another directory for out") from None
+
+
+def _in_process(spark: str, work: Callable[[Spark, Report], Done], report: Report) -> Done:
     ours, theirs = Pipe()
     command = python("-m", __name__, str(theirs.fileno()))
     with ours, subprocess.Popen(command, pass_fds=[theirs.fileno()], preexec_fn=ends_with_its_parent) as process:
@@ -70,8 +76,7 @@ def _pack(value: Any) -> bytes:
     """Pickle what may hold functions that have no name."""
     from pyspark import cloudpickle
 
-    packed: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
-    return packed
+    return bytes(cloudpickle.dumps(value))  # type: ignore[no-untyped-call]
 
 
 def _serve(pipe: Connection) -> None:

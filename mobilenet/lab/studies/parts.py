@@ -11,19 +11,17 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.configurations import PlannedRun
-from mobilenet.lab.studies.measure import Measurement
 from mobilenet.lab.studies.table_files import HANDOFF, read_parquet, read_table
 from mobilenet.record.whole import in_place_of
 
@@ -48,46 +46,23 @@ VERSION = "3"  # of what a row means; parts of another version are made again
 RUNS_AT_ONCE = 2_000  # held in memory where Spark is not available
 
 
-class Part(NamedTuple):
-    """What is in one of the files."""
-
-    path: Path
-    runs: dict[str, str]  # run -> digest of its manifest
-
-
-def row(run: PlannedRun, measured: Measurement, facts: dict[str, Any]) -> dict[str, Any]:
-    """One row of a part; `facts`: verdict, duration_s, manifest_sha256, fingerprint."""
-    return {
-        "run": run.id,
-        **asdict(run),
-        **facts,
-        "metrics": list(measured.metrics.items()),
-        "buffers": list(measured.buffers.items()),
-        "delay_bins": measured.bins,
-        "delay_counts": measured.counts,
-        "handoff_rows": measured.handoffs,
-    }
-
-
-def write_part(folder: Path, names: Iterable[str], rows: list[dict[str, Any]], kind: str) -> None:
+def write_part(folder: Path, names: Sequence[str], rows: list[dict[str, Any]], kind: str) -> None:
     """`names`: of the runs that were asked for, of which some may have failed."""
-    names = list(names)
     schema = SCHEMA.with_metadata({"kind": kind, "version": VERSION})
     name = f"{names[0]}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
     with in_place_of(folder / f"{name}.parquet") as partial:
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial, write_page_checksum=True)
 
 
-def index(folder: Path, kind: str) -> Iterator[Part | Path]:
-    """The parts that are whole and hold what `kind` of study asks for; of all others the path."""
+def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
+    """Return the parts that are whole and hold what `kind` of study asks for: their runs, and digests of manifests."""
+    parts, expected = {}, {b"kind": kind.encode(), b"version": VERSION.encode()}
     for path in sorted(folder.glob("*.parquet")):
-        entry: Part | Path = path
-        expected = {b"kind": kind.encode(), b"version": VERSION.encode()}
         with suppress(OSError, pa.ArrowException), pq.ParquetFile(path, page_checksum_verification=True) as file:
             if file.schema_arrow.equals(SCHEMA) and file.schema_arrow.metadata == expected:
                 runs, digests = (column.to_pylist() for column in file.read(["run", "manifest_sha256"]).columns)
-                entry = Part(path, dict(zip(runs, digests, strict=True)))
-        yield entry
+                parts[path] = dict(zip(runs, digests, strict=True))
+    return parts
 
 
 def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.names) -> Iterator[pa.Table]:
@@ -97,8 +72,7 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
     `targets`: of each configuration, the last replication that counts; `columns`, among them configuration and
     replication: what is read.
     """
-    import pyarrow.compute as pc
-    import pyarrow.dataset as ds
+    import pyarrow.dataset as ds  # a quarter of a second
 
     checking = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
@@ -122,14 +96,9 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
     metrics: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
         rows = enumerate(table.to_pylist(), 1)
-        whole: list[Mapping[str, float]] = [dict(row["metrics"]) for place, row in rows if row["replication"] == place]
-        metrics[table["configuration"][0].as_py()] = whole
+        number = table["configuration"][0].as_py()
+        metrics[number] = [dict(row["metrics"]) for place, row in rows if row["replication"] == place]
     return metrics
-
-
-def manifest_digest(directory: Path) -> str:
-    """It holds the digests of all files of the record."""
-    return hashlib.sha256((directory / "manifest.json").read_bytes()).hexdigest()
 
 
 def planned_targets(directory: Path, configurations: int) -> list[int]:

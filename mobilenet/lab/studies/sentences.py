@@ -1,27 +1,44 @@
-"""A comparison in sentences: by how much a level differs from the baseline, which way, and how sure that is.
+"""A study in sentences: by how much a level differs from the baseline, which way, and how sure that is; what several
+factors do; and what readers must know before they trust the numbers.
 
 Model     a change is given as a ratio where there is one, since that is what figures show: in percent up to twice as
           much, as a factor beyond. The ratio is the geometric mean over the pairs, which the sentence states where the
           means give another one; where the means point the other way, the difference is given instead. The test is on
           the difference; where it and the interval of the ratio seem to disagree, the sentence gives the difference as
           well. `better` and `worse` stand where the metric has a direction (metrics/declaration.py), for the setting
-          that is not behind in what it delivered (delivered.py)
+          that is not behind in what it delivered (delivered.py).
+          A seed decides who walks where, who broadcasts when, and who fails. Over recorded tracks all hosts walk as
+          recorded, whatever the seed, unless the scenario draws a part of it. A mean may not exist where what waits
+          grows in all runs of a configuration, and there are too few runs to be sure (tables.py)
 Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mobilenet.lab.studies.common_deliveries import UNPAIRED, USES_RUN
 from mobilenet.lab.studies.compare import INFINITE, judged_row
-from mobilenet.lab.studies.delivered import DELIVERED, LOSS_MARGIN, NOT_READABLE, Share, as_shares, judgement, opening
+from mobilenet.lab.studies.delivered import (
+    DELIVERED,
+    LOSS_MARGIN,
+    NOT_READABLE,
+    UNPAIRED,
+    USES_RUN,
+    Share,
+    as_shares,
+    judgement,
+    opening,
+    shares_in_words,
+)
 from mobilenet.lab.studies.effects import BEFORE_DELAYS, Effect, by_metric
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.statistics import Interval
+from mobilenet.lab.studies.table_files import PROBABLY, UNSTABLE, Rows
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED, Vocabulary
 from mobilenet.quoting import format_number, pluralize
+from mobilenet.scenario import AnyScenario, Scenario
 
 Row = Mapping[str, Any]  # of comparison.json: Finding.row()
 TIMES = 2.0  # from here on a ratio is a factor
@@ -29,6 +46,19 @@ WHY_NOT = {
     **UNPAIRED,
     NOT_READABLE: "runs that would show the deliveries in common cannot be read",
     "no data": "fewer than two pairs of runs have deliveries in common",
+}
+SAME_MOVEMENT = (
+    "all of which follow the same recorded movement: broadcasts, losses and faults differ, but positions do not"
+)
+ADVICE = (
+    "all replications follow the same recorded movement, so intervals do not hold for other movements. The keys"
+    " random_start_s, random_hosts and random_share of hosts.mobility select a different part of the recording for"
+    " each replication"
+)
+
+ENDS = {
+    PROBABLY: "; more replications or longer runs are needed to settle this",
+    UNSTABLE: "; no means are reported for unstable configurations",
 }
 
 
@@ -233,17 +263,12 @@ def _largest_changes(effects: Sequence[Effect], metric: str) -> list[Effect]:
     most, and the largest of all effects; those that are certain come first.
     """
     largest: dict[tuple[str, ...], Effect] = {}
-    changing = [effect for effect in effects if metric in effect.changes and effect.changes[metric].mean]
-    for effect in sorted(changing, key=lambda one: _rank(one.changes[metric]), reverse=True):
-        change = effect.changes[metric]
+    changes = [(one, one.changes[metric]) for one in effects if metric in one.changes and one.changes[metric].mean]
+    for effect, change in sorted(changes, key=lambda one: (_is_certain(one[1]), abs(one[1].mean)), reverse=True):
         may_lose = metric == DELIVERED and max(-change.low, change.high) > LOSS_MARGIN
         if (_is_certain(change) or may_lose) and (len(effect.levels) == 1 or effect is effects[0]):
             largest.setdefault(tuple(factor for factor, _ in effect.levels), effect)
     return list(largest.values())
-
-
-def _rank(change: Interval) -> tuple[bool, float]:
-    return _is_certain(change), abs(change.mean)
 
 
 def _is_certain(change: Interval) -> bool:
@@ -266,3 +291,54 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
         )
         counts += "; p, not the interval of a size, which is never below 0, shows whether there is an effect"
     return f"The largest effect on {metric}: {effect_name(first, names)} ({change}); {counts}."
+
+
+def has_one_movement(scenario: AnyScenario) -> bool:
+    """Whether hosts are at the same places in all replications."""
+    if not isinstance(scenario, Scenario):
+        return False
+    mobility = scenario.hosts.mobility
+    return mobility.model == "tracks" and not mobility.are_worlds_of_their_own
+
+
+def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,), most: int = 5) -> list[str]:
+    """A line for each configuration with one of these labels, for people; `summary`: the rows of tables/summary.
+    More than `most` are counted.
+    """
+    rows = [row for row in summary if row["label"] in labels and row["metric"] == "backlog_slope"]
+    if len(rows) > most:
+        counts, every = Counter(row["label"] for row in rows), {row["configuration"] for row in summary}
+        return [
+            f"{label}: {counts[label]} of {pluralize(len(every), 'configuration')}{ENDS[label]}"
+            for label in labels
+            if counts[label]
+        ]
+    return [f"{row['label']}: {_where(row, names)}: {_growth(row)}{ENDS[row['label']]}" for row in rows]
+
+
+def deliveries(summary: Rows, names: LevelNames, broadcast: Mapping[int, float]) -> list[str]:
+    """Return a line on what the configurations delivered and broadcast, unless there is nothing to remark. `broadcast`:
+    the share of what was offered, by configuration.
+    """
+    delivered = {
+        _where(row, names): row["mean"] for row in summary if row["metric"] == DELIVERED and row["mean"] is not None
+    }
+    accepted = {
+        _where(row, names): broadcast[number]
+        for row in summary
+        if (number := row["configuration"]) in broadcast and row["metric"] == "broadcasts_offered" and row["mean"]
+    }
+    lines = shares_in_words(delivered, accepted)
+    return ["; ".join([*lines, "delays are those of delivered messages"])] if lines else []
+
+
+def _where(row: Mapping[str, Any], names: LevelNames) -> str:
+    columns = list(row)
+    factors = columns[columns.index("configuration") + 1 : columns.index("metric")]
+    return ", ".join(names.in_words(factor, row[factor]) for factor in factors) or "unchanged"
+
+
+def _growth(row: Mapping[str, Any]) -> str:
+    every = "on average over" if row["label"] == UNSTABLE else "and grew in all"
+    percent, runs = f"{row['mean'] * 100:.0f} %", pluralize(row["n"], "run")
+    return f"the backlog grew by {percent} of its mean over the second half of the window, {every} {runs}"

@@ -14,24 +14,23 @@ import atexit
 import logging
 import os
 import re
-import signal
 import socket
 import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mobilenet.engine import native, safe_path
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.java import class_options, java_home
-from mobilenet.lab.studies.java_end import ENDS_WITHIN_S, deaf, end_java
+from mobilenet.lab.studies.java import ENDS_WITHIN_S, class_options, deaf, end_java, java_home
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +43,7 @@ MASTER_TAKES_US_WITHIN_S = 40
 NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
 
 
+Done = TypeVar("Done")
 Spark: TypeAlias = "str | SparkSession"  # the master of a session of our own, or a session that is open
 
 
@@ -64,8 +64,6 @@ def _settings(master: str, is_local: bool, memory: str, java_options: str) -> di
     }
     if is_local:
         settings["spark.driver.extraJavaOptions"] += f" {QUICK_TO_START} {java_options}"
-    else:
-        settings |= _secret()
     if is_local or "127.0.0.1" in master or "localhost" in master:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -105,7 +103,6 @@ def spark_session(spark: Spark, memory: str = "1g", java_options: str | None = N
         _give_package(spark)
         yield spark
         return
-    master = spark
     import pyspark
 
     java = java_home()
@@ -117,28 +114,33 @@ def spark_session(spark: Spark, memory: str = "1g", java_options: str | None = N
     logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
     logging.getLogger("py4j").propagate = False
     logging.getLogger("SQLQueryContextLogger").disabled = True  # each refusal of SQL as JSON, with its Java
-    logging.getLogger().addFilter(_is_not_of_py4j)  # which also writes some of them to the root
-    local = re.fullmatch(r"local\[(\*|\d+)\]", master)
-    is_local = master.startswith("local")
-    settings = _settings(master, is_local, memory, class_options(java) if java_options is None else java_options) | {
+    logging.getLogger().addFilter(
+        lambda record: "py4j" not in Path(record.pathname).parts
+    )  # it writes to the root, too
+    local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
+    is_local = spark.startswith("local")
+    settings = _settings(spark, is_local, memory, class_options(java) if java_options is None else java_options) | {
         "spark.app.name": "mobilenet",
-        "spark.master": f"local[{local[1]},{MOST_DEATHS}]" if local else master,
+        "spark.master": f"local[{local[1]},{MOST_DEATHS}]" if local else spark,
     }
     with _quiet_stderr():
         try:
-            with _our_interrupts(), safe_path.for_children(), _temporary_files_in(_scratch()):
-                session = _start(settings, master)
+            with safe_path.for_children(), _temporary_files_in(_scratch()):
+                session = _start(settings, spark)
         except BaseException as error:
             with deaf():
                 end_java()
             if isinstance(error, StudyError) or not isinstance(error, Exception):
                 raise
-            raise StudyError(f"Spark did not start on {master}: {' '.join(str(error).split())[:200]}") from None
+            raise StudyError(f"Spark did not start on {spark}: {' '.join(str(error).split())[:200]}") from None
+    accumulators: Any = session.sparkContext._accumulatorServer
+    accumulators.handle_error = lambda *request: None  # it would print a traceback if Java ends first
     try:
         if not is_local:
             session.sparkContext.addPyFile(str(package_archive(_scratch())))
         yield session
-        _finish(session)
+        with _quiet_stderr():
+            _finish(session)
     except BaseException:
         with _quiet_stderr():
             _end(session)
@@ -155,9 +157,16 @@ def _give_package(session: SparkSession) -> None:
         if find_spec("mobilenet") is None:
             yield from batches
 
-    tasks = 2 * context.defaultParallelism  # so that each worker gets one, most likely
-    if len(session.range(0, tasks, 1, tasks).mapInArrow(lacking, "id long").toArrow()):
+    if len(on_each_worker(session, lacking, "id long")):
         context.addPyFile(str(package_archive(_scratch())))
+
+
+def on_each_worker(session: SparkSession, work: Callable[[Any], Iterator[pa.RecordBatch]], columns: str) -> pa.Table:
+    """Have the workers of a session do something, and return their rows; twice as many tasks as there are cores, so
+    that each worker gets one, most likely.
+    """
+    tasks = 2 * session.sparkContext.defaultParallelism
+    return session.range(0, tasks, 1, tasks).mapInArrow(work, columns).toArrow()
 
 
 def path_pattern(path: Path) -> str:
@@ -174,89 +183,42 @@ def has_stopped(session: SparkSession) -> bool:
 
 
 def _finish(session: SparkSession) -> None:
-    with _quiet_stderr():
-        _stop(session)
-
-
-def _stop(session: SparkSession) -> None:
-    """PySpark's own `stop` also waits up to a second until its accumulator server has noticed that it should stop."""
-    context = session.sparkContext
-    server: Any = getattr(context, "_accumulatorServer", None)
-    is_tcp = isinstance(getattr(server, "server_address", None), tuple)  # else it has a file to remove
-    if is_tcp:
-        vars(context)["_accumulatorServer"] = None
-        server.handle_error = lambda *request: None  # it would print a traceback if Java ends first
     with suppress(Exception):  # where a signal went to Java as well, there is nothing to stop
         session.stop()
-    if is_tcp:
-        threading.Thread(target=server.shutdown, daemon=True).start()
-
-
-def _secret() -> dict[str, str]:
-    """Spark's settings for authentication, which it would read only where its Java is not there yet."""
-    file = Path(os.environ.get("SPARK_CONF_DIR") or os.devnull) / "spark-defaults.conf"
-    try:
-        lines = [line.split(maxsplit=1) for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError):
-        return {}
-    return {line[0]: line[1] for line in lines if len(line) == 2 and line[0].startswith("spark.authenticate")}
 
 
 def _end(session: SparkSession) -> None:
     """End Java after a signal or an error, so that a second signal does not leave one behind."""
     with deaf():
-        stopping = threading.Thread(target=_stop, args=(session,), daemon=True)
-        stopping.start()
-        stopping.join(ENDS_WITHIN_S)
+        wait([in_thread(session.stop)], ENDS_WITHIN_S)
         end_java()
 
 
-def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    return "py4j" not in Path(record.pathname).parts
+def in_thread(work: Callable[[], Done]) -> Future[Done]:
+    """Begin work that may wait for Java for ever, in a thread that does not keep this process from ending."""
+    future: Future[Done] = Future()
 
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # passed to the thread that waits
+            future.set_exception(error)
 
-@contextmanager
-def _our_interrupts() -> Iterator[None]:
-    """Spark's context puts a handler of its own in the place of ours."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    ours = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, ours)
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 def _start(settings: dict[str, str], master: str) -> SparkSession:
-    """The server at a spark:// address may not be Spark: then Spark would wait for minutes, without a useful
-    message.
-    """
+    """Start in a thread: in the main one, Spark takes SIGINT, and waits for minutes where no Spark answers."""
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.config(map=dict(settings))
-    if not master.startswith("spark://"):
-        return builder.getOrCreate()
-    outcomes: list[Any] = []
-
-    def start() -> None:
-        try:
-            outcomes.append(builder.getOrCreate())
-        except Exception as error:  # passed to the thread that waits
-            outcomes.append(error)
-
-    thread = threading.Thread(target=start, daemon=True)
-    thread.start()
-    thread.join(MASTER_TAKES_US_WITHIN_S)
-    if not outcomes:
+    session = in_thread(SparkSession.builder.config(map=dict(settings)).getOrCreate)
+    if not wait([session], MASTER_TAKES_US_WITHIN_S if master.startswith("spark://") else None).done:
         raise StudyError(
             f"--master {master}: no compatible Spark master answered within {MASTER_TAKES_US_WITHIN_S} s; check"
             " its address and version"
         )
-    if isinstance(outcomes[0], Exception):
-        raise outcomes[0]
-    session: SparkSession = outcomes[0]
-    return session
+    return session.result()
 
 
 def require_spark(spark: Spark) -> None:

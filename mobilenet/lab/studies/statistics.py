@@ -1,15 +1,25 @@
-"""Statistics over replications: intervals, comparisons, warm-up, trends.
+"""Statistics over replications: intervals, comparisons, bounds that allow for outcomes not seen yet, warm-up, trends.
 
 Model     the replication is the unit: one value per run, never one per message. Replications are independent; the same
           replication of two configurations met the same world, so differences are paired, unless custom processes
-          depend on the run
+          depend on the run.
+          A verdict, such as "the mean is below the limit", rests on n runs, of which k contradict it: their values lie
+          on the other side of the limit. The variance does not show outcomes that no run has had. So bounds from the
+          variance are valid only if there were enough runs for contradicting outcomes in a share of RARE of the runs
+          to occur more often than k times (the exact binomial bound of Clopper and Pearson). From ENOUGH contradicting
+          runs on, the variance shows what these are like; what remains are outcomes farther away than all others, so
+          the bound is that for k = 0. The error for this is spent once: for each k, only the first look with enough
+          runs matters, so k = 0, 1, 2, ... get 1/2, 1/4, 1/8, ... of it. Until then, contradicting outcomes may have
+          any share q that is consistent with k, and any value that the metric allows: the bound is (1 - q) times the
+          one from the variance plus q times the end of the metric. A metric without this end has an infinite bound
 Shapes    values: float64 (replications,); pairs: two of the same length, replication by replication, paired or not
 Units     those of the values; a log-ratio has none
-Errors    ValueError where there are fewer than two values
+Errors    ValueError where there are fewer than two values, or three for skewed_bounds
 Source    Student's t, Holm (1979), TOST of Schuirmann (1987) from scipy; MSER-5 of White, Cobb and
           Spratt (2000); Law: Simulation Modeling and Analysis (2015), chapters 9 and 10; repeated intervals of
           Jennison and Turnbull (1989), Hall, On the removal of skewness by transformation (1992), for the bounds that
-          hold at all looks: docs/guide/capacity.md; ours: docs/guide/studies.md
+          hold at all looks; Clopper, Pearson, The use of confidence or fiducial limits, Biometrika (1934), for outcomes
+          not seen: docs/guide/capacity.md; ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
@@ -18,13 +28,13 @@ import math
 import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
+Samples = tuple[Values, Values | None]  # one, or two to be compared
 
 RUNS_AWAY = 0.25  # growth of a backlog over half a window, as a multiple of its mean; one that began at nothing has 2/3
 ENOUGH_TO_BE_SURE = 5  # replications, before a configuration may have no mean
@@ -62,7 +72,6 @@ def t_interval_of(n: int, mean: float, sd: float, confidence: float) -> Interval
     return Interval(n, mean, sd, _t_quantile((1 + confidence) / 2, n - 1) * sd / math.sqrt(n))
 
 
-@lru_cache(maxsize=1024)
 def _t_quantile(share: float, degrees: float) -> float:
     from scipy.special import stdtrit  # what stats.t.ppf calls; scipy.stats takes a second to import
 
@@ -75,7 +84,9 @@ class Comparison(NamedTuple):
     pairs: int
     mean: float
     baseline_mean: float
-    difference: Interval
+    difference: float
+    difference_low: float
+    difference_high: float
     ratio: float | None  # geometric mean of value / baseline; none where a value is not positive
     ratio_low: float | None
     ratio_high: float | None
@@ -83,75 +94,50 @@ class Comparison(NamedTuple):
     equivalence_p: float | None  # that the ratio lies outside 1 ± margin; none: not judged
 
 
-def compare_pairs(
-    values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None
+def compare_means(
+    values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None, is_paired: bool = True
 ) -> Comparison:
-    """Paired by replication."""
-    differences = values - baseline
-    difference = t_interval(differences, confidence)
+    """Compare two configurations: paired by replication, or as samples that have nothing in common (Welch)."""
+    samples: Samples = (values - baseline, None) if is_paired else (values, baseline)
     ratio = low = high = equivalence_p = None
     if np.all(values > 0) and np.all(baseline > 0):
-        logs = np.log(values / baseline)
-        of_logs = t_interval(logs, confidence)
-        ratio, low, high = math.exp(of_logs.mean), math.exp(of_logs.low), math.exp(of_logs.high)
-        if margin is not None:
-            equivalence_p = _tost(logs, math.log1p(-margin), math.log1p(margin))
-    p = p_of_zero(differences)
-    return Comparison(
-        len(values), float(np.mean(values)), float(np.mean(baseline)), difference, ratio, low, high, p, equivalence_p
-    )
+        logs: Samples = (np.log(values / baseline), None) if is_paired else (np.log(values), np.log(baseline))
+        ratio, low, high = map(math.exp, _mean_and_ends(*logs, confidence))
+        if margin is not None:  # two one-sided tests
+            above = t_test(*logs, math.log1p(-margin), "greater")
+            equivalence_p = max(above, t_test(*logs, math.log1p(margin), "less"))
+    means, difference = (float(np.mean(values)), float(np.mean(baseline))), _mean_and_ends(*samples, confidence)
+    return Comparison(len(values), *means, *difference, ratio, low, high, t_test(*samples), equivalence_p)
 
 
-def compare_apart(
-    values: Values, baseline: Values, confidence: float = 0.95, margin: float | None = None
-) -> Comparison:
-    """Compare as compare_pairs does, for runs that have nothing in common: Welch's test and interval."""
-    difference, p = _welch(values, baseline, confidence)
-    ratio = low = high = equivalence_p = None
-    if np.all(values > 0) and np.all(baseline > 0):
-        logs = np.log(values), np.log(baseline)
-        of_logs, _ = _welch(*logs, confidence)
-        ratio, low, high = math.exp(of_logs.mean), math.exp(of_logs.low), math.exp(of_logs.high)
-        if margin is not None:
-            above = _welch(logs[0] - math.log1p(-margin), logs[1], confidence, "greater")[1]
-            equivalence_p = max(above, _welch(logs[0] - math.log1p(margin), logs[1], confidence, "less")[1])
-    means = float(np.mean(values)), float(np.mean(baseline))
-    return Comparison(len(values), *means, difference, ratio, low, high, p, equivalence_p)
-
-
-def _welch(values: Values, baseline: Values, confidence: float, side: str = "two-sided") -> tuple[Interval, float]:
-    """The interval of the difference of two means, and the p value of Welch's test."""
+def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> tuple[float, float, float]:
+    """A mean, or the difference to another mean, and the ends of the t interval, or Welch's."""
+    if other is None:
+        i = t_interval(values, confidence)
+        return i.mean, i.low, i.high
     from scipy import stats
 
-    n, mean = len(values), float(np.mean(values) - np.mean(baseline))
-    variance = float(np.var(values, ddof=1) + np.var(baseline, ddof=1))
-    if variance == 0:
-        agrees = {"two-sided": mean != 0, "greater": mean > 0, "less": mean < 0}[side]
-        return Interval(n, mean, 0.0, 0.0), 0.0 if agrees else 1.0
-    test = stats.ttest_ind(values, baseline, equal_var=False, alternative=side)
-    half_width = _t_quantile((1 + confidence) / 2, float(test.df)) * math.sqrt(variance / n)
-    return Interval(n, mean, math.sqrt(variance), half_width), float(test.pvalue)
+    n, mean = len(values), float(np.mean(values) - np.mean(other))
+    variance = float(np.var(values, ddof=1) + np.var(other, ddof=1))
+    degrees = float(stats.ttest_ind(values, other, equal_var=False).df) if variance else 1.0
+    half_width = _t_quantile((1 + confidence) / 2, degrees) * math.sqrt(variance / n)
+    return mean, mean - half_width, mean + half_width
 
 
-def p_of_zero(differences: Values) -> float:
-    """The p value of the t test; identical differences leave no doubt."""
+def t_test(values: Values, other: Values | None = None, at: float = 0.0, side: str = "two-sided") -> float:
+    """Return the p value of the t test that the mean is `at`, or of Welch's test that it exceeds another mean by `at`.
+    Values without spread leave no doubt.
+    """
     from scipy import stats
 
-    if np.ptp(differences) == 0:
-        return 1.0 if differences[0] == 0 else 0.0
+    if np.ptp(values) == 0 and (other is None or np.ptp(other) == 0):
+        mean = float(values[0]) - (0.0 if other is None else float(other[0]))
+        return 0.0 if {"two-sided": mean != at, "greater": mean > at, "less": mean < at}[side] else 1.0
     with warnings.catch_warnings():  # nearly identical values: the p value is then good enough
         warnings.simplefilter("ignore", RuntimeWarning)
-        return float(stats.ttest_1samp(differences, 0.0).pvalue)
-
-
-def _tost(logs: Values, low: float, high: float) -> float:
-    """Two one-sided tests: the larger p value of 'not above low' and 'not below high'."""
-    from scipy import stats
-
-    if np.ptp(logs) == 0:
-        return 0.0 if low < logs[0] < high else 1.0
-    above = stats.ttest_1samp(logs, low, alternative="greater").pvalue
-    return float(max(above, stats.ttest_1samp(logs, high, alternative="less").pvalue))
+        if other is None:
+            return float(stats.ttest_1samp(values, at, alternative=side).pvalue)
+        return float(stats.ttest_ind(values - at, other, equal_var=False, alternative=side).pvalue)
 
 
 def holm(p_values: list[float]) -> list[float]:
@@ -253,6 +239,65 @@ def _hall(y: float, skewness: float, n: int) -> float:
     return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
 
 
+RARE = 0.05  # outcomes in a smaller share of the runs may be missed, unless another share is given
+LEAST_RARE, MOST_RARE = 0.001, 0.5  # that may be given
+ENOUGH = 8  # runs that contradict a verdict, for the variance to show what they are like
+OF_RARE = 0.25  # the share of the error for outcomes that are not rare, and yet were not seen
+
+
+class Error(NamedTuple):
+    """The error of each bound at one look, and the one at all looks for what was not seen."""
+
+    at_look: float
+    at_all_looks: float
+    rare: float = RARE
+
+
+def unseen(n: int, contradicting: int, error: Error) -> float:
+    """Return the share of contradicting outcomes that a verdict from n runs has to allow for, besides the variance; 0:
+    the bound neglects rarer ones.
+    """
+    k = contradicting if contradicting < ENOUGH else 0  # none is like what no run has had
+    if is_rare(n, k, error._replace(at_all_looks=error.at_all_looks / 2 ** (k + 1))):
+        return 0.0
+    return _largest_share(n, k, error.at_look / 2)
+
+
+def is_rare(n: int, seen: int, error: Error) -> bool:
+    """Whether an outcome that n runs have shown so often is a rare one."""
+    return _largest_share(n, seen, error.at_all_looks) <= error.rare
+
+
+def upper(values: Values, end: float, missed: float, error: Error) -> float:
+    """Return what the mean exceeds with a probability of `error.at_look`; `end`: the largest possible value."""
+    if not missed:
+        return skewed_bounds(values, error.at_look).high
+    usual = min(skewed_bounds(values, error.at_look / 2).high, end)
+    return usual + missed * (end - usual)
+
+
+def lower(values: Values, end: float, missed: float, error: Error) -> float:
+    """Return the same for the other side."""
+    return -upper(-values, -end, missed, error)
+
+
+def clip(bounds: Bounds, least: float, most: float) -> Bounds:
+    """Return an interval without the values that no mean can have: those beyond what each run can be."""
+    return bounds._replace(low=max(least, bounds.low), high=min(most, bounds.high))
+
+
+def assumption(rare: float) -> str:
+    """Return the sentence for answers that neglect rare outcomes."""
+    return f"outcomes in under {rare * 100:g} % of the runs could have been missed"
+
+
+def _largest_share(n: int, seen: int, error: float) -> float:
+    """The largest share of which `seen` or fewer of n runs are seen with a probability of `error`."""
+    from scipy.special import betaincinv
+
+    return 1.0 if seen >= n else float(betaincinv(seen + 1, n - seen, 1 - error))
+
+
 def mser5(series: Values) -> int | None:
     """How many values of a series in time to cut as warm-up; None: no steady part was found.
 
@@ -275,13 +320,8 @@ def mser5(series: Values) -> int | None:
 
 def grows(slopes: Values, alpha: float = 0.01) -> bool:
     """Whether a quantity grows without end, from one slope per replication (relative_slope)."""
-    from scipy import stats
-
-    if len(slopes) < ENOUGH_TO_BE_SURE or float(np.mean(slopes)) < RUNS_AWAY:
-        return False
-    if np.ptp(slopes) == 0:
-        return True
-    return float(stats.ttest_1samp(slopes, 0.0, alternative="greater").pvalue) < alpha
+    is_fast = len(slopes) >= ENOUGH_TO_BE_SURE and float(np.mean(slopes)) >= RUNS_AWAY
+    return is_fast and t_test(slopes, side="greater") < alpha
 
 
 def may_grow(slopes: Values) -> bool:

@@ -9,47 +9,48 @@ Model     study.yaml                      the study with its defaults; written l
           failed/c000-r0001.json          why a run failed; gone when it succeeds
           starting/c000-r0001             the number of processes that began it, and did not end it; gone when it ends
           tables/, comparison.json, ...   what is computed from measured/ (tables.py, compare.py)
-          What to do is decided only from the disk, so a killed study continues where it stopped
+          What to do is decided only from the disk, so a killed study continues where it stopped. Nothing there is taken
+          on trust: a configuration is written again, under another name, and compared with what is there: the code of
+          plug-ins and other files byte by byte, the scenario value by value. What differs is replaced if no run was
+          made of it, and refused otherwise. A scenario that is empty, cut or not YAML contradicts nothing, and is
+          replaced
 Errors    StudyError: not a study's directory, another study's, or in use by another process
 Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from filecmp import cmpfiles
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from mobilenet.api import write_scenario
+from mobilenet.by_kind import with_declared
+from mobilenet.engine.scratch import lock_folder
 from mobilenet.lab.studies import OutError, StudyError
-from mobilenet.lab.studies.configurations import (
-    Configuration,
-    PlannedRun,
-    configurations,
-    planned_configurations,
-)
-from mobilenet.lab.studies.configured import (
-    another_study,
-    configured_file,
-    configured_scenario,
-    differences,
-    write_configuration,
-)
-from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study, effective_study
+from mobilenet.lab.studies.configurations import Configuration, PlannedRun, configurations, planned_configurations
+from mobilenet.lab.studies.declaration import KEPT, KEPT_FACTORS, Study
 from mobilenet.lab.studies.level_names import format_level
-from mobilenet.lab.studies.table_files import write_table
+from mobilenet.lab.studies.parts import fault as fault_of_part
+from mobilenet.lab.studies.table_files import AGAIN, TABLES, read_rows, read_table, write_table
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.reader import RunError, read_manifest, require_files
 from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.record.soundness import derived_fault
-from mobilenet.record.whole import in_place_of, remove_dead, write_whole
+from mobilenet.record.whole import in_place_of, partial_path, remove_dead, write_whole
 from mobilenet.record.writer import write_json
+from mobilenet.scenario import AnyScenario, load_scenario
+from mobilenet.scenario.yaml_reader import parse
+from mobilenet.scenario.yaml_writer import to_yaml
 
+MOST_DIFFERENCES = 5
 FOLDERS = ("configurations", "runs", "measured", "failed", "starting")
 
 
@@ -69,15 +70,17 @@ class Store:
     def tables(self) -> Path:
         return self.path / "tables"
 
+    def scenarios(self) -> Iterator[AnyScenario]:
+        """Yield the scenario of each configuration."""
+        return (configured_scenario(self.path, number) for number in range(len(self.configurations)))
+
     def code(self) -> set[str]:
         """Return the plug-ins and programs that its scenarios name."""
-        count = len(self.configurations)
-        return {name for number in range(count) for _, name, _ in configured_scenario(self.path, number).code()}
+        return {name for scenario in self.scenarios() for _, name, _ in scenario.code()}
 
     def observing(self) -> frozenset[int]:
         """Return the configurations with custom processes that depend on the run."""
-        scenarios = (configured_scenario(self.path, number) for number in range(len(self.configurations)))
-        processes = [getattr(scenario, "own_processes", ()) for scenario in scenarios]
+        processes = [getattr(scenario, "own_processes", ()) for scenario in self.scenarios()]
         return frozenset(number for number, own in enumerate(processes) if any(one.uses_run for one in own))
 
     def permission(self) -> str:
@@ -85,7 +88,7 @@ class Store:
         return " --allow-code" if self.code() else ""
 
     def scenario_of(self, configuration: int) -> Path:
-        return configured_file(self.path, configuration)
+        return self.path / KEPT.format(configuration)
 
     @property
     def measured(self) -> Path:
@@ -125,18 +128,26 @@ class Store:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Two processes must not work on one study."""
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for folder in (self.path, self.tables, *(self.path / name for name in FOLDERS)):
-                remove_dead(folder)
-            yield
+            lock = lock_folder(self.path)
         except BlockingIOError:
             raise StudyError(
                 f"{self.path}: another process is working on this study; wait until that process ends, or stop it"
             ) from None
+        try:
+            for folder in (self.path, self.tables, *(self.path / name for name in FOLDERS)):
+                remove_dead(folder)
+            yield
         finally:
-            os.close(descriptor)
+            os.close(lock)
+
+    def failed_runs(self) -> list[str]:
+        """Return `run: why` for each run that failed, by the table of runs."""
+        return [f"{row['run']}: {row['error']}" for row in read_rows(self.path, "runs") if row["state"] == "failed"]
+
+    def violated_runs(self) -> list[str]:
+        """Return the runs whose verdict is violated, by the tables."""
+        return [row["run"] for row in read_rows(self.path, "tables/runs") if row["verdict"] == "violated"]
 
 
 def remove(path: Path) -> None:
@@ -161,7 +172,7 @@ def is_done(directory: Path, seed: int) -> bool:
 def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
     """A new directory for a study, or the one that it has begun; `say` is called for files that are written again."""
     all_configurations = configurations(study, allow_code)
-    text = effective_study(study.model_copy(update={"scenario": KEPT.format(0)}))
+    text = to_yaml(study.model_copy(update={"scenario": KEPT.format(0)}).model_dump(by_alias=True))
     if (path / "study.yaml").is_file():
         require_same(path, study)
     elif path.exists() and not _was_just_begun(path):
@@ -184,6 +195,92 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
     except OSError as error:
         raise StudyError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
     return store
+
+
+def configured_scenario(study: Path, number: int) -> AnyScenario:
+    """The configuration's scenario, read once by each process."""
+    file = study / KEPT.format(number)
+    return _read(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _read(file: Path, written_ns: int) -> AnyScenario:
+    return load_scenario(file)
+
+
+def another_study(place: Path, differences: list[str]) -> StudyError:
+    summary = "; ".join(differences[:MOST_DIFFERENCES]) + ("; ..." if len(differences) > MOST_DIFFERENCES else "")
+    return OutError(f"{place}: belongs to another study: {summary}")
+
+
+def write_configuration(
+    study: Path,
+    scenario: AnyScenario,
+    number: int,
+    allow_code: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Raise StudyError where runs of another scenario bear its number; `allow_code`: as for mobilenet.run. `say` is
+    called for a scenario that was damaged.
+    """
+    target = (study / KEPT.format(number)).parent
+    fresh = partial_path(target)
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    try:
+        write_scenario(fresh, with_declared(scenario, allow_code))
+        names = sorted(str(path.relative_to(fresh)) for path in fresh.rglob("*") if path.is_file())
+        same, _, _ = cmpfiles(target, fresh, names, shallow=False)
+        changed = [name for name in names if name not in same or (target / name).is_symlink()]
+        if target.is_dir() and not target.is_symlink():
+            if not changed:
+                return
+            problem = _contradiction(target, fresh, changed, say)
+            if problem is not None and any((study / "runs").glob(f"{target.name}-r*")):
+                raise problem
+            shutil.rmtree(target)
+        os.rename(fresh, target)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _contradiction(target: Path, fresh: Path, changed: list[str], say: Callable[[str], None]) -> StudyError | None:
+    """Return why what is there is another scenario than the one asked. No code of either is run."""
+    file = target / "scenario.yaml"
+    if others := [name for name in changed if name != file.name]:
+        return another_study(target / others[0], ["differs from the file that the study names now"])
+    if _is_damaged(file, (fresh / file.name).read_bytes()):
+        say(f"{file}: was damaged; written again from the study")
+        return None
+    try:
+        different = apart(load_scenario(file), load_scenario(fresh / file.name))
+    except ScenarioError as error:
+        return OutError(f"{' '.join(str(error).split())}; the study is damaged")
+    values = [f"{key} of the scenario was {format_level(a)}, and is now {format_level(b)}" for key, a, b in different]
+    return another_study(file, values) if values else None
+
+
+def _is_damaged(file: Path, expected: bytes) -> bool:
+    """Whether a file is missing, empty, cut, or not a YAML mapping."""
+    content = file.read_bytes() if file.is_file() else b""
+    try:
+        return expected.startswith(content) or not isinstance(parse(content, file.name).value, dict)
+    except ScenarioError:
+        return True
+
+
+def apart(before: AnyScenario, after: AnyScenario) -> list[tuple[str, Any, Any]]:
+    """Key and both values of what makes two scenarios different ones."""
+    return list(differences(before.model_dump(), after.model_dump()))
+
+
+def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Key, value before and value now, of what is not the same in two mappings."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            yield from differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
+    elif old != new:
+        yield path, old, new
 
 
 def _was_just_begun(path: Path) -> bool:
@@ -229,24 +326,40 @@ def require_same(path: Path, study: Study) -> None:
 
 
 def differing_study(old: Study, study: Study) -> list[str]:
-    """What makes two studies different ones."""
-    return [
-        f"{key} was {format_level(before)} and is now {format_level(after)}"
-        for key, before, after in differences(_core(old), _core(study))
-    ]
-
-
-def _core(study: Study) -> dict[str, Any]:
-    """What decides which runs there are and what is in them."""
-    return {
-        "seed": study.seed,
-        "first_seed": study.first_seed,
-        "factors": {factor: study.levels(factor) for factor in study.factors},
-        "set": study.set,
-    }
+    """What makes two studies different ones: what decides which runs there are and what is in them."""
+    before, now = (
+        one.model_dump(include={"seed", "first_seed"})
+        | {"factors": {factor: one.levels(factor) for factor in one.factors}, "set": one.set}
+        for one in (old, study)
+    )
+    return [f"{key} was {format_level(a)} and is now {format_level(b)}" for key, a, b in differences(before, now)]
 
 
 def record_failure(folder: Path, run: str, error: str) -> None:
     """Note why a run failed: written by a worker, read by any process."""
     with in_place_of(folder / f"{run}.json") as partial:
         write_json(partial, {"run": run, "error": error})
+
+
+def fault(directory: Path) -> str | None:
+    """Return what is wrong with the files of a study that some program could not make sense of: the first fault, in one
+    line with the file; None: everything is as a study leaves it. It reads everything.
+    """
+    if not (directory / "study.yaml").is_file():
+        return None
+    try:
+        store = open_store(directory)
+        for configuration in store.configurations:
+            load_scenario(store.scenario_of(configuration.number))
+        for name in TABLES:
+            if (directory / f"{name}.parquet").exists():
+                read_table(directory, name)
+        for path in sorted(store.measured.glob("*.parquet")):
+            if (wrong := fault_of_part(path, len(store.configurations))) is not None:
+                return f"{path}: {wrong}; {AGAIN}; the study is damaged"
+        configurations(store.study, allow_code=True)  # last: a scenario elsewhere may be meant
+    except ScenarioError as error:
+        return f"{' '.join(str(error).split())}; the study is damaged"
+    except OSError as error:
+        return f"{error.filename or directory}: {error.strerror}; the study is damaged"
+    return None

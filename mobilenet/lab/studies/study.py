@@ -18,19 +18,17 @@ from pathlib import Path
 from mobilenet.api import run
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.aggregation import PROBABLY, UNSTABLE
-from mobilenet.lab.studies.batch import Progress, run_all
-from mobilenet.lab.studies.caveats import deliveries, doubts
-from mobilenet.lab.studies.commands import require_programs
+from mobilenet.lab.studies.batch import Progress, require_programs, run_all
 from mobilenet.lab.studies.compare import Finding, findings
 from mobilenet.lab.studies.configurations import Configuration, configurations, seed_of
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.delivered import ACCEPTED, Delivered
 from mobilenet.lab.studies.level_names import LevelNames
-from mobilenet.lab.studies.parts import Part, index
+from mobilenet.lab.studies.parts import index
+from mobilenet.lab.studies.sentences import deliveries, doubts
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
-from mobilenet.lab.studies.table_files import AGAIN, read_rows, read_table, values_of_runs, write_table
+from mobilenet.lab.studies.table_files import AGAIN, PROBABLY, UNSTABLE, read_rows, values_of_runs, write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.registry import Vocabulary
@@ -53,7 +51,7 @@ class Result:
     failed: list[str]  # run: why
     violated: list[str]  # runs
     unstable: list[Configuration]
-    doubts: list[str] = field(default_factory=list)  # what a reader of the means must know: caveats.py
+    doubts: list[str] = field(default_factory=list)  # what a reader of the means must know: sentences.py
 
 
 def default_directory(study: Study, file: Path) -> Path:
@@ -93,16 +91,15 @@ def run_study(
             require_programs(store, session)
             targets = run_all(store, session, progress)
             unstable = write_tables(store, targets, session, command)
-        rows = read_rows(store.path, "runs")
         if study.compare is not None:
             compare_study(store.path)
     summary, names = read_rows(store.path, "tables/summary"), LevelNames(study.factors)
     broadcast = Delivered.of_study(store.path).means(ACCEPTED)
     return Result(
         store,
-        sum(row["state"] == "done" for row in rows),
-        [f"{row['run']}: {row['error']}" for row in rows if row["state"] == "failed"],
-        [row["run"] for row in read_rows(store.path, "tables/runs") if row["verdict"] == "violated"],
+        sum(row["state"] == "done" for row in read_rows(store.path, "runs")),
+        store.failed_runs(),
+        store.violated_runs(),
         [store.configurations[number] for number in sorted(unstable)],
         [*deliveries(summary, names, broadcast), *doubts(summary, names, (UNSTABLE, PROBABLY))],
     )
@@ -154,9 +151,9 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
     comparison = comparison.model_copy(update={"metrics": (*comparison.metrics, *further)})
     for metric in comparison.metrics:
         require_metric(store.study, metric)
-    summary = read_table(path, "tables/summary").to_pandas()
-    with_runs = [one for one in store.configurations if one.number in summary["configuration"].unique()]
-    unstable = set(summary["configuration"][summary["label"] == UNSTABLE])
+    labels = {row["configuration"]: row["label"] for row in read_rows(path, "tables/summary")}
+    with_runs = [one for one in store.configurations if one.number in labels]
+    unstable = {number for number, label in labels.items() if label == UNSTABLE}
     all_findings = findings(
         comparison, with_runs, values_of_runs(path, comparison.metrics), unstable,
         store.study.confidence, Delivered.of_study(path, store.observing()), store.study.words,
@@ -217,6 +214,5 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
 
 def _runs_done(study: Study, out: Path | None) -> Counter[int]:
     """Count for each configuration the runs that the directory has measured already."""
-    parts = index(out / "measured", study.kind) if out is not None else ()
-    runs = {run for part in parts if isinstance(part, Part) for run in part.runs}
-    return Counter(int(run[1:].partition("-r")[0]) for run in runs)
+    parts = index(out / "measured", study.kind).values() if out is not None else ()
+    return Counter(int(run[1:].partition("-r")[0]) for part in parts for run in part)

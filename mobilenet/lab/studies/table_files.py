@@ -25,20 +25,15 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 AGAIN = "repeat the command that made it"
-TYPES = {
-    pa.string(): ("run", "state", "error", "verdict", "fingerprint", "metric", "label", "buffer"),
-    pa.int64(): ("configuration", "replication", "seed", "n", "infinite", "deliveries"),
-    pa.float64(): ("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"),
-}
+COLUMNS = (
+    dict.fromkeys(("run", "state", "error", "verdict", "fingerprint", "metric", "label", "buffer"), pa.string())
+    | dict.fromkeys(("configuration", "replication", "seed", "n", "infinite", "deliveries"), pa.int64())
+    | dict.fromkeys(("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"), pa.float64())
+)
+UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"  # labels, see tables.py
 KEYS = ["configuration", "replication"]  # of a run
-COLUMNS = {name: kind for kind, names in TYPES.items() for name in names}
-HANDOFF = {
-    "host": pa.string(),
-    "begin_s": pa.float64(),
-    "duration_s": pa.float64(),
-    "interruption_s": pa.float64(),  # null: it has none, see metrics/mobile.py
-    "cause": pa.string(),
-}
+SECONDS = dict.fromkeys(("begin_s", "duration_s", "interruption_s"), pa.float64())
+HANDOFF = {"host": pa.string(), **SECONDS, "cause": pa.string()}  # no interruption: see metrics/mobile.py
 RANKED = dict.fromkeys(("size", "low", "high", "mean", "spread", "p_adjusted"), pa.float64())
 TABLES: dict[str, dict[str, pa.DataType]] = {
     name: {column: COLUMNS[column] for column in columns.split()}
@@ -98,8 +93,7 @@ def read_table(directory: Path, name: str, numbers: Sequence[str] = ()) -> pa.Ta
 
 def read_rows(directory: Path, name: str) -> Rows:
     """Return the rows of one of TABLES."""
-    rows: Rows = read_table(directory, name).to_pylist()
-    return rows
+    return list(read_table(directory, name).to_pylist())
 
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pa.Table:

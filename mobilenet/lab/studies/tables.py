@@ -1,15 +1,19 @@
 """The tables of a study, computed from what its runs contributed (parts.py).
 
-Model     Spark groups the rows of a configuration, and aggregates them (aggregation.py). No table depends on who
-          computed what, so the same tables come out without Spark: that is how those of an unfinished study are made
-          on request
+Model     Spark groups the rows of a configuration, and aggregates them. The replication is the unit: t intervals over
+          one value per run, in the order of the replications. The delays of all deliveries are integer counts, which
+          add up. So no table depends on who computed what, and the same tables come out without Spark: that is how
+          those of an unfinished study are made on request
               tables/runs           one row per run, all metrics
               tables/summary        configuration x metric: n, mean, sd, interval, how many runs are infinite, label
               tables/buffers        configuration x buffer x bucket of time: n, mean, interval
               tables/delays         configuration x share of all deliveries: the delay within which they happen
               tables/handoffs       one row per confirmed handoff of each run
               tables/distribution   configuration x delay: the share of all deliveries that happen within it
-          label     empty, `unstable`, `probably unstable` or `not steady`, see aggregation.py
+          label     unstable: the backlog grows without end, so it has no mean; probably unstable: it grows in all runs,
+                    too few to be sure; not steady: no end of the warm-up was found in half of the runs
+          infinite  runs that left too many messages undelivered to reach a percentile of delays (registry.SURVIVAL):
+                    it is infinite, and so is its mean, which is null
 Units     seconds and messages, as the names show
 Source    ours: docs/guide/studies.md
 """
@@ -17,22 +21,23 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mobilenet.lab.studies.aggregation import BUFFER, DELAY, LABEL, METRIC, RESULT, UNSTABLE, aggregate, metrics_of
 from mobilenet.lab.studies.measure import delay_of_bin
-from mobilenet.lab.studies.parts import SCHEMA, Part, in_order, index, planned_targets
+from mobilenet.lab.studies.parts import SCHEMA, in_order, index, planned_targets
 from mobilenet.lab.studies.spark import path_pattern
+from mobilenet.lab.studies.statistics import Values, grows, may_grow, t_interval
 from mobilenet.lab.studies.store import Store, open_store
-from mobilenet.lab.studies.table_files import HANDOFF, TABLES, missing_runs, write_table
+from mobilenet.lab.studies.table_files import HANDOFF, NOT_STEADY, PROBABLY, TABLES, UNSTABLE, missing_runs, write_table
 from mobilenet.metrics.declaration import Declared, Metric
 from mobilenet.metrics.over_time import BUCKETS
+from mobilenet.metrics.registry import SURVIVAL, is_infinite
 from mobilenet.record.provenance import combine, digest
 from mobilenet.record.stamp import STUDY, Inputs, new_provenance, stamping
 
@@ -50,6 +55,12 @@ OF_STUDIES: tuple[Declared, ...] = (  # in addition to the metrics of runs
 BINS_OF_A_STEP = 10  # of measure.py, so that a step of the distribution is 1 % wide
 AGGREGATED = ("configuration", "replication", "metrics", "buffers", "delay_bins", "delay_counts")
 TASKS_PER_WORKER = 4
+METRIC, BUFFER, DELAY, LABEL = range(4)  # what a row of NUMBERS is about
+NUMBERS = pa.schema(
+    {"configuration": pa.int32(), "what": pa.int8(), "name": pa.string(), "bucket": pa.int32(), "n": pa.int64()}
+    | dict.fromkeys(("mean", "sd", "low", "high"), pa.float64())
+    | {"infinite": pa.int64()}
+)  # bucket: of time, or the bin of a delay; the name of a LABEL is the label
 
 
 def write_tables(
@@ -86,18 +97,64 @@ def _read_runs(store: Store, targets: list[int]) -> tuple[pd.DataFrame, pd.DataF
     return pd.concat(runs, ignore_index=True), pa.concat_tables(handoffs).to_pandas()
 
 
+def metrics_of(run: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Return the metrics of a run, with the percentiles that it never reaches."""
+    metrics = dict(run)
+    return metrics | {name: math.inf for name in SURVIVAL if is_infinite(name, metrics)}
+
+
+def aggregate(confidence: float, rows: pa.Table) -> pa.Table:
+    """Aggregate the rows of one configuration (parts.SCHEMA). Return rows of NUMBERS, by `what`, name and bucket."""
+    import pandas as pd
+
+    rows = rows.sort_by("replication")
+    metrics = pd.DataFrame(map(metrics_of, rows["metrics"].to_pylist()), dtype=float)
+    numbers = [(METRIC, name, None, *_interval(metrics[name].dropna(), confidence)) for name in sorted(metrics)]
+    buffers = pd.DataFrame(map(dict, rows["buffers"].to_pylist()))  # run x buffer: sizes in the buckets of time
+    for name in sorted(buffers):
+        sizes = pd.DataFrame(buffers[name].dropna().tolist(), dtype=float)
+        there = (sizes[bucket].dropna() for bucket in sizes)
+        numbers += [(BUFFER, name, own.name, *_interval(own, confidence)) for own in there if len(own)]
+    bins, counts = (pc.list_flatten(rows[name]) for name in ("delay_bins", "delay_counts"))
+    delays = pa.table({"bin": bins, "n": counts}).group_by("bin").aggregate([("n", "sum")]).sort_by("bin")
+    numbers += [(DELAY, "", row["bin"], row["n_sum"], *[None] * 5) for row in delays.to_pylist()]
+    numbers.append((LABEL, _label(metrics), None, 0, *[None] * 5))
+    number = rows["configuration"][0].as_py()
+    return pa.Table.from_pylist([dict(zip(NUMBERS.names, (number, *row), strict=True)) for row in numbers], NUMBERS)
+
+
+def _interval(series: pd.Series[float], confidence: float) -> tuple[Any, ...]:
+    """The columns of NUMBERS from `n` on, of one value for each run."""
+    values: Values = series.to_numpy()
+    if infinite := int(np.isinf(values).sum()):
+        return len(values), None, None, None, None, infinite
+    if len(values) < 2:
+        return len(values), float(values[0]), None, None, None, 0
+    i = t_interval(values, confidence)
+    return i.n, i.mean, i.sd, i.low, i.high, 0
+
+
+def _label(metrics: pd.DataFrame) -> str:
+    slopes, steady = (metrics[name].dropna() if name in metrics else () for name in ("backlog_slope", "steady"))
+    if grows(np.array(slopes)):
+        return UNSTABLE
+    if may_grow(np.array(slopes)):
+        return PROBABLY
+    return NOT_STEADY if sum(steady) * 2 < len(steady) else ""
+
+
 def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) -> pa.Table:
-    """The rows of aggregation.RESULT of all configurations, in order."""
+    """The rows of NUMBERS of all configurations, in order."""
     confidence = store.study.confidence
 
     def summarize(rows: pa.Table) -> pa.Table:
         number = rows["configuration"][0].as_py()
         last = targets[number] if number < len(targets) else 0  # later ones are of another round
         counted = rows.filter(pc.field("replication") <= last)
-        return aggregate(confidence, counted) if len(counted) else RESULT.empty_table()
+        return aggregate(confidence, counted) if len(counted) else NUMBERS.empty_table()
 
     if spark is None:
-        return pa.concat_tables([RESULT.empty_table(), *map(summarize, in_order(store.measured, targets))])
+        return pa.concat_tables([NUMBERS.empty_table(), *map(summarize, in_order(store.measured, targets))])
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return (
@@ -106,7 +163,7 @@ def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) ->
         .select(*AGGREGATED)
         .repartition(TASKS_PER_WORKER * spark.sparkContext.defaultParallelism, "configuration")
         .groupBy("configuration")
-        .applyInArrow(summarize, from_arrow_schema(RESULT))
+        .applyInArrow(summarize, from_arrow_schema(NUMBERS))
         .toArrow()
         .sort_by([(name, "ascending") for name in ("configuration", "what", "name", "bucket")])
     )
@@ -118,7 +175,7 @@ def tables_of_what_is_there(directory: Path) -> str | None:
     So a killed or running study can be inspected. Raises StudyError if the folder is not a study.
     """
     store = open_store(directory)
-    parts = [part.path for part in index(store.measured, store.study.kind) if isinstance(part, Part)]
+    parts = index(store.measured, store.study.kind)
     if not parts or not (directory / "runs.parquet").is_file():
         return None  # nothing done
     tables = [directory / f"{name}.parquet" for name in TABLES if name.startswith("tables/")]

@@ -1,17 +1,23 @@
-"""A batch of runs of a study, wherever it happens to be computed.
+"""What a worker does with a batch of runs of a study, wherever it happens to be: make them, or check those of a study
+that goes on.
 
 Model     a task leaves complete run directories, or a note why there is none, and what it measured of them as a part
           (parts.py). Doing it twice is harmless: what is complete is not computed again, and the seed fixes the
           content. Before a run begins its name is put into starting/, so a run that takes its process down with it is
-          known when Spark gives the batch to another one, and is left out after ATTEMPTS of them
-Shapes    from batches of planned runs to batches of the rows of DONE, for DataFrame.mapInArrow
+          known when Spark gives the batch to another one, and is left out after ATTEMPTS of them.
+          A run counts if it is whole, of the right seed, and of the scenario that was asked. What lies in the directory
+          decides nothing about code: scenarios are compared, never run
+Shapes    from batches of planned runs to rows of COUNTED, for DataFrame.mapInArrow
 Errors    none: whatever goes wrong becomes the note, and does not disturb the other runs
 Source    ours: docs/guide/studies.md
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,64 +27,70 @@ from mobilenet.api import run
 from mobilenet.engine.no_collections import set_modules_aside
 from mobilenet.engine.safe_path import not_for_programs
 from mobilenet.judgement import own_metrics
-from mobilenet.lab.studies import parts
 from mobilenet.lab.studies.configurations import PlannedRun
-from mobilenet.lab.studies.configured import configured_scenario
-from mobilenet.lab.studies.measure import measure
-from mobilenet.lab.studies.store import is_done, record_failure
+from mobilenet.lab.studies.declaration import KEPT
+from mobilenet.lab.studies.measure import manifest_digest, measure
+from mobilenet.lab.studies.parts import write_part
+from mobilenet.lab.studies.store import configured_scenario, is_done, record_failure
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import pluralize
-from mobilenet.record.reader import RunError, read_json
+from mobilenet.record.reader import RunError
 from mobilenet.record.writer import RecordError
 
 ATTEMPTS = 2  # processes that a run may take down before it counts as failed
-DONE = "run string, failure string"  # failure: why the run is missing
+COUNTED = "run string, digest string"  # digest: of its manifest
+SEED = re.compile(r"^seed:.*$", re.MULTILINE)
 
 
 def perform(folder: Path, kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Make the runs of the study in `folder`, which is of this kind."""
+    """Make the runs of the study in `folder`, which is of this kind. The folder has the outcome; nothing is yielded."""
     not_for_programs()
     for batch in batches:
-        runs = runs_in(batch)
-        failures = perform_runs(folder, kind, runs)
-        yield pa.RecordBatch.from_pydict(
-            {"run": [run.id for run in runs], "failure": pa.array(map(failures.get, (r.id for r in runs)), pa.string())}
-        )
+        perform_runs(folder, kind, _runs_in(batch))
     set_modules_aside()  # Spark's workers collect garbage after each task, and would look through all that is imported
+    yield from ()
 
 
-def runs_in(batch: pa.RecordBatch) -> list[PlannedRun]:
-    """Return the runs of a batch of tasks."""
-    columns = (batch.column(name).to_pylist() for name in PlannedRun.__annotations__)
-    return [PlannedRun(*row) for row in zip(*columns, strict=True)]
+def look(folder: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the runs that count, of the study in `folder`."""
+    for batch in batches:
+        there = [(folder / "runs" / run.id, run) for run in _runs_in(batch)]
+        counted = [where for where, run in there if is_done(where, run.seed) and _is_of(where, folder, run)]
+        columns = [where.name for where in counted], [manifest_digest(where) for where in counted]
+        yield pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in columns], ["run", "digest"])
 
 
-def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> dict[str, str]:
-    """Return why runs failed, and leave this note in failed/ at once, for those who watch the study."""
-    failures: dict[str, str] = {}
+def _runs_in(batch: pa.RecordBatch) -> list[PlannedRun]:
+    return [PlannedRun(*(row[name] for name in PlannedRun.__annotations__)) for row in batch.to_pylist()]
 
-    def fail(run: str, why: str) -> None:
-        record_failure(folder / "failed", run, why)
-        failures[run] = why
 
-    rows = []
+def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
+    """Whether the run has the scenario of its configuration, but for the seed."""
+    text = (study / KEPT.format(run.configuration)).read_text(encoding="utf-8")
+    with suppress(OSError, UnicodeDecodeError):
+        return (directory / "scenario.yaml").read_text(encoding="utf-8") == SEED.sub(f"seed: {run.seed}", text)
+    return False
+
+
+def perform_runs(folder: Path, kind: str, runs: list[PlannedRun]) -> None:
+    """Make runs. Where one fails, a note in failed/ has the reason at once, for those who watch the study."""
+    failed, rows = folder / "failed", []
     for one in runs:
         try:
             rows.append(_perform(folder, kind, one))
-            (folder / "failed" / f"{one.id}.json").unlink(missing_ok=True)
+            (failed / f"{one.id}.json").unlink(missing_ok=True)
         except (ScenarioError, RecordError, RunError) as error:
-            fail(one.id, " ".join(str(error).split()))
+            record_failure(failed, one.id, " ".join(str(error).split()))
         except Exception as error:  # noted, as Spark would retry an exception again and again
-            fail(one.id, f"internal error: {in_one_line(error)}")
+            record_failure(failed, one.id, f"internal error: {in_one_line(error)}")
         finally:  # this process came through
             (folder / "starting" / one.id).unlink(missing_ok=True)
     try:
         if rows:
-            parts.write_part(folder / "measured", [one.id for one in runs], rows, kind)
+            write_part(folder / "measured", [one.id for one in runs], rows, kind)
     except Exception as error:
         for row in rows:
-            fail(row["run"], f"cannot be summarised: {in_one_line(error)}")
-    return failures
+            record_failure(failed, row["run"], f"cannot be summarised: {in_one_line(error)}")
 
 
 def _perform(folder: Path, kind: str, planned: PlannedRun) -> dict[str, Any]:
@@ -92,15 +104,8 @@ def _perform(folder: Path, kind: str, planned: PlannedRun) -> dict[str, Any]:
             raise ScenarioError(f"the process of this run ended without a message, {pluralize(attempts, 'time')}")
         mark.write_text("x" * (attempts + 1), encoding="ascii")
         run(scenario, planned.seed, directory, allow_code=True, keep_early_end=False)  # the study's caller was asked
-    manifest = read_json(directory, "manifest.json")
-    facts = {
-        "verdict": read_json(directory, "verdict.json")["verdict"],
-        "duration_s": manifest["duration_s"],
-        "fingerprint": manifest["fingerprint"],
-        "manifest_sha256": parts.manifest_digest(directory),
-    }
     own = own_metrics(scenario, allow_code=True) if kind == "steady_state" and scenario.metrics else ()
-    return parts.row(planned, measure(directory, kind, own), facts)
+    return {"run": planned.id, **asdict(planned), **measure(directory, kind, own)._asdict()}
 
 
 def in_one_line(error: Exception) -> str:

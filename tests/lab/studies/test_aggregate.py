@@ -143,5 +143,5 @@ def test_measure_counts_every_delivery_of_the_window(finished: Result) -> None:
     window = json.loads((run / "manifest.json").read_text())
     sent = events[events["event"] == "broadcast"].set_index("message")["time_ns"]
     at = events[events["event"] == "deliver"]["message"].map(sent) / 1e9
-    assert sum(measurements.counts) == ((at >= window["warmup_s"]) & (at < window["duration_s"])).sum()
+    assert sum(measurements.delay_counts) == ((at >= window["warmup_s"]) & (at < window["duration_s"])).sum()
     assert Path(run).is_dir() and {"delivery_delay_survival_p95_s", "backlog_slope"} <= measurements.metrics.keys()

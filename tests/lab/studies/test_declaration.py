@@ -8,10 +8,11 @@ import pytest
 
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.configurations import configurations, plan_runs, seed_of
-from mobilenet.lab.studies.declaration import Study, effective_study
+from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import create
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.yaml_reader import parse
+from mobilenet.scenario.yaml_writer import to_yaml
 from tests.conftest import SCENARIOS
 
 FIRST = Path(__file__).parents[3] / "scenarios" / "first.yaml"
@@ -64,7 +65,7 @@ def test_the_seed_depends_on_study_and_replication_alone() -> None:
 
 def test_effective_study_loads_to_the_same(tmp_path: Path) -> None:
     first = study(tmp_path, GOOD)
-    again = study(tmp_path, effective_study(first))
+    again = study(tmp_path, to_yaml(first.model_dump(by_alias=True)))
     assert again.model_dump(exclude={"factors"}) == first.model_dump(exclude={"factors"})
     assert [again.levels(f) for f in again.factors] == [first.levels(f) for f in first.factors]
 

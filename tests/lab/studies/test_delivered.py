@@ -17,11 +17,18 @@ from hypothesis import strategies as st
 
 import mobilenet
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.common_deliveries import NotPaired, common_deliveries
 from mobilenet.lab.studies.compare import findings
 from mobilenet.lab.studies.configurations import Configuration, PlannedRun
 from mobilenet.lab.studies.declaration import Compare, Study
-from mobilenet.lab.studies.delivered import LOSS_MARGIN, Delivered, Share, objection, opening
+from mobilenet.lab.studies.delivered import (
+    LOSS_MARGIN,
+    Delivered,
+    NotPaired,
+    Share,
+    common_deliveries,
+    objection,
+    opening,
+)
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.sentences import sentence
 from mobilenet.lab.studies.store import Store

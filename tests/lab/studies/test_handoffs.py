@@ -29,7 +29,7 @@ def test_each_handoff_has_a_row_and_the_percentiles_are_theirs(walked: mobilenet
 
 
 def test_what_a_study_gets_of_a_run_has_the_same_rows(walked: mobilenet.Run) -> None:
-    handoffs = measure(walked.path, "terminating").handoffs
+    handoffs = measure(walked.path, "terminating").handoff_rows
     assert [row["begin_s"] for row in handoffs] == list(walked.handoffs.begin_s)
 
 

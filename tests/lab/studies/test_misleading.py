@@ -13,6 +13,7 @@ from mobilenet.viz.means_table import head_and_rows
 from mobilenet.viz.study_tables import study_tables
 
 from mobilenet.cli.study_results import compare as compare_command
+from mobilenet.lab.studies.batch import _relative_half_width
 from mobilenet.lab.studies.compare import Finding, findings
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare, Replications, Study, Until
@@ -23,8 +24,7 @@ from mobilenet.lab.studies.robust.verdicts import Claim, claims, shares_of_level
 from mobilenet.lab.studies.robust.words import totals
 from mobilenet.lab.studies.sensitivity.sensitivity import Question, plan
 from mobilenet.lab.studies.sentences import conclusions, sentence
-from mobilenet.lab.studies.statistics import compare_pairs
-from mobilenet.lab.studies.stopping import _relative_half_width
+from mobilenet.lab.studies.statistics import compare_means
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study
 from mobilenet.lab.studies.table_files import read_rows, write_table
@@ -159,7 +159,7 @@ def unsettled_findings() -> Iterator[tuple[str, list[Finding]]]:
     """Findings on two radios that favour the baseline, which broadcast more by the mean, though not certainly."""
     for radio in ("disk", "fading"):
         own, base = np.array([1.0, 1.1, 1.2, 1.1]), np.array([0.1, 0.12, 0.13, 0.12])
-        result = compare_pairs(own, base)
+        result = compare_means(own, base)
         finding = Finding({}, 0.3, 0, DELAY, "different", result)
         finding.shares = (Share("broadcast_ratio", 0.62, 0.87, -0.69, 0.19),)
         yield radio, [finding]
@@ -219,7 +219,7 @@ def test_the_table_has_all_shares_and_the_judgement(lossy: Store) -> None:
 
 
 def test_a_ratio_that_the_means_do_not_give_is_explained() -> None:
-    result = compare_pairs(np.array([1.0, 2.0, 12.0]), np.array([1.0, 1.9, 9.0]))
+    result = compare_means(np.array([1.0, 2.0, 12.0]), np.array([1.0, 1.9, 9.0]))
     line = sentence(Finding({}, "b", "a", DELAY, "inconclusive", result).document(), COMPARISON, NAMES)
     assert line.startswith("b: 5 s, 12 % higher than for a (3.967 s) by the geometric mean of the ratios; 95 %")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.commands import missing
+from mobilenet.lab.studies.batch import missing
 from mobilenet.parameters import ScenarioError
 from tests.conftest import SCENARIOS
 from tests.lab.studies.directories import run

@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.lab.studies.rare import ENOUGH, Error, assumption, lower, unseen, upper
-from mobilenet.lab.studies.statistics import look, skewed_bounds
+from mobilenet.lab.studies.statistics import ENOUGH, Error, assumption, look, lower, skewed_bounds, unseen, upper
 
 ERROR = Error(1e-3, 1e-3)
 runs = st.integers(3, 500)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mobilenet.lab.studies.compare import Finding
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.sentences import sentence
-from mobilenet.lab.studies.statistics import compare_pairs
+from mobilenet.lab.studies.statistics import compare_means
 
 NAMES = LevelNames({"protocol.name": [{"label": "TCP", "value": "tcp_flooding"}]})
 COMPARISON = {"factor": "protocol.name", "baseline": "mobile_causal", "confidence": 0.95, "equivalence_margin": 0.05}
@@ -22,7 +22,7 @@ DELAY = "delivery_delay_mean_s"
 def sentence_of(
     values: list[float], base: list[float], verdict: str, metric: str = DELAY, more: int | None = None
 ) -> str:
-    result = compare_pairs(np.array(values), np.array(base), 0.95, 0.05)
+    result = compare_means(np.array(values), np.array(base), 0.95, 0.05)
     finding = Finding({}, "tcp_flooding", "mobile_causal", metric, verdict, result, 0.01, 0.5, more)
     return sentence(finding.row(), COMPARISON, NAMES)
 

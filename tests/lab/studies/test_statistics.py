@@ -15,7 +15,7 @@ from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare
 from mobilenet.lab.studies.delivered import Delivered
 from mobilenet.lab.studies.statistics import (
-    compare_pairs,
+    compare_means,
     grows,
     holm,
     may_grow,
@@ -54,7 +54,7 @@ def test_holm_of_ties_ends_and_gaps(p_values: list[float], adjusted: list[float]
 def test_equivalence_is_two_one_sided_tests() -> None:
     """As ttost_mean of statsmodels 0.15 has it."""
     logs = np.array([0.012, -0.03, 0.041, 0.007, 0.02])
-    comparison = compare_pairs(np.exp(logs), np.ones(5), margin=0.05)
+    comparison = compare_means(np.exp(logs), np.ones(5), margin=0.05)
     assert comparison.equivalence_p == pytest.approx(0.01422197533371548, rel=1e-9)
 
 
@@ -75,14 +75,14 @@ def test_pairs_of_no_difference_and_of_a_huge_one() -> None:
 
 @given(st.lists(st.floats(0.1, 10), min_size=3, max_size=20))
 def test_pairs_that_are_the_same_do_not_differ(values: list[float]) -> None:
-    same = compare_pairs(np.array(values), np.array(values), margin=0.05)
+    same = compare_means(np.array(values), np.array(values), margin=0.05)
     assert same.p == 1 and same.ratio == pytest.approx(1) and same.equivalence_p == 0
 
 
 def test_a_constant_difference_leaves_no_doubt() -> None:
     values = np.array([1.0, 2.0, 4.0])
-    assert compare_pairs(values + 1, values).p == 0
-    assert compare_pairs(values * 1.2, values, margin=0.05).equivalence_p == pytest.approx(1)
+    assert compare_means(values + 1, values).p == 0
+    assert compare_means(values * 1.2, values, margin=0.05).equivalence_p == pytest.approx(1)
 
 
 def test_no_margin_of_ratios_without_ratios() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.lab.studies.java_end import children
+from mobilenet.lab.studies.java import children
 
 pytestmark = pytest.mark.spark
 

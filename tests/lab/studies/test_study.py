@@ -16,7 +16,7 @@ import pytest
 from mobilenet.viz.comparison import draw
 
 from mobilenet.engine import native
-from mobilenet.lab.studies import StudyError, spark
+from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.cluster import cluster
 from mobilenet.lab.studies.configurations import PlannedRun
@@ -85,7 +85,6 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
         refused = subprocess.run([sys.executable, "-c", stranger, url], capture_output=True, text=True, check=False)
         assert refused.returncode == 1 and "StudyError" in refused.stderr and "taken" not in refused.stdout
         monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
-        monkeypatch.setattr(spark, "MASTER_TAKES_US_WITHIN_S", 12)  # enough for a client with the secret
         with spark_session(url) as session:
             look = eval("lambda _: (__import__('mobilenet').__file__, __import__('mobilenet').native.in_use())")
             file, is_compiled = session.sparkContext.parallelize([0], 1).map(look).collect()[0]

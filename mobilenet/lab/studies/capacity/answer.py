@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mobilenet.lab.studies.capacity.feasibility import State, ValueJudgement
 from mobilenet.lab.studies.capacity.requirements import Requirement
 from mobilenet.lab.studies.capacity.search import Verdict
-from mobilenet.lab.studies.rare import RARE
+from mobilenet.lab.studies.statistics import RARE
 from mobilenet.metrics.registry import Vocabulary
 
 Number = float | int

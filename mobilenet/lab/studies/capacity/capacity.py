@@ -9,25 +9,23 @@ Source    ours: docs/guide/capacity.md
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.batch import Progress, run_all
+from mobilenet.lab.studies.batch import Progress, Round, require_programs, run_all
 from mobilenet.lab.studies.capacity.answer import SearchResult
 from mobilenet.lab.studies.capacity.feasibility import Judge, Row, ValueJudgement
 from mobilenet.lab.studies.capacity.question import Plan, normal_form
 from mobilenet.lab.studies.capacity.search import Step, Verdict, claims, first_values, next_step
 from mobilenet.lab.studies.capacity.words import document, markdown, progress_note
-from mobilenet.lab.studies.commands import require_programs
-from mobilenet.lab.studies.configurations import highest_replications
 from mobilenet.lab.studies.parts import metrics_by_configuration
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import look
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.study import known_metrics
-from mobilenet.lab.studies.table_files import read_rows, write_table
+from mobilenet.lab.studies.table_files import write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.quoting import unknown
 from mobilenet.record.provenance import stamping_of
@@ -47,7 +45,7 @@ class Outcome:
 
 
 class Rounds:
-    """The rounds of a search (batch.Rounds)."""
+    """The rounds of a search."""
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan, self._store = plan, store
@@ -57,40 +55,30 @@ class Rounds:
         self._step = Step(Verdict.UNDECIDED, {})
         self._is_over_budget = False
 
-    def first_targets(self) -> list[int]:
-        targets = list(self._targets)
+    def __iter__(self) -> Iterator[Round]:
+        """Yield what to run next, until the runs answer the question, one of them fails, or they exceed the budget."""
+        targets, note, budget = list(self._targets), "", self._plan.question.budget
         for value in first_values(self._plan.last):
             targets[value] = look(0)
-        return targets
+        while not self._is_over_budget:
+            yield Round(targets, note, max(0, budget - sum(targets)))
+            if self._store.failures() or not (run_counts := self._take(targets)):
+                return
+            targets = [run_counts.get(value, target) for value, target in enumerate(targets)]
+            self._is_over_budget = sum(targets) > budget
+            middle = min(run_counts)
+            note = progress_note(self._plan.search_question, self._plan.values[middle], self._judged.get(middle))
 
-    def most(self, there: set[str]) -> list[int]:
-        return highest_replications(there, len(self._plan.values))
-
-    def more(self, targets: list[int]) -> int:
-        return max(0, self._plan.question.budget - sum(targets))
-
-    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
-        if self._store.failures():
-            return None
+    def _take(self, targets: list[int]) -> dict[int, int]:
+        """Judge the values with new runs, and return what to run next: value -> number of runs."""
         changed = {value for value, target in enumerate(targets) if target > self._targets[value]}
-        self._targets = list(targets)
+        self._targets = targets
         rows = metrics_by_configuration(self._store.measured, targets)
         self._require_metrics(rows)
         judged = self._judged
         judged |= {value: self._judge.judge(rows.get(value, []), judged.get(value)) for value in changed}
-        self._step = next_step(self._plan.last, self._judged)
-        if not self._step.run_counts:
-            return None
-        next_targets = list(targets)
-        for value, runs in self._step.run_counts.items():
-            next_targets[value] = runs
-        self._is_over_budget = sum(next_targets) > self._plan.question.budget
-        if self._is_over_budget:
-            return None
-        middle = min(self._step.run_counts)
-        return next_targets, progress_note(
-            self._plan.search_question, self._plan.values[middle], self._judged.get(middle)
-        )
+        self._step = next_step(self._plan.last, judged)
+        return self._step.run_counts
 
     def answer(self, targets: list[int]) -> SearchResult:
         """Return the answer, after the last round."""
@@ -140,10 +128,4 @@ def search(
             write_table(out, "capacity", result.rows())
             write_json(out / "capacity.json", in_document(document(result)))
             write_whole(out / "capacity.md", in_text(markdown(result), "\n<!-- ", " -->"))
-        planned, run_rows = read_rows(out, "runs"), read_rows(out, "tables/runs")
-    return Outcome(
-        store,
-        result,
-        [f"{row['run']}: {row['error']}" for row in planned if row["state"] == "failed"],
-        [row["run"] for row in run_rows if row["verdict"] == "violated"],
-    )
+        return Outcome(store, result, store.failed_runs(), store.violated_runs())

@@ -6,7 +6,7 @@ Model     a sequential test at fixed looks (10, 14, 20, 28, ... runs). At each l
           interval begins behind limit - tolerance; where both are true of an interval, its mean decides. So it is
           decided at the latest when the intervals are as wide as the tolerance. It also fails if its backlog runs away
           (statistics.grows, at the error of a requirement), and does not hold as long as the backlog grows by the rule
-          of studies, at 1 %. A bound counts only if enough runs contradict it, or if such runs are rare (rare.py). A
+          of studies, at 1 %. A bound counts only if enough runs contradict it, or if such runs are rare. A
           metric that only some runs have is judged by those; as long as they are too few, the point goes on, until it
           is certain that they are rare
 Shapes    rows: the metrics of each run, by replication
@@ -27,8 +27,22 @@ import numpy as np
 
 from mobilenet.lab.studies.capacity.requirements import Requirement
 from mobilenet.lab.studies.delivered import mean_shares
-from mobilenet.lab.studies.rare import OF_RARE, RARE, Error, clip, is_rare, lower, unseen, upper
-from mobilenet.lab.studies.statistics import Bounds, Values, grows, look, may_grow, share_of_look
+from mobilenet.lab.studies.statistics import (
+    OF_RARE,
+    RARE,
+    Bounds,
+    Error,
+    Values,
+    clip,
+    grows,
+    is_rare,
+    look,
+    lower,
+    may_grow,
+    share_of_look,
+    unseen,
+    upper,
+)
 from mobilenet.metrics.registry import NEVER, limits
 
 Row = Mapping[str, float]

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.capacity.question import (
-    BUDGET,
     Plan,
     Question,
     changes_of,
@@ -23,7 +22,6 @@ from mobilenet.lab.studies.capacity.question import (
 from mobilenet.lab.studies.capacity.requirements import requirements
 from mobilenet.lab.studies.declaration import KEPT, Replications, Study
 from mobilenet.lab.studies.kept_commands import number, options_in, provenance_in, require_made_by
-from mobilenet.lab.studies.rare import RARE
 from mobilenet.lab.studies.statistics import look
 from mobilenet.scenario.yaml_writer import inline
 
@@ -34,17 +32,13 @@ def read_back(folder: Path) -> Plan:
     """Return the search that has made a directory."""
     file = folder / ANSWER
     command = provenance_in(file).command
-    options = options_in(
-        file, command, "capacity", {"vary": str, "from": number, "to": number}, require=(), tolerance=0.05,
-        resolution=0.0, error=0.05, budget=BUDGET, seed=1, set=(), rare=RARE,
-    )  # fmt: skip
-    question = Question(
-        folder / KEPT.format(0), options["vary"], options["from"], options["to"], options["require"],
-        options["tolerance"], options["resolution"] or None, options["error"], options["budget"], options["seed"],
-        options["set"], options["rare"], is_command=True,
-    )  # fmt: skip
+    numbers = dict.fromkeys(("tolerance", "resolution", "error", "budget", "seed", "rare"), number)
+    required = {"vary": str, "from": number, "to": number}
+    options = options_in(file, command, "capacity", required, require=(), set=(), **numbers)
+    ends = {"low": options.pop("from"), "high": options.pop("to")}
+    question = Question(folder / KEPT.format(0), **ends, **options, is_command=True)
     require_sense(question)
-    if normal_form(question, options["allow_code"]) != command:
+    if command not in (normal_form(question, False), normal_form(question, True)):
         raise StudyError(f"{file}: its command is not in normal form; repeat the command that made it")
     study = Study.load(folder / "study.yaml")
     values = study.levels(question.vary) if question.vary in study.factors else ()

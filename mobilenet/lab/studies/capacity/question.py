@@ -21,8 +21,7 @@ from mobilenet.lab.studies.capacity.answer import SearchQuestion
 from mobilenet.lab.studies.capacity.requirements import Requirement, requirements
 from mobilenet.lab.studies.capacity.search import first_values
 from mobilenet.lab.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
-from mobilenet.lab.studies.rare import LEAST_RARE, MOST_RARE, RARE
-from mobilenet.lab.studies.statistics import look
+from mobilenet.lab.studies.statistics import LEAST_RARE, MOST_RARE, RARE, look
 from mobilenet.lab.studies.study import STUDIES, require_metric
 from mobilenet.metrics.registry import Vocabulary
 from mobilenet.parameters import ScenarioError

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.lab.studies import OutError, StudyError
-from mobilenet.lab.studies.batch import Progress, Standing, run_all
+from mobilenet.lab.studies.batch import Progress, Round, Standing, require_programs, run_all
 from mobilenet.lab.studies.capacity.feasibility import Row
 from mobilenet.lab.studies.claims.answer import (
     AnsweredClaim,
@@ -36,15 +36,14 @@ from mobilenet.lab.studies.claims.published import COMMAND, PaperVerdicts
 from mobilenet.lab.studies.claims.questions import Cell, Plan, Question
 from mobilenet.lab.studies.claims.schedules import SECONDS_EACH, command, play
 from mobilenet.lab.studies.claims.words import markdown
-from mobilenet.lab.studies.commands import require_programs
-from mobilenet.lab.studies.common_deliveries import USES_RUN, NotPaired, common_deliveries
-from mobilenet.lab.studies.configurations import RUN, PlannedRun, highest_replications
+from mobilenet.lab.studies.configurations import RUN, PlannedRun
+from mobilenet.lab.studies.delivered import USES_RUN, NotPaired, common_deliveries
 from mobilenet.lab.studies.parts import metrics_by_configuration
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import Bounds
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.study import STUDIES, known_metrics
-from mobilenet.lab.studies.table_files import read_rows, write_table
+from mobilenet.lab.studies.table_files import write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.declaration import OfDelays
 from mobilenet.quoting import as_file_name, pluralize, quote, unknown
@@ -86,26 +85,6 @@ class Means:
     def report(self, standing: Standing) -> None:
         self.progress(standing)
         self.check_time()
-
-
-class UpTo:
-    """The rounds of a study that has fixed targets (batch.Rounds)."""
-
-    def __init__(self, targets: list[int]) -> None:
-        self._targets = targets
-
-    def first_targets(self) -> list[int]:
-        return self._targets
-
-    def most(self, there: set[str]) -> list[int]:
-        replications = highest_replications(there, len(self._targets))
-        return [max(pair) for pair in zip(replications, self._targets, strict=True)]
-
-    def more(self, targets: list[int]) -> int:
-        return 0
-
-    def next(self, targets: list[int]) -> tuple[list[int], str] | None:
-        return None
 
 
 class CommonDelays:
@@ -227,7 +206,7 @@ class _Work:
         store, note = self._stores[name], f"{name}, {pluralize(len(self._looks.open), 'open claim')}"
         self._targets[name] = targets
         try:
-            run_all(store, spark, lambda one: self._means.report(one._replace(note=note)), UpTo(targets))
+            run_all(store, spark, lambda one: self._means.report(one._replace(note=note)), [Round(targets)])
         finally:
             rows_by_configuration = metrics_by_configuration(store.measured, targets)
             self._rows |= {Cell(name, number): rows for number, rows in rows_by_configuration.items()}
@@ -337,11 +316,9 @@ class _Work:
     def _failures(self) -> Iterator[str]:
         for name, store in self._stores.items():
             if (store.path / "runs.parquet").is_file():
-                rows = read_rows(store.path, "runs")
-                yield from (f"{name}/{row['run']}: {row['error']}" for row in rows if row["state"] == "failed")
+                yield from (f"{name}/{line}" for line in store.failed_runs())
 
     def _violations(self) -> Iterator[Path]:
         for name, store in self._stores.items():
             if any(self._targets[name]):
-                rows = read_rows(store.path, "tables/runs")
-                yield from (store.runs / row["run"] for row in rows if row["verdict"] == "violated")
+                yield from (store.runs / run for run in store.violated_runs())

@@ -18,8 +18,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from mobilenet.lab.studies.declaration import Levels, Study
-from mobilenet.lab.studies.rare import LEAST_RARE, MOST_RARE, RARE
-from mobilenet.lab.studies.statistics import FIRST_LOOK
+from mobilenet.lab.studies.statistics import FIRST_LOOK, LEAST_RARE, MOST_RARE, RARE
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.protocols.names import DEFAULT
 from mobilenet.quoting import quote

@@ -5,7 +5,7 @@ Model     looks after 10, 14, 20, 28, ... runs. At each look every test of a que
           test and look, so all bounds of a file hold together. A claim holds as soon as all its means are within their
           bounds, and their intervals end below bound + margin. It does not hold as soon as one mean is beyond its
           bound, and its interval begins above bound - margin. A bound of a mean counts only if enough replications
-          contradict it, or if those that do are rare (rare.py): their combination is on the other side of 0. If
+          contradict it, or if those that do are rare (statistics.py): their combination is on the other side of 0. If
           a backlog runs away, no mean exists: an upper bound
           then does not hold, and other claims stay undecided
 Shapes    rows: the metrics of each run of a configuration, by replication
@@ -24,10 +24,21 @@ import numpy as np
 from mobilenet.lab.studies.capacity.feasibility import ENOUGH_VALUES, OF_BACKLOG, Row, may_run_away
 from mobilenet.lab.studies.claims.declaration import Answer
 from mobilenet.lab.studies.claims.questions import EXACTLY, Cell, Inequality, Question
-from mobilenet.lab.studies.common_deliveries import UNPAIRED, NotPaired
-from mobilenet.lab.studies.delivered import DELIVERED, OWED, mean_shares
-from mobilenet.lab.studies.rare import OF_RARE, RARE, Error, clip, is_rare, lower, unseen, upper
-from mobilenet.lab.studies.statistics import Bounds, Values, grows, share_of_look
+from mobilenet.lab.studies.delivered import DELIVERED, OWED, UNPAIRED, NotPaired, mean_shares
+from mobilenet.lab.studies.statistics import (
+    OF_RARE,
+    RARE,
+    Bounds,
+    Error,
+    Values,
+    clip,
+    grows,
+    is_rare,
+    lower,
+    share_of_look,
+    unseen,
+    upper,
+)
 from mobilenet.metrics.declaration import OfDelays
 from mobilenet.metrics.registry import NEVER, limits
 from mobilenet.quoting import format_number

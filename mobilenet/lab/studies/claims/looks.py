@@ -14,8 +14,7 @@ from collections.abc import Iterable
 from mobilenet.lab.studies.claims.declaration import Answer
 from mobilenet.lab.studies.claims.judge import Common, Judgement, Runs, judge
 from mobilenet.lab.studies.claims.questions import Cell, Question
-from mobilenet.lab.studies.rare import RARE
-from mobilenet.lab.studies.statistics import look
+from mobilenet.lab.studies.statistics import RARE, look
 
 EXACT_RUNS = 2  # of a deterministic experiment: the second one shows that it is
 

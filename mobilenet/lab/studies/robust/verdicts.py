@@ -20,9 +20,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mobilenet.lab.studies.common_deliveries import UNPAIRED
-from mobilenet.lab.studies.compare import Finding, compared_row
-from mobilenet.lab.studies.delivered import ACCEPTED, DELIVERED, OFFERED, Objection, Share, judgement, share_columns
+from mobilenet.lab.studies.compare import COMPARED, Finding, compared_row
+from mobilenet.lab.studies.delivered import (
+    ACCEPTED,
+    DELIVERED,
+    OFFERED,
+    UNPAIRED,
+    Objection,
+    Share,
+    judgement,
+    share_columns,
+)
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.statistics import Comparison, holm
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED
@@ -101,15 +109,11 @@ class Claim:
         return [self._row(effect) for effect in self.effects]
 
     def _row(self, effect: Effect) -> dict[str, Any]:
-        names = ("pairs", "mean", "baseline_mean", "ratio", "ratio_low", "ratio_high")
-        difference = getattr(effect.result, "difference", None)
+        names = (*COMPARED[:3], *COMPARED[6:], *COMPARED[3:6])
         objections = self.objections(("the level", "the baseline"))
         return compared_row(self.others, self.level, self.baseline, self.metric) | {
             "radio": effect.radio,
             **{name: getattr(effect.result, name, None) for name in names},
-            "difference": getattr(difference, "mean", None),
-            "difference_low": getattr(difference, "low", None),
-            "difference_high": getattr(difference, "high", None),
             "p_adjusted": effect.p_adjusted,
             **share_columns(effect.shares),
             "direction": effect.lack or {1: "more", -1: "less", 0: "not significant"}[effect.direction],
@@ -136,7 +140,7 @@ def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]
     for (effect, result), p in zip(family, holm([result.p for _, result in family]), strict=True):
         effect.p_adjusted = p
         if p < 1 - confidence:
-            effect.direction = 1 if result.difference.mean > 0 else -1
+            effect.direction = 1 if result.difference > 0 else -1
     return all_claims
 
 
@@ -187,4 +191,4 @@ def effect_in_figures(effect: Effect, as_ratio: bool) -> EffectInterval | None:
     if as_ratio:
         assert r.ratio is not None and r.ratio_low is not None and r.ratio_high is not None
         return EffectInterval(r.ratio, r.ratio_low, r.ratio_high, 1.0)
-    return EffectInterval(r.difference.mean, r.difference.low, r.difference.high, 0.0)
+    return EffectInterval(r.difference, r.difference_low, r.difference_high, 0.0)

@@ -18,7 +18,6 @@ import numpy as np
 
 from mobilenet.by_kind import settings_of_code
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.aggregation import UNSTABLE
 from mobilenet.lab.studies.batch import Progress
 from mobilenet.lab.studies.configurations import configurations
 from mobilenet.lab.studies.declaration import KEPT, MOST_LEVELS, Study, given_values
@@ -27,7 +26,7 @@ from mobilenet.lab.studies.sensitivity.ranges import LEVELS, Range, ranges
 from mobilenet.lab.studies.sensitivity.screening import Levels, Values, complete, screen, trajectories
 from mobilenet.lab.studies.spark import Spark
 from mobilenet.lab.studies.study import STUDIES, Result, require_metric, run_study
-from mobilenet.lab.studies.table_files import read_rows, values_of_runs, write_table
+from mobilenet.lab.studies.table_files import UNSTABLE, read_rows, values_of_runs, write_table
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import as_file_name
 from mobilenet.record.provenance import stamping_of

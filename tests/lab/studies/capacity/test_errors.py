@@ -55,7 +55,7 @@ def test_wrong_answers_are_seen() -> None:
 def test_without_splitting_the_error_too_many_answers_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """These distributions expose a procedure that spends the whole error at each look at each value."""
     monkeypatch.setattr("mobilenet.lab.studies.capacity.feasibility.share_of_look", lambda number: 1.0)
-    monkeypatch.setattr("mobilenet.lab.studies.rare.is_rare", lambda *_: True)  # or there would be more runs
+    monkeypatch.setattr("mobilenet.lab.studies.statistics.is_rare", lambda *_: True)  # or there would be more runs
     name = "normal, worst"
     judge = Judge([LAWS[name].requirement], ERROR)
     monkeypatch.setattr("validation.capacity.Judge", lambda requirements, error: judge)

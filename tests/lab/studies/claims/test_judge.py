@@ -17,7 +17,7 @@ from mobilenet.lab.studies.claims.judge import Judgement, judge
 from mobilenet.lab.studies.claims.looks import Looks
 from mobilenet.lab.studies.claims.questions import Cell, Inequality, Question
 from mobilenet.lab.studies.claims.words import sentence
-from mobilenet.lab.studies.common_deliveries import OTHER_BROADCASTS, NotPaired
+from mobilenet.lab.studies.delivered import OTHER_BROADCASTS, NotPaired
 from mobilenet.lab.studies.statistics import grows, look
 
 A, B, C = (Cell("e", number) for number in range(3))

@@ -14,7 +14,7 @@ from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.robust.verdicts import Claim, claims, ratios_of
 from mobilenet.lab.studies.robust.words import cells, totals, without_mean
-from mobilenet.lab.studies.statistics import compare_pairs
+from mobilenet.lab.studies.statistics import compare_means
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import Result
 
@@ -26,7 +26,7 @@ def finding(effect: float | None, metric: str = "gaps", spread: float = 1.0) -> 
     """A level that is so much more than the baseline; None: one that has no mean."""
     made = Finding({}, "new", "old", metric, "unstable")
     if effect is not None:
-        made.verdict, made.result = "different", compare_pairs(BASE + effect + spread * NOISE, BASE)
+        made.verdict, made.result = "different", compare_means(BASE + effect + spread * NOISE, BASE)
     return made
 
 
@@ -74,7 +74,7 @@ def test_all_of_the_table_is_one_family() -> None:
 
 def test_ratios_only_where_all_radios_have_them() -> None:
     lacking = finding(1, "gaps")
-    lacking.result = compare_pairs(np.zeros(6) + NOISE, BASE)
+    lacking.result = compare_means(np.zeros(6) + NOISE, BASE)
     all_claims = claims(
         {"disk": [finding(1), finding(1, "collision_ratio")], "other": [lacking, finding(1, "collision_ratio")]}, 0.95
     )
