@@ -310,6 +310,7 @@ def keep(
         facts["own_checks"] = {check.property: check.asks for check in checks}
     if failed := judge(partial, scenario, outcome.recording, facts, own, checks):
         facts["own_metrics_failed"] = failed
+    outcome.recording.remove_batches()  # a process that is killed before leaves them
     write_manifest(partial, facts)
 
 

@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 
 from mobilenet import api
 from mobilenet.engine.clock import SECOND
+from mobilenet.lab.programs.supervisor import remove_abandoned
 from mobilenet.record.batches import SUFFIX, read_batches
 from mobilenet.record.killed_runs import facts_of_killed, partial_record
 from mobilenet.record.reader import RunError, read_manifest, read_table
 from mobilenet.record.writer import recover
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
+from mobilenet.simulation.observer import Event, Observer
 from tests.conftest import FIRST, ROOT
 
 TABLES = ("events", "positions", "samples")
@@ -84,6 +86,39 @@ def test_rows_that_another_table_may_lack_are_dropped(behind: str, batches: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.partial"]
     with pytest.raises(RunError, match="the incomplete record of a run that was killed"):
         read_manifest(kept)
+
+
+def test_what_was_killed_while_it_was_judged_has_no_verdict(batches: Path, whole: Path, tmp_path: Path) -> None:
+    left = tmp_path / ".run.partial-0"
+    shutil.copytree(whole, left)
+    shutil.copytree(batches, left, dirs_exist_ok=True)
+    recover(tmp_path / "run")
+    kept = partial_record(tmp_path / "run")
+    names = {path.name for path in kept.iterdir()}
+    assert names >= {f"{table}.parquet" for table in TABLES}
+    assert names.isdisjoint({"manifest.json", "verdict.json", "metrics.json", "counters.json"})
+    assert require_beginning("events", kept, whole) > 0
+
+
+def test_a_supervisor_of_programs_leaves_a_record(batches: Path, tmp_path: Path) -> None:
+    shutil.copytree(batches, tmp_path / ".run.partial-0")
+    (tmp_path / ".other.partial-0").mkdir()
+    for name in ("run", "other"):
+        remove_abandoned(str(tmp_path / f".{name}.partial-0"), emulator=0)
+    assert [path.name for path in tmp_path.iterdir()] == [".run.partial-0"]
+
+
+def test_observers_receive_rows_that_are_in_batches() -> None:
+    class Counting(Observer):
+        events = 0
+
+        def on_event(self, event: Event) -> None:
+            self.events += 1
+
+    counting = Counting()
+    scenario = Scenario.load(ROOT / "scenarios" / "dynamic.yaml", ["duration_s=60"])
+    recording = Simulation(scenario).run(observers=[counting]).recording
+    assert recording.events.waiting < len(recording.events) == counting.events
 
 
 def test_what_had_recorded_nothing_leaves_nothing(batches: Path, tmp_path: Path) -> None:

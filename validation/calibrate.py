@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.metrics import metrics
-from mobilenet.record.recorder import EventLog
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 
@@ -59,9 +58,9 @@ def simulate(job: Job) -> dict[str, Any]:
     scenario = Scenario.load(ROOT / "scenarios" / f"{name}.yaml", changes)
     outcome = Simulation(scenario).run()
     recording = outcome.recording
-    events = {column: getattr(recording.events, column) for column in EventLog.COLUMNS}
+    tables = recording.tables()
     window = {"warmup_s": scenario.warmup_s, "duration_s": scenario.duration_s}
-    row = metrics(events, recording.samples.lists, recording.counters, window)
+    row = metrics(tables["events"], tables["samples"], recording.counters, window)
     return dict(zip(KEYS, job, strict=True)) | {"quiescent": outcome.quiescent} | {name: row[name] for name in METRICS}
 
 

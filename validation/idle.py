@@ -44,7 +44,7 @@ def troubles(case: Case, repair: str, seed: int) -> list[str]:
         f"protocol.repair={repair}", "record.positions_interval_s=null",
     ]  # fmt: skip
     outcome = Simulation(Scenario.load(SCENARIO, changes)).run()
-    events = Counter(outcome.recording.events.event)
+    events = Counter(outcome.recording.tables()["events"]["event"])
     problems = [f"{events[kind]} {kind}" for kind in ("gap", "expire") if events[kind]]
     problems += [] if outcome.quiescent else ["not at rest"]
     problems += [] if events["join"] == case.hosts else [f"{events['join']} joined"]

@@ -282,7 +282,7 @@ def _show_killed(directory: Path, facts: dict[str, Any]) -> NoReturn:
         right=[1],
     )
     say(f"the run was killed; its tables hold every row up to {facts['whole_until_s']:g} s; it has no verdict")
-    say(f"{directory}: incomplete. Next: run the scenario again, or read the tables with pandas.read_parquet")
+    say(f"{directory}: incomplete. Next: run the scenario again, or read the tables with pyarrow.parquet")
     raise typer.Exit(Exit.UNFINISHED)
 
 

@@ -107,14 +107,22 @@ class Calendar:
         return self._base + (self._heap[0][0] >> _TIME_SHIFT) if self._heap or self._open_next_bucket() else None
 
     def step(self) -> bool:
-        """Handle the next entry. False: there is none."""
+        """Handle the next entry. False: there is none. Raises Runaway as `run_until`."""
         if not self._heap and not self._open_next_bucket():
             return False
         self.handled += 1
         key, action = heappop(self._heap)
         self.now = self._base + (key >> _TIME_SHIFT)
         action()
+        self._require_few()
         return True
+
+    def _require_few(self) -> None:
+        if self.handled > self.max_events:
+            raise Runaway(
+                f"{self.handled:,} events at {self.now / 1e9:.9g} s, more than {self.max_events:,}; raise this"
+                " limit if they are intended"
+            )
 
     def run_until(self, time_ns: int) -> None:
         """Handle everything up to and including `time_ns`, then stop there."""
@@ -133,11 +141,7 @@ class Calendar:
                 self.now = now
                 heappop(heap)[1]()
             self.handled += most
-            if self.handled > self.max_events:
-                raise Runaway(
-                    f"{self.handled:,} events at {self.now / 1e9:.9g} s, more than {self.max_events:,}; raise this"
-                    " limit if they are intended"
-                )
+            self._require_few()
             if self.now == begun_ns:
                 raise Runaway(
                     f"time stands still at {self.now / 1e9:.9g} s: {LOOK_EVERY:,} events, and the next one is at the"

@@ -18,6 +18,7 @@ from typing import Any
 
 from mobilenet.engine.clock import SECOND
 from mobilenet.record.batches import SUFFIX, read_batches
+from mobilenet.record.schema import DERIVED_FILES
 
 FACTS = "partial.json"
 
@@ -33,6 +34,8 @@ def keep_record(left: Path, name: Path) -> None:
     for table, columns in tables.items():
         columns.write(left / f"{table}.parquet")
         (left / f"{table}{SUFFIX}").unlink()
+    for file in ("manifest.json", "counters.json", *DERIVED_FILES):
+        (left / file).unlink(missing_ok=True)  # of the whole run
     rows = {table: columns.rows for table, columns in tables.items()}
     facts = {"whole_until_s": until_ns / SECOND, "rows": rows}
     (left / FACTS).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")

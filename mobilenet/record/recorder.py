@@ -104,8 +104,11 @@ class EventLog(Rows):
         self.message.append(message)
 
     def rows(self, first: int) -> list[tuple[Any, ...]]:
-        """Return the rows from number `first` on, none of which may be in a batch."""
-        return list(zip(*(column[first - self._in_batches :] for column in self.columns().values()), strict=True))
+        """Return the rows from number `first` on. Raises IndexError if one of them is in a batch."""
+        first -= self._in_batches
+        if first < 0:
+            raise IndexError(f"{-first} of the rows are in batches")
+        return list(zip(*(column[first:] for column in self.columns().values()), strict=True))
 
     def columns(self) -> dict[str, list[Any]]:
         for column in (self._station, self._session, self._detail):

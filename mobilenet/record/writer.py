@@ -212,5 +212,4 @@ def write_recording(directory: Path, recording: Recording) -> None:
     """Events, samples, positions, the optional tables and counters.json."""
     for name, table in recording.tables().items():
         table.write(directory / f"{name}.parquet")
-    recording.remove_batches()
     write_json(directory / "counters.json", recording.document())

@@ -263,13 +263,7 @@ class Simulation:
         if next_ns > self.kernel.now:
             while (due_ns := self._watch.look(self.kernel.now)) < next_ns:
                 self.kernel.run_until(due_ns)
-        calendar = self.kernel.calendar
-        if calendar.handled >= calendar.max_events:
-            raise Runaway(
-                f"{calendar.handled:,} events at {self.kernel.now / 1e9:.9g} s;"
-                " raise this limit if this number is intended"
-            )
-        return calendar.step()
+        return self.kernel.calendar.step()
 
     def intervene(self, scenario: Scenario, one: AnyIntervention) -> None:
         """Do it now, when all else of this nanosecond has happened. `scenario`: the run's, with it in its list."""
@@ -367,6 +361,7 @@ class Simulation:
         while self.kernel.now < end_ns:
             until_ns = min(self._watch.look(self.kernel.now), end_ns)
             while self.kernel.now < until_ns:
+                self._watch.keep_rows()
                 self.recording.settle(self.kernel.now)
                 self._go_on(min(self.kernel.now + LOOK_NS, until_ns))
             if progress is not None:

@@ -15,7 +15,7 @@ Source    ours: docs/architecture.md, "Observers"
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mobilenet.engine.clock import SECOND
 from mobilenet.record.recorder import EventLog
@@ -53,6 +53,7 @@ class Watch:
         self._due_ns = [0] * len(observers)
         self._listeners = [o for o in observers if type(o).on_event is not Observer.on_event]
         self._next_row = 0
+        self._untold: list[tuple[Any, ...]] = []  # rows of the present slice that are in batches
 
     def restart(self, now_ns: int) -> None:
         """Slices are counted from now on."""
@@ -72,13 +73,19 @@ class Watch:
         for observer in self._observers:
             observer.on_end(now_ns)
 
-    def _tell_events(self) -> None:
+    def keep_rows(self) -> None:
+        """Before rows go into batches, take those that the observers receive when the slice is over."""
         if self._listeners:
-            for row in self._events.rows(self._next_row):
-                event = Event(*row)
-                for observer in self._listeners:
-                    observer.on_event(event)
+            self._untold += self._events.rows(self._next_row)
         self._next_row = len(self._events)
+
+    def _tell_events(self) -> None:
+        self.keep_rows()
+        for row in self._untold:
+            event = Event(*row)
+            for observer in self._listeners:
+                observer.on_event(event)
+        self._untold.clear()
 
 
 class Totals(Observer):

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from mobilenet.engine.event_queue import Runaway
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import AnyScenario
@@ -176,7 +177,7 @@ def attributing_errors(
         if not str(error).startswith(("hosts.mobility.", "own_processes.")) or not (when := moment(error, paths)):
             raise
         raise PluginError(f"{error} ({when})") from error
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Runaway):
         raise
     except BaseException as error:
         files = [file for _, _, file in scenario.code() if file is not None]

@@ -54,7 +54,10 @@ def _repeat(directory: Path, manifest: dict[str, Any], out: Path, progress: Prog
     elif isinstance(scenario, Scenario) and error.startswith("stopped by hand"):
         with judging(directory):
             end_ns = ns(manifest["simulated_s"])
-        _play_until(directory, scenario, end_ns, out, allow_code)
+        try:
+            _play_until(directory, scenario, end_ns, out, allow_code)
+        except EarlyEnd as failure:
+            raise RunError(f"{directory / 'manifest.json'}: ended_by_error is {error!r}, but {failure}") from None
     else:
         try:
             run(scenario, out=out, progress=progress, allow_code=allow_code)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import glob
 import json
 import os
 import selectors
@@ -211,14 +212,15 @@ def children() -> list[int]:
 
 
 def remove_abandoned(folder: str, emulator: int) -> None:
-    """Remove the unfinished record of an emulator that was killed. Its socket may close before it is gone."""
+    """Remove the folder of an emulator that was killed, unless it has a record. Its socket may close before that."""
     name = os.path.basename(folder)
     deadline = time.monotonic() + ENDING_S
     while os.getppid() == emulator:
         if time.monotonic() > deadline:
             return
         time.sleep(0.002)
-    if name.endswith(f".partial-{emulator}") or name.startswith("mobilenet-live-"):
+    is_partial = name.endswith(f".partial-{emulator}") and not glob.glob(f"{glob.escape(folder)}/*.arrows")
+    if is_partial or name.startswith("mobilenet-live-"):
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -10,6 +10,8 @@ import pytest
 
 import mobilenet
 from mobilenet.lab.live.cards import card
+from mobilenet.lab.live.keeping import keep_unfinished
+from mobilenet.lab.live.repetition import divergence
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.parameters import ScenarioError
 from tests.lab.live.sessions import SCENARIOS, play, repeats
@@ -226,7 +228,7 @@ def test_who_stands_at_the_end_stays_there(live: LiveSession) -> None:
     assert live.is_over
 
 
-def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
+def test_a_step_ends_where_the_limit_of_events_ends_a_run(tmp_path: Path) -> None:
     live = mobilenet.live(FIRST, 3, {"limits.max_events": 3000})
     live.play(3)
     live.do("interval", interval_s=0.01)
@@ -235,6 +237,8 @@ def test_a_step_ends_where_the_limit_of_events_ends_a_run() -> None:
             live.step("frame")
     with pytest.raises(ScenarioError, match="the run ended with an error"):
         live.play()
+    kept = keep_unfinished(live, tmp_path / "run")
+    assert divergence(kept) is None
 
 
 @pytest.mark.long

@@ -52,7 +52,7 @@ def count(job: Job) -> Result:
             acks += experiment.detectors[sender].is_suspected(to)
 
     experiment = Experiment(scenario, on_send=on_send)
-    events = experiment.run().recording.events.columns()
+    events = experiment.run().recording.tables()["events"]
     suspected: list[float | None] = [None] * n
     for time_ns, node, event in zip(events["time_ns"], events["node"], events["event"], strict=True):
         i = int(node[1:])
