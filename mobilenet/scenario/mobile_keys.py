@@ -62,7 +62,7 @@ class LimitsParameters(Parameters):
     """How big a run may become."""
 
     max_events: int = Field(
-        default=100_000_000,
+        default=1_000_000_000,
         ge=1,
         le=10**15,
         description="maximum number of events; a run that exceeds it is stopped, or refused if the estimate exceeds it",

@@ -119,7 +119,7 @@ class ProcessLimits(Parameters):
     """How big a run may become."""
 
     max_events: int = Field(
-        default=100_000_000,
+        default=1_000_000_000,
         ge=1,
         le=10**15,
         description="maximum estimated number of events; a run with more is refused",

@@ -311,7 +311,7 @@ def test_effective_text_names_every_default() -> None:
         "retry_limit: 7",
         "hysteresis_m: 5",
         "window: 150",
-        "max_events: 100000000",
+        "max_events: 1000000000",
     ):
         assert key in text
 

@@ -68,7 +68,7 @@ class Process:
             self._random = Stream(self._experiment.scenario.seed, "protocol", self.name)
         return low + self._random.below(high - low + 1)
 
-    def deliver(self, message: MessageId, body: Any) -> None:
+    def deliver(self, message: Any, body: Any) -> None:
         """A message is delivered to the application: the hot path."""
         try:
             text = self._names[message]
@@ -76,7 +76,7 @@ class Process:
             text = _name_of("deliver", message)  # no process has broadcast it: the verdict will report that
         self._events.add(self._calendar.now, self.name, "deliver", text)
 
-    def complete(self, message: MessageId) -> None:
+    def complete(self, message: Any) -> None:
         try:
             text = self._names[message]
         except (KeyError, TypeError):
