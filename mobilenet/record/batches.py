@@ -32,6 +32,7 @@ class Batches:
         self._path = path
         self._dictionary = Dictionary()
         self._in_memory: list[pa.RecordBatch] = []
+        self._file: Any = None
         self._writer: pa.RecordBatchStreamWriter | None = None
         self._words_written: dict[str, int] = {}
 
@@ -44,7 +45,8 @@ class Batches:
             self._in_memory.append(batch)
             return
         if self._writer is None:
-            self._writer = pa.ipc.new_stream(pa.OSFile(str(self._path), "wb"), batch.schema)
+            self._file = pa.OSFile(str(self._path), "wb")
+            self._writer = pa.ipc.new_stream(self._file, batch.schema)
         words = self._dictionary.words()
         fresh = {name: known[self._words_written.get(name, 0) :] for name, known in words.items()}
         self._words_written = {name: len(known) for name, known in words.items()}
@@ -64,6 +66,8 @@ class Batches:
         """Remove the file. Tables made of it remain."""
         if self._writer is not None:
             assert self._path is not None
+            self._writer.close()
+            self._file.close()
             self._path.unlink()
 
     def _encode(self, columns: Mapping[str, list[Any]]) -> dict[str, pa.Array]:

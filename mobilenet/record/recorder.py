@@ -227,7 +227,8 @@ class Recording:
         return self.tables()["events"].fingerprint()
 
     def remove_batches(self) -> None:
-        """Remove the files of batches. The tables remain."""
+        """Remove the files of batches, and forget the tables, which keep these files open."""
+        self._tables = {}
         for batches in self._batches.values():
             batches.remove()
 
