@@ -219,7 +219,8 @@ def run(
     `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line; `out` must not exist yet, by default
     it is a new directory under `runs/`; `progress(simulated_s, duration_s)` is called about once per simulated second;
     `allow_code`: a scenario with plug-ins may run their code; `keep_early_end`: what was recorded until a plug-in's
-    error is kept in `out`, marked as such, and the error mentions it; `replace`: a run directory of that name gives way
+    error is kept in `out`, marked as such, and the error mentions it, and so is what a killed process had recorded
+    under that name, in `NAME.partial`; `replace`: a run directory of that name gives way
     when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them;
     `check_simulator`: look on whether mobilenet itself is right, and raise SimulatorFault where it is not.
     """
@@ -262,7 +263,7 @@ def _run(
     is_replaced = replace and os.path.lexists(directory)
     if is_replaced:
         _require_replaceable(directory)
-    with run_directory(directory, is_replaced) as partial:
+    with run_directory(directory, is_replaced, keep_early_end) as partial:
         own = own_metrics(loaded, allow_code)  # first: a wrong name should not cost a run
         own_checks(loaded.protocol, loaded.folder, allow_code)
         started = time.perf_counter()

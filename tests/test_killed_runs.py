@@ -18,6 +18,10 @@ from hypothesis import strategies as st
 from mobilenet import api
 from mobilenet.engine.clock import SECOND
 from mobilenet.lab.programs.supervisor import remove_abandoned
+from mobilenet.lab.studies.configurations import plan_runs
+from mobilenet.lab.studies.declaration import Study
+from mobilenet.lab.studies.store import create
+from mobilenet.lab.studies.task import perform_runs
 from mobilenet.record.batches import SUFFIX, read_batches
 from mobilenet.record.killed_runs import facts_of_killed, partial_record
 from mobilenet.record.reader import RunError, read_manifest, read_table
@@ -25,6 +29,7 @@ from mobilenet.record.writer import recover
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.observer import Event, Observer
+from tests.cli.command import mobilenet
 from tests.conftest import FIRST, ROOT
 
 TABLES = ("events", "positions", "samples")
@@ -128,6 +133,24 @@ def test_what_had_recorded_nothing_leaves_nothing(batches: Path, tmp_path: Path)
         os.truncate(left / f"samples{SUFFIX}", cut)
     recover(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_makes_a_killed_run_again_and_keeps_nothing_of_it(batches: Path, tmp_path: Path) -> None:
+    keys = {"scenario": str(FIRST), "set": {"duration_s": 4}, "replications": {"min": 2}}
+    study = Study.of(keys, tmp_path, "one")
+    store, planned = create(study, tmp_path / "one"), plan_runs(study, [2])[0]
+    shutil.copytree(batches, store.runs / f".{planned.id}.partial-0")
+    (store.path / "starting" / planned.id).write_text("x")
+    perform_runs(store.path, study.kind, [planned])
+    assert [path.name for path in store.runs.iterdir()] == [planned.id]
+
+
+def test_a_run_mentions_what_a_killed_one_of_its_name_had_recorded(batches: Path, tmp_path: Path) -> None:
+    shutil.copytree(batches, tmp_path / ".run.partial-0")
+    done = mobilenet("run", FIRST, "--set", "duration_s=4", "--out", "run", place=tmp_path)
+    assert done.returncode == 0 and "run.partial: what a killed run of this name had recorded" in done.stdout
+    summary = mobilenet("show", "run.partial", place=tmp_path)
+    assert summary.returncode == 3 and "the run was killed; its tables hold every row up to" in summary.stdout
 
 
 def test_two_killed_runs_of_one_name_are_both_kept(batches: Path, tmp_path: Path) -> None:

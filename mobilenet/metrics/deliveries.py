@@ -43,9 +43,8 @@ class Deliveries:
         self._last = _last_before(self.broadcasts, self.broadcast_message, rows, self.message, self.messages)
         self.was_broadcast = self._last >= 0
         senders = node.codes[self.broadcasts]
-        self.is_own = self.was_broadcast & (
-            senders[self._last] == self.node if len(senders) else False
-        )  # at its sender
+        # at its sender
+        self.is_own = self.was_broadcast & (senders[self._last] == self.node if len(senders) else False)
         self._by_node: np.ndarray | None = None
 
     @property

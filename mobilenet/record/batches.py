@@ -34,7 +34,6 @@ class Batches:
         self._in_memory: list[pa.RecordBatch] = []
         self._file: Any = None
         self._writer: pa.RecordBatchStreamWriter | None = None
-        self._words_written: dict[str, int] = {}
 
     def add(self, columns: Mapping[str, list[Any]], until_ns: int) -> None:
         """Take over these rows, after which none is missing that is older than `until_ns`, in simulated time."""
@@ -47,10 +46,8 @@ class Batches:
         if self._writer is None:
             self._file = pa.OSFile(str(self._path), "wb")
             self._writer = pa.ipc.new_stream(self._file, batch.schema)
-        words = self._dictionary.words()
-        fresh = {name: known[self._words_written.get(name, 0) :] for name, known in words.items()}
-        self._words_written = {name: len(known) for name, known in words.items()}
-        self._writer.write_batch(batch, {"until_ns": str(until_ns), "words": json.dumps(fresh)})
+        words = json.dumps(self._dictionary.take_fresh())
+        self._writer.write_batch(batch, {"until_ns": str(until_ns), "words": words})
 
     def table(self, columns: Mapping[str, list[Any]]) -> Table:
         """All rows: those that were added, and these, which stay where they are."""

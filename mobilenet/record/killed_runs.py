@@ -2,8 +2,8 @@
 
 Model     a run writes batches of rows into a hidden directory while it goes on (batches.py). The next command that
           concerns its name makes Parquet of the batches of a process that is dead, in NAME.partial. It keeps all rows
-          from before `whole_until_s`, and no others: some tables may lack later ones. The directory
-          has no manifest, so no command takes it for a run
+          from before `whole_until_s`, and no others: some tables may lack later ones. The directory has no manifest,
+          so no command takes it for a run
 Units     simulated seconds
 Errors    OSError if it cannot be written
 Source    ours: docs/run-directory.md

@@ -218,6 +218,7 @@ def _has_both_ends(file: BinaryIO) -> bool:
 
 
 def no_directory(directory: Path) -> RunError:
+    """Return the error for what is not a directory. What a killed run of that name has left is kept first."""
     if not os.path.lexists(directory):
         recover(directory)
     if (left := partial_record(directory)).is_dir():
@@ -238,13 +239,13 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         raise RunError(
             f"{directory}: is a study, expected a run directory; the runs of the study are in {directory / 'runs'}"
         )
-    if facts_of_killed(directory) is not None:
-        raise RunError(
-            f"{directory}: is the incomplete record of a run that was killed; expected a complete run directory;"
-            f" mobilenet show {quote(directory)} summarises it"
-        )
     for name in REQUIRED_FILES:
         if not (directory / name).is_file():
+            if facts_of_killed(directory) is not None:
+                raise RunError(
+                    f"{directory}: is the incomplete record of a run that was killed; expected a complete run"
+                    f" directory; mobilenet show {quote(directory)} summarises it"
+                )
             raise RunError(f"{directory / name}: missing; this is not a complete run directory")
     manifest = read_json(directory, "manifest.json")
     if manifest.get("format_version") != FORMAT_VERSION:

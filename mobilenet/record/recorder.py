@@ -1,7 +1,8 @@
 """What a run notes while it goes on.
 
 Model     append-only columns, never rows: one list per column. From time to time, between two events, the rows of the
-          lists go into typed batches (batches.py), so that a long run needs no more memory than a short one
+          lists go into typed batches (batches.py), so that a long run needs little more memory than a short
+          one
 Units     integer nanoseconds; positions in metres
 Shapes    the columns of schema.py
 Source    ours: docs/run-directory.md
@@ -188,17 +189,17 @@ class Recording:
         self.lines = PlainRows("lines") if lines else None
         self.causes = CauseRows() if causes else None
         self.counters: dict[str, Any] = {}
-        optional = {
+        tables: dict[str, Rows | None] = {
+            "events": self.events,
+            "samples": self.samples,
+            "positions": self.positions,
             "frames": self.frames,
             "messages": self.messages,
             "links": self.links,
             "lines": self.lines,
             "causes": self.causes,
         }
-        recorded = {name: table for name, table in optional.items() if table is not None}
-        self._rows: dict[str, Rows] = {
-            "events": self.events, "samples": self.samples, "positions": self.positions, **recorded,
-        }  # fmt: skip
+        self._rows = {name: table for name, table in tables.items() if table is not None}
         paths = {name: None if folder is None else folder / f"{name}{SUFFIX}" for name in self._rows}
         self._batches = {name: Batches(path) for name, path in paths.items()}
         self._settled_s = monotonic()

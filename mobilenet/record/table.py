@@ -248,9 +248,11 @@ class _Codes(dict[Any, int]):
 
     def __init__(self) -> None:
         self[None] = NOTHING
+        self.fresh: list[Any] = []
 
     def __missing__(self, word: Any) -> int:
         code = self[word] = len(self) - 1
+        self.fresh.append(word)
         return code
 
 
@@ -275,6 +277,13 @@ class Dictionary:
     def words(self) -> dict[str, list[Any]]:
         """The words of each column by code."""
         return {name: list(known)[1:] for name, known in self._known.items()}
+
+    def take_fresh(self) -> dict[str, list[Any]]:
+        """The words that are new since the last call."""
+        fresh = {name: known.fresh for name, known in self._known.items()}
+        for known in self._known.values():
+            known.fresh = []
+        return fresh
 
 
 # pyarrow.array would do what follows, but loads pandas, which takes as long as a short run

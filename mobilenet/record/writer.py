@@ -61,12 +61,12 @@ class AlreadyThere(RecordError):
 
 
 @contextmanager
-def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
+def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True) -> Iterator[Path]:
     """A directory to fill; it takes its name only when the block ends well, and otherwise nothing is left.
 
     A killed process leaves at most `.NAME.partial-PID`, which no reader takes for a run. A process that fills one holds
     a lock on it, so that the next command can recognise abandoned ones, and keeps of those what was recorded
-    (killed_runs.py). `replaces`: what has the name now goes when the new one is whole.
+    (killed_runs.py). `replaces`: what has the name now goes when the new one is whole; `keeps_record`: as for recover.
     """
     partial = path.parent / f".{path.name}.partial-{os.getpid()}"
     new_folders: list[Path] = []
@@ -77,7 +77,7 @@ def run_directory(path: Path, replaces: bool = False) -> Iterator[Path]:
             raise RecordError(f"{path}: cannot be written: the name is not UTF-8 text", is_input=True)
         if path.name in ("", ".."):
             raise AlreadyThere(path)
-        recover(path)
+        recover(path, keeps_record)
         if os.path.lexists(path) and not replaces:
             raise AlreadyThere(path)
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
@@ -143,11 +143,13 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def recover(path: Path) -> None:
-    """Clear what killed processes have left under this name; a run that one of them was replacing gets it back."""
+def recover(path: Path, keeps_record: bool = True) -> None:
+    """Clear what killed processes have left under this name; a run that one of them was replacing gets it back.
+    `keeps_record`: what they had recorded stays, as killed_runs.py has it.
+    """
     if path.parent.is_dir():
         with _alone_in(path.parent):
-            _clear_dead(path)
+            _clear_dead(path, keeps_record)
 
 
 def is_being_written(path: Path) -> bool:
@@ -169,13 +171,14 @@ def _leftovers(path: Path) -> Iterator[Path]:
             yield path.parent / name
 
 
-def _clear_dead(path: Path) -> None:
-    """Keep what killed runs recorded under this name, and remove what else they left."""
+def _clear_dead(path: Path, keeps_record: bool = True) -> None:
+    """Remove what killed runs left under this name, except what they had recorded."""
     for left in _leftovers(path):
         if is_partial(left):
             with suppress(OSError):  # alive: the lock is held
                 lock = lock_folder(left)
-                keep_record(left, path)
+                if keeps_record:
+                    keep_record(left, path)
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(lock)
         elif os.path.lexists(path):

@@ -97,7 +97,7 @@ def _perform(folder: Path, kind: str, planned: PlannedRun) -> dict[str, Any]:
     """Make a run unless it is there, and return what it contributes."""
     directory = folder / "runs" / planned.id
     scenario = configured_scenario(folder, planned.configuration)
-    if not is_done(directory, planned.seed):
+    if not (directory.is_dir() and is_done(directory, planned.seed)):
         mark = folder / "starting" / planned.id
         attempts = mark.stat().st_size if mark.exists() else 0  # by processes that did not come to its end
         if attempts >= ATTEMPTS:
