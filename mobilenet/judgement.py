@@ -128,9 +128,9 @@ def judge(
     tables, counters = recording.tables(), recording.document()
     events, samples = tables["events"], tables["samples"]
     captures = read_captures(directory)
-    verdicts = verify(Evidence(tables, counters, facts, plans_of(scenario).expectations(scenario), captures), checks)
-    for table in tables.values():
-        table.forget()
+    evidence = Evidence(tables, counters, facts, plans_of(scenario).expectations(scenario), captures)
+    verdicts = verify(evidence, checks)
+    evidence.forget()
     row, failed = with_own_metrics(events, samples, counters, facts, own, captures)
     write_json(directory / "verdict.json", verdict_document(verdicts, warnings_by(scenario)))
     write_json(directory / "metrics.json", row)
@@ -149,6 +149,7 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
     wrong: list[str] = []
     with judging(directory):
         verdicts = verify(run, own_checks_of(directory, allow_code))
+        run.forget()
         named = dict(facts.get("own_metrics", {}))
         own = own_metrics(scenario_of(directory), True) if named and allow_code else []
         fresh_metrics, _ = with_own_metrics(run.events, run.samples, run.counters, facts, own, run.captures)

@@ -20,7 +20,7 @@ from mobilenet.metrics.declaration import Declared, Metric, Row, as_whole, mean,
 from mobilenet.metrics.fold import EventFold
 from mobilenet.record.kinds import run_kind
 from mobilenet.record.schema import buffers_of
-from mobilenet.record.table import Columns, Table, by_code
+from mobilenet.record.table import Columns, Table, by_code, rows_where
 
 EXACT: Final = 2.0**53  # whole numbers below are exact in float64, and so are their sums
 
@@ -156,7 +156,7 @@ def steps(samples: Columns, kind: str, quantity: str) -> dict[str, Steps]:
     table = Table.of(samples)
     nodes, quantities = table.column("node"), table.column("quantity")
     is_of_kind = nodes.map([word.startswith(kind) for word in nodes.words], nothing=False)
-    rows = np.flatnonzero((quantities.codes == quantities.code(quantity)) & is_of_kind)
+    rows = rows_where((quantities.codes == quantities.code(quantity)) & is_of_kind)
     rows = rows[by_code(nodes.codes[rows])]
     codes = nodes.codes[rows]
     times, values = table.numbers("time_ns")[rows], table.numbers("value")[rows]

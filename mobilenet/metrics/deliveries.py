@@ -68,7 +68,7 @@ class Deliveries:
     def places_of(self, node: str) -> np.ndarray:
         """The places of a node's deliveries in these columns."""
         if self._by_node is None:
-            self._by_node = by_code(self.node).astype(np.int32)
+            self._by_node = by_code(self.node)
             self._ends = np.cumsum(np.bincount(self.node, minlength=len(self._nodes)))
         code = self._nodes.get(node)
         if code is None:

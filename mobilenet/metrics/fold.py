@@ -51,12 +51,6 @@ class EventFold:
         self.deliveries = deliveries = Deliveries(table)
         self.broadcast_at: dict[str, int] = {}
         self.order: list[str] = []  # messages, as they were broadcast
-        sent_ns = deliveries.sent_ns
-        inside = (begin_ns <= sent_ns) & (sent_ns < end_ns) & deliveries.was_broadcast
-        del sent_ns  # it takes as much memory as a column
-        delays_ns = deliveries.delay_ns
-        self.delays_ns = delays_ns[inside]  # of messages broadcast in the window
-        self.own_delays_ns = delays_ns[inside & deliveries.is_own]  # those of them at the sender itself
         times = deliveries.time_ns
         self.deliveries_inside = int(np.count_nonzero((begin_ns <= times) & (times < end_ns)))
         self.counts: dict[str, int] = defaultdict(int)  # refused, gap, crash: in the window

@@ -47,7 +47,7 @@ class CodedColumn(NamedTuple):
 
     def rows(self, *words: Any) -> np.ndarray:
         """The rows that have one of these values."""
-        return np.flatnonzero(self.among(words))
+        return rows_where(self.among(words))
 
     def among(self, words: Any) -> np.ndarray:
         """Row by row, whether its value is one of these."""
@@ -58,9 +58,14 @@ class CodedColumn(NamedTuple):
         return np.take(np.array([*by_word, nothing]), self.codes)
 
 
+def rows_where(is_one: np.ndarray) -> np.ndarray:
+    """The rows for which this is true, in half the memory that numpy takes for them."""
+    return np.flatnonzero(is_one).astype(np.int32)
+
+
 def by_code(codes: np.ndarray) -> np.ndarray:
     """The positions of codes in ascending order, those of equal codes in theirs."""
-    return np.argsort(codes, kind="stable")  # by radix up to 16 bits, ten times as fast
+    return np.argsort(codes, kind="stable").astype(np.int32)  # by radix up to 16 bits, ten times as fast
 
 
 class Values(Sequence[Any]):

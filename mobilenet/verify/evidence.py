@@ -62,6 +62,13 @@ class Evidence:
         self.tables = {name: read_coded(directory, name) for name in self.counters["rows"].keys() & {*names}}
         return self
 
+    def forget(self) -> None:
+        """Give back the memory of what was made of the tables for the checks."""
+        for name in ("broadcasts", "among_processes", "last_sizes"):
+            self.__dict__.pop(name, None)
+        for table in self.tables.values():
+            table.forget()
+
     @property
     def events(self) -> Table:
         return self.tables["events"]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mobilenet.record.table import Table, by_code
+from mobilenet.record.table import Table, by_code, rows_where
 from mobilenet.verify.broadcasts.judge import BroadcastJudge, Host, Violation
 from mobilenet.verify.broadcasts.reach import Reach
 
@@ -42,7 +42,7 @@ class ScreenedBroadcast(BroadcastJudge):
         event, node, message = (events.column(name) for name in ("event", "node", "message"))
         delivered = event.codes == event.code("deliver")
         self._others = np.flatnonzero(event.among((*self.HANDLERS, *self.AT_STATIONS)) & ~delivered)
-        rows = np.flatnonzero(delivered)
+        rows = rows_where(delivered)
         rows = rows[by_code(node.codes[rows])]
         ends = np.searchsorted(node.codes[rows], np.arange(len(node.words) + 1))
         # host -> its deliveries: rows and messages
@@ -51,7 +51,7 @@ class ScreenedBroadcast(BroadcastJudge):
         self._places = {name: i for i, name in enumerate(message.words)}
         count = len(message.words)
         self._sender, self._position = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-        self._broadcast_row = np.full(count, len(event.codes))  # no host has it before
+        self._broadcast_row = np.full(count, len(event.codes), np.int32)  # no host has it before
         self._known = np.zeros((count, len(self._senders)), np.int32) if "causal_order" in checks else None
         self._clock_counts: dict[str, int] = {}  # host -> number of deliveries in its clock
         self._turns: dict[str, list[tuple[int, bool]]] = {}  # host -> from which row on it may deliver, or may not

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.record.table import Columns, Table, by_code
+from mobilenet.record.table import Columns, Table, by_code, rows_where
 
 
 def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
@@ -20,7 +20,7 @@ def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
     """
     table = Table.of(events)
     event = table.column("event")
-    rows = np.flatnonzero(event.codes != event.code("broadcast"))
+    rows = rows_where(event.codes != event.code("broadcast"))
     by_node = rows[by_code(table.column("node").codes[rows])]
     differs = event.codes[by_node] != event.code("deliver")
     for name in ("event", "node", "station", "session"):
