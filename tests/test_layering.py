@@ -31,7 +31,7 @@ FLOORS = (
     ("simulation", "verify", "metrics"),
     ("promises",),
     ("judgement", "by_kind"),
-    ("api",),
+    ("api", "forecast"),
     ("lab.programs",),
     ("lab.programs.namespaces",),
     ("lab.programs.realtime",),

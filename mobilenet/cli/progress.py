@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mobilenet.lab.studies.batch import Standing
 
 PLAIN_PROGRESS_S = 10.0  # between two lines without a terminal
+RECENT_S = 30.0  # whose speed counts for the time left, as in rich
 LOOK_S = 0.2
 LEAST_KNOWN = 4  # runs or schedules that an estimate of the time left is based on, at least
 
@@ -64,13 +66,15 @@ def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None]
 
 
 def _plain_progress(started: float) -> Callable[[float, float], None]:
-    last = [started]
+    marks = deque([(started, 0.0)])  # of the last RECENT_S: when, and what was done by then
 
     def update(done_s: float, total_s: float) -> None:
         now = time.perf_counter()
-        if now - last[0] >= PLAIN_PROGRESS_S:
-            last[0] = now
-            speed = done_s / (now - started)
+        if now - marks[-1][0] >= PLAIN_PROGRESS_S:
+            marks.append((now, done_s))
+            while len(marks) > 2 and marks[1][0] <= now - RECENT_S:
+                marks.popleft()
+            speed = (done_s - marks[0][1]) / (now - marks[0][0])
             if done_s > total_s:
                 line = f"{total_s:.0f} s simulated, draining for {done_s - total_s:.0f} s"
             else:

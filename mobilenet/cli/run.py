@@ -139,18 +139,17 @@ def _require_the_same(result: Any, allow_code: bool, quiet: bool) -> None:
 def check(scenario: ScenarioFile, overrides: Overrides = None, quiet: Quiet = False) -> None:
     """Check a scenario without running it."""
     with reporting(quiet):
+        from mobilenet.forecast import describe_effort, forecast, shortages
         from mobilenet.protocols.names import REAL_TIME
-        from mobilenet.scenario import effort_beyond_this_machine, effort_of_drain, expected_effort, load_scenario
+        from mobilenet.scenario import load_scenario
         from mobilenet.scenario.plans.by_kind import plans_of
 
         loaded = load_scenario(scenario, overrides or [])
-        say(f"{scenario}: no problems found; {loaded.lasts} of simulated time, {expected_effort(loaded)}")
+        foreseen = forecast(loaded)
+        say(f"{scenario}: no problems found; {loaded.lasts} of simulated time, {describe_effort(loaded, foreseen)}")
         conclude(f"{scenario}: no problems found")
-        for line in loaded.warnings():
+        for line in [*loaded.warnings(), *(shortages(loaded, foreseen, Path()) if foreseen is not None else ())]:
             say(f"warning: {line}", always=True)
-        for effort in (effort_of_drain(loaded), effort_beyond_this_machine(loaded, Path())):
-            if effort is not None:
-                say(f"warning: {effort}", always=True)
         for reason in plans_of(loaded).doubts(loaded):
             say(f"the verdict may be unknown: {reason}")
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())

@@ -109,6 +109,11 @@ class Declaration:
         return 0.0
 
     @staticmethod
+    def hops_per_join(p: Any, stations: int, mean_hops: float) -> float:
+        """Return how many messages on links a join causes; `mean_hops`: links between two stations, on average."""
+        return 0.0
+
+    @staticmethod
     def most_sent_again_per_s(p: Any, pending: int) -> float:
         """The most copies that a station radios again each second at this number of unacknowledged messages, for the
         estimate of a run that does not come to rest.

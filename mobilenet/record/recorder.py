@@ -206,6 +206,11 @@ class Recording:
         self._tables: dict[str, Table] = {}
         self._known: tuple[int, ...] = ()
 
+    @property
+    def rows(self) -> int:
+        """The rows of all tables."""
+        return sum(map(len, self._rows.values()))
+
     def settle(self, now_ns: int) -> None:
         """Between two events: move the rows into batches if they are many, or have not been moved for long."""
         is_early = monotonic() < self._settled_s + LONGEST_S

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.base import effective
-from mobilenet.scenario.effort import effort_beyond_this_machine, effort_of_drain, expected_effort
 from mobilenet.scenario.opening import AnyScenario, load_scenario
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyScenario", "OwnProtocol", "ProcessScenario", "Scenario", "ScenarioError", "check_world", "effective",
-    "effort_beyond_this_machine", "effort_of_drain", "expected_effort", "load_scenario",
+    "load_scenario",
 ]  # fmt: skip
 
 

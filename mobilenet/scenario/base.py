@@ -85,6 +85,21 @@ class ScenarioFile(Parameters):
         raise NotImplementedError
 
     @property
+    def events_of_joins(self) -> int:
+        """How many of the estimated events are messages on links that the joins of the beginning cause."""
+        return 0
+
+    @property
+    def deliveries_due(self) -> int:
+        """How many deliveries a run that ends when all is delivered has."""
+        return 0
+
+    @property
+    def steady_from_s(self) -> float | None:
+        """When a run begins to go on at an even pace; None: it ends when all is delivered."""
+        return None
+
+    @property
     def longest_drain_s(self) -> float:
         """The deadline for coming to rest, in seconds after the active part."""
         return 0.0
@@ -96,10 +111,6 @@ class ScenarioFile(Parameters):
     def warnings(self) -> list[str]:
         """What can run, and is probably not meant, or not here."""
         raise NotImplementedError
-
-    def trial(self, at_most_s: float) -> Self:
-        """A scenario whose run shows what a run of this one costs, in less time where that is possible."""
-        return self
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """The files that it names: the dotted path of the key, and where the file is."""

@@ -29,6 +29,7 @@ from mobilenet.world.track_mobility import Tracks
 
 __all__ = ["OwnProtocol", "Scenario", "effective"]
 
+JOINED_AFTER_S = 5.0  # hosts that wanted to join
 HEADERS_BYTES = 60  # of a message in the stream of a cell, and more than enough
 
 
@@ -73,18 +74,19 @@ class Scenario(MobileKeys):
     def estimated_events(self) -> int:
         return preflight.estimated_events(self)
 
+    @property
+    def events_of_joins(self) -> int:
+        return preflight.events_of_joins(self)
+
+    @property
+    def steady_from_s(self) -> float:
+        return JOINED_AFTER_S + declaration_of(self.protocol).first_join_spread_s(self.protocol)
+
     def events_of_drain(self) -> int:
         return preflight.drain_events(self, self.longest_drain_s)
 
     def warnings(self) -> list[str]:
         return [*warnings_of(self.protocol, self.folder), *preflight.warnings(self)]
-
-    def trial(self, at_most_s: float) -> Self:
-        mobility = self.hosts.mobility
-        # hosts whose tracks are present for no longer are left out
-        present_s = mobility.leave_before_end_s if isinstance(mobility, Tracks) else 0.0
-        least_s = max(self.warmup_s, present_s) + 1
-        return self.with_changes([f"duration_s={min(self.duration_s, max(at_most_s, least_s))}"])
 
     def complete(self, root: Node) -> Self:
         require_files(self, root)

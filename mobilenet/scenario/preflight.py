@@ -1,10 +1,11 @@
 """What only shows when the groups of a scenario are seen together.
 
 Model     files exist, stations and hosts that are named exist, the backbone connects them, and the run is not
-          far bigger than a user could have meant. Its size is estimated as deliveries (each host gets each
-          message), their way over the stations, and a few small matters for each node and second; where tables of
-          frames or messages are wanted, also their rows: a frame for each of these things that is sent, and a row for
-          each node that is in range of it. A drain is estimated apart, since how long it lasts is not known here
+          far bigger than a user could have meant. Its size is estimated as the messages on links that the joins of the
+          beginning cause, deliveries (each host gets each message), their way over the stations, and a few small
+          matters for each node and second; where tables of frames or messages are wanted, also their rows: a frame for
+          each of these things that is sent, and a row for each node that is in range of it. A drain is estimated apart,
+          since how long it lasts is not known here
 Units     events: things that happen, or rows that are written
 Errors    ScenarioError, all problems at once
 Source    ours: docs/guide/scenarios.md
@@ -23,7 +24,7 @@ from mobilenet.network.radio.service import Place
 from mobilenet.network.radio_models import model_of
 from mobilenet.network.wired.network import adjacency
 from mobilenet.network.wired.parameters import TEST_INTERVAL_S
-from mobilenet.network.wired.tree import neighbours_of
+from mobilenet.network.wired.tree import links, mean_hops, neighbours_of
 from mobilenet.parameters import ScenarioError, number
 from mobilenet.quoting import pluralize, there_are
 from mobilenet.scenario import interventions_check, radio_preflight
@@ -227,18 +228,25 @@ def require_size(scenario: MobileKeys, hosts: int) -> None:
 
 def estimated_events(scenario: MobileKeys) -> int:
     """How big the run is likely to be; imported tracks are read for it."""
+    return round(_estimate(scenario, *_population(scenario)))
+
+
+def events_of_joins(scenario: MobileKeys) -> int:
+    """How many of them are messages on links that the joins of the beginning cause."""
+    return round(_hops_of_joins(scenario, *_population(scenario)))
+
+
+def _population(scenario: MobileKeys) -> tuple[int, NDArray[np.float64]]:
+    """Return the number of hosts, and where the stations are."""
     hosts = len(check_world(scenario).trajectories) + len(added_hosts(scenario.interventions))
-    return round(
-        _estimate(scenario, hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin))
-    )
+    return hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
 
 
 def drain_events(scenario: MobileKeys, drain_s: float) -> int:
     """The further events, in the worst case, if the run goes on for this time after its active part: stations
     send again all that was broadcast. There are never more than limits.max_events.
     """
-    hosts = len(check_world(scenario).trajectories) + len(added_hosts(scenario.interventions))
-    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    hosts, sites = _population(scenario)
     frames_per_s, others_per_s = _per_s(scenario, hosts, len(sites))
     again_per_s = declaration_of(scenario.protocol).most_sent_again_per_s(
         scenario.protocol, round(_broadcasts(scenario, hosts))
@@ -270,7 +278,14 @@ def _estimate(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> f
     if scenario.record.positions_interval_s is not None:
         others_per_s += hosts / scenario.record.positions_interval_s
     on_the_wire, _ = _backbone(scenario, stations)
-    return broadcasts * (hosts + on_the_wire) + duration_s * (frames_per_s + others_per_s) + rows
+    joining = _hops_of_joins(scenario, hosts, sites)
+    return joining + broadcasts * (hosts + on_the_wire) + duration_s * (frames_per_s + others_per_s) + rows
+
+
+def _hops_of_joins(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
+    edges, stations = links(scenario.stations.backbone, sites.tolist()), len(sites)
+    between = 1 - 1 / stations if edges is None else mean_hops(edges, stations)
+    return hosts * declaration_of(scenario.protocol).hops_per_join(scenario.protocol, stations, between)
 
 
 def _broadcasts(scenario: MobileKeys, hosts: int) -> float:

@@ -333,6 +333,10 @@ class ProcessScenario(ScenarioFile):
         again = self.processes if self.crashes and self.protocol.delivers == "agreement" else 1
         return self._sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)
 
+    @property
+    def deliveries_due(self) -> int:
+        return self._sources * self.workload.messages * self.processes
+
     def estimated_events(self) -> int:
         """Messages of the protocol and of the detector. Where it suspects correct processes in each round, the run may
         never be at rest, so tests are counted to its end.

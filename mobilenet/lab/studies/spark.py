@@ -41,8 +41,6 @@ QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a Java that does 
 MASTER_ANSWERS_WITHIN_S = 5
 MASTER_TAKES_US_WITHIN_S = 40
 NOT_INSTALLED = "PySpark is not installed; install it with: pip install 'mobilenet[studies]'"
-
-
 Done = TypeVar("Done")
 Spark: TypeAlias = "str | SparkSession"  # the master of a session of our own, or a session that is open
 

@@ -9,14 +9,12 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mobilenet.api import run
-from mobilenet.engine.scratch import scratch_folder
+from mobilenet.forecast import forecast
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Progress, require_programs, run_all
 from mobilenet.lab.studies.compare import Finding, findings
@@ -40,7 +38,6 @@ from mobilenet.record.writer import write_json
 from mobilenet.scenario import OwnProtocol
 
 STUDIES = Path("studies")
-TRIAL_S = 5.0  # simulated seconds of the trial behind an estimate
 SPARK_S = 10.0  # wall time that a study of few runs takes besides them: Spark's start, first task, tables, end
 
 
@@ -183,7 +180,7 @@ class Estimate:
 
 
 def estimate(study: Study, allow_code: bool = False, out: Path | None = None) -> list[Estimate]:
-    """What a study would take, from a short trial of each configuration's first run; the runs that `out` has already
+    """What a study would take, from the beginning of each configuration's first run; the runs that `out` has already
     are not counted.
     """
 
@@ -195,20 +192,12 @@ def estimate(study: Study, allow_code: bool = False, out: Path | None = None) ->
     seed = seed_of(study, 1)
     rule, done = study.replications, _runs_done(study, out)
     estimates = []
-    with scratch_folder("trial") as folder:
-        for c in all_configurations:
-            runs, most = (max(0, count - done[c.number]) for count in (rule.min, rule.most))
-            if not most:
-                estimates.append(Estimate(c, 0, 0, 0.0, 0.0))
-                continue
-            whole = study.scenario_of(c.number, (*c.overrides, f"seed={seed}"))
-            trial = whole.trial(TRIAL_S)
-            started = time.process_time()
-            directory = run(trial, out=folder / str(c.number), allow_code=allow_code, keep_early_end=False).path
-            cpu_s = time.process_time() - started
-            scale = whole.estimated_events() / trial.estimated_events()
-            size = sum(part.stat().st_size for part in directory.iterdir())
-            estimates.append(Estimate(c, runs, most, cpu_s * scale, size * scale))
+    for c in all_configurations:
+        runs, most = (max(0, count - done[c.number]) for count in (rule.min, rule.most))
+        scenario = study.scenario_of(c.number, (*c.overrides, f"seed={seed}"))
+        one = forecast(scenario, allow_code) if most else None
+        cpu_s, disk_bytes = (0.0, 0.0) if one is None else (one.cpu_s, one.record_bytes)
+        estimates.append(Estimate(c, runs, most, cpu_s, disk_bytes))
     return estimates
 
 

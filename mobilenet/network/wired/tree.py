@@ -90,6 +90,19 @@ def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) 
     )
 
 
+def mean_hops(edges: Sequence[Edge], stations: int) -> float:
+    """Return how many links lie between two stations of a tree, on average; none between a station and itself."""
+    near, parent, order = adjacency(edges, stations), {0: 0}, [0]
+    for station in order:
+        children = [j for j in near[station] if j not in parent]
+        parent |= dict.fromkeys(children, station)
+        order += children
+    below = [1] * stations  # a station and those behind it: they reach all others by one link
+    for station in reversed(order[1:]):
+        below[parent[station]] += below[station]
+    return sum(2 * below[station] * (stations - below[station]) for station in order[1:]) / stations**2
+
+
 def neighbours_of(edges: Sequence[Edge], stations: int) -> list[list[int]]:
     """Adjacency, sorted. Raises ValueError unless the edges are a tree over all stations."""
     if len(edges) != stations - 1:

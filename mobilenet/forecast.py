@@ -1,0 +1,163 @@
+"""How long a run will take to compute, and how much memory and disk it needs, from playing its beginning.
+
+Model     the first events of the run are played, and nothing is written. What is left goes on as the later half of
+          them. If the run is mostly joins, and hosts are still joining then, as many events follow as the scenario is
+          estimated to have. A run of processes goes on at the same pace until all that is due is delivered
+Units     seconds of computing on this machine, megabytes
+Errors    PluginError of custom code that is played
+Source    ours: docs/performance.md
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from mobilenet.by_kind import builder, with_declared
+from mobilenet.protocols.names import REAL_TIME
+from mobilenet.record.recorder import Recording
+from mobilenet.scenario import AnyScenario
+from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
+
+MOST_EVENTS = 200_000  # that are played: one or two seconds
+ENOUGH_S = 2.0  # of playing, at the end of a simulated second
+ENOUGH = EarlyEnd("the beginning has been played")
+LEAST_S = 1e-9
+OTHERS_TAKE = 4.0  # times as long as a message on a link
+ROWS_PER_EVENT = 1.5  # of those that are not about joins
+S_PER_ROW = 1.5e-6  # to judge and to write it
+LEAST_MB = 150.0  # of the program, and of what judges a run
+BYTES_PER_ROW = 42  # while the record is judged
+BATCH_BYTES_PER_ROW = 30  # on disk, while the run goes on
+RECORD_BYTES_PER_ROW = 6
+LEAST_RECORD_BYTES = 15_000
+LONG_DRAIN_S = 300  # of computing, from which on a drain is worth a warning
+UNKNOWN = "the running time of the custom code is unknown"
+
+
+class Forecast(NamedTuple):
+    events: float
+    cpu_s: float
+    rows: float
+
+    @property
+    def memory_mb(self) -> float:
+        return LEAST_MB + self.rows * BYTES_PER_ROW / 1e6
+
+    @property
+    def record_bytes(self) -> float:
+        return LEAST_RECORD_BYTES + self.rows * RECORD_BYTES_PER_ROW
+
+    @property
+    def disk_mb(self) -> float:
+        """The most that is on disk at a time."""
+        return (self.record_bytes + self.rows * BATCH_BYTES_PER_ROW) / 1e6
+
+
+class _Mark(NamedTuple):
+    time_s: float
+    events: float
+    rows: float
+
+
+def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None:
+    """Play the beginning; None: it cannot be played, since programs or custom code would have to run."""
+    if scenario.protocol.name in REAL_TIME or (any(scenario.code()) and not allow_code):
+        return None
+    began_s = time.process_time()
+    with attributing_errors(scenario):
+        parts = builder(with_declared(scenario, allow_code), allow_code, None, None, None)()
+    calendar, recording = parts.kernel.calendar, parts.recording
+    calendar.max_events = MOST_EVENTS
+    built_s, marks = time.process_time(), [_Mark(0, 0, 0)]
+
+    def mark(*_: float) -> None:
+        if time.process_time() > built_s + ENOUGH_S:
+            raise ENOUGH
+        marks.append(_Mark(calendar.now / 1e9, calendar.handled, recording.rows))
+
+    try:
+        with attributing_errors(scenario):
+            parts.run(mark)
+        is_whole = True
+    except EarlyEnd as error:
+        if error is not ENOUGH and calendar.handled <= MOST_EVENTS:
+            raise
+        is_whole = False
+    marks.append(_Mark(calendar.now / 1e9, calendar.handled, recording.rows))
+    cpu_s = time.process_time() - built_s
+    end = marks[-1]
+    if not is_whole:
+        end, longer = _rest(scenario, marks, recording)
+        cpu_s *= longer
+    return Forecast(end.events, built_s - began_s + cpu_s + end.rows * S_PER_ROW, end.rows)
+
+
+def _rest(scenario: AnyScenario, marks: list[_Mark], recording: Recording) -> tuple[_Mark, float]:
+    """Return what a run will have come to at its end, and how many times as long as its beginning it takes."""
+    last, steady_s = marks[-1], scenario.steady_from_s
+    if steady_s is None:
+        delivered = len(recording.tables()["events"].column("event").rows("deliver"))
+        longer = max(1.0, scenario.deliveries_due / max(1, delivered))
+        return _Mark(0, last.events * longer, last.rows * longer), longer
+    total, of_joins = scenario.estimated_events(), scenario.events_of_joins
+    others = total - of_joins
+    if last.time_s < 2 * steady_s and of_joins > others:
+        return _Mark(0, total, ROWS_PER_EVENT * others), (of_joins + OTHERS_TAKE * others) / last.events
+    first = next(mark for mark in reversed(marks) if mark.time_s <= last.time_s / 2)
+    more = max(0.0, scenario.duration_s - last.time_s) / max(LEAST_S, last.time_s - first.time_s)
+    events, rows = (b + more * (b - a) for a, b in zip(first[1:], last[1:], strict=True))
+    return _Mark(0, events, rows), events / last.events
+
+
+def describe_effort(scenario: AnyScenario, foreseen: Forecast | None) -> str:
+    """Describe in words how big a run is likely to be."""
+    if foreseen is None:
+        events = f"about {scenario.estimated_events():,} events"
+        return f"in real time, {events}" if scenario.protocol.name in REAL_TIME else f"{events}; {UNKNOWN}"
+    memory = f", up to {_size(foreseen.memory_mb)} of memory" if foreseen.memory_mb >= 2 * LEAST_MB else ""
+    return (
+        f"about {_in_two_digits(foreseen.events):,} events, which take about {_time(foreseen.cpu_s)} to compute{memory}"
+    )
+
+
+def shortages(scenario: AnyScenario, foreseen: Forecast, folder: Path) -> Iterator[str]:
+    """Yield what a run may need more of than there is: events, memory, or room for its record in `folder`; and what its
+    drain may add, if that may take minutes and longer than the run itself.
+    """
+    if foreseen.events > (most := scenario.limits.max_events):
+        yield f"limits.max_events: the run may end early, at {most:,} events; raise this limit"
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    if foreseen.memory_mb > memory_mb:
+        yield f"the run may need {_size(foreseen.memory_mb)} of memory; this machine has {_size(memory_mb)}"
+    free_mb = shutil.disk_usage(folder).free / 1e6
+    if foreseen.disk_mb > free_mb:
+        needed = f"the record may need {_size(foreseen.disk_mb)} of disk space"
+        yield f"{needed}; {folder.absolute()} has {_size(free_mb)} left"
+    drain_s = scenario.events_of_drain() * foreseen.cpu_s / max(1.0, foreseen.events)
+    if drain_s > max(LONG_DRAIN_S, foreseen.cpu_s):
+        yield (
+            f"if the run does not come to rest sooner, its drain of up to {scenario.longest_drain_s:g} s may take about"
+            f" {_time(drain_s)} more"
+        )
+
+
+def _size(mb: float) -> str:
+    return f"{mb / 1e3:.1f} GB" if mb >= 1000 else f"{mb:.0f} MB"
+
+
+def _in_two_digits(events: float) -> int:
+    """Round to as many digits as the estimate is good for."""
+    return int(round(round(events), 2 - len(str(round(events)))))
+
+
+def _time(seconds: float) -> str:
+    if seconds < 2:
+        return "a second or two"
+    if seconds > 7200:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds > 120 else f"{seconds:.0f} s"
