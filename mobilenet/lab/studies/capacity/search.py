@@ -88,6 +88,17 @@ def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
     return Step(Verdict.LARGEST if known[0] == low else Verdict.SMALLEST, {}, *known)
 
 
+def runs_left(last: int, judged: Mapping[int, ValueJudgement], step: Step) -> int:
+    """Estimate how many runs are left at most: those of all values in progress, and those of all halvings that follow,
+    each at the limit of the requirements and as noisy as the noisiest value so far.
+    """
+    known = [end for end in (step.holds_at, step.fails_at) if end is not None]
+    halvings = math.ceil(math.log2(max(1, abs(known[0] - known[-1]) if len(known) > 1 else last / QUARTERS)))
+    each = max((one.n + one.runs_needed(is_at_limit=True) for one in judged.values()), default=look(0))
+    in_progress = [one.runs_needed(is_at_limit=True) for one in judged.values() if one.state is State.OPEN]
+    return math.ceil(sum(in_progress) + halvings * each)
+
+
 def _beside_an_open_end(last: int, judged: Mapping[int, ValueJudgement]) -> tuple[int, int]:
     """Return the end that is not decided, and the next decided value; (0, 0): there is none, or both are open."""
     decided = _decided_values(judged)
