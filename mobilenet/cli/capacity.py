@@ -145,9 +145,9 @@ def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool, ru
             " larger --tolerance, fewer are needed"
         )
     if outcome.is_out_of_time:
-        minutes = question.minutes * max(2, math.ceil(1.5 * more / max(1, runs_made)))
+        minutes = math.ceil(question.minutes * max(2, 1.5 * more / max(1, runs_made)))
         budget = "" if question.budget == BUDGET else f" --budget {question.budget}"
-        say(f"Next: {again}{budget} --minutes {minutes:g}")
+        say(f"Next: {again}{budget} --minutes {minutes}")
         fail(f"stopped after {question.minutes:g} min; run the same command again to resume", Exit.UNFINISHED)
     if answer.is_over_budget:
         say(f"Next: {again} --budget {_round_up(2 * answer.question.budget, answer.runs + more)}")

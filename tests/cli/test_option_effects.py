@@ -180,6 +180,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("capacity", "--error"): "--error 0.2",
     ("capacity", "--rare"): other(CAPACITY, "--rare 0.5", "--rare 0.4"),
     ("capacity", "--budget"): other(CAPACITY, "--budget 60", "--budget 20"),
+    ("capacity", "--minutes"): "--minutes 0.001",
     ("capacity", "--out"): "--out elsewhere",
     ("capacity", "--set"): "--set hosts.count=4",
     ("capacity", "--seed"): "--seed 3",

@@ -62,7 +62,7 @@ def _answer(result: SearchResult) -> str:
         holds, fails = format_value(result.holds_at), format_value(result.fails_at)
         threshold = f"the requirements hold at {holds} and fail at {fails}{_within(result)}"
         return f"the {result.verdict.value} {key} is {holds}: {threshold}"
-    return f"undecided {_so_far(result)}"
+    return f"undecided: {_so_far(result)}"
 
 
 def headline(result: SearchResult) -> str:
@@ -109,7 +109,7 @@ def _so_far(result: SearchResult) -> str:
     key = result.question.key
     why = f"after {pluralize(result.runs, 'run')}"
     if result.failed:
-        why = f"because {pluralize(result.failed, 'run')} failed"
+        why = f"{pluralize(result.failed, 'run')} failed"
     elif empty := _empty(result):
         return empty
     elif any(one.bounds is None for value in result.open_points for one in result.points[value].estimates):
@@ -126,7 +126,7 @@ def _empty(result: SearchResult) -> str | None:
         for one in judged.estimates if judged.state is State.NO_DATA else ():
             if one.bounds is None:
                 seldom = f"in under {result.question.rare * 100:g} % of the runs"
-                return f"because at {format_value(value)}, {one.requirement.metric} has a value {seldom}"
+                return f"at {format_value(value)}, {one.requirement.metric} has a value {seldom}"
     return None
 
 

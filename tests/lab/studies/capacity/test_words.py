@@ -107,7 +107,7 @@ def test_the_answer_states_how_many_runs_have_the_metric() -> None:
     assert [row[2] for row in point_rows(one)] == ["10 of 20", "10"]
     none = {value: Judge((DELAY,), 0.004).judge([{}] * 40) for value in (0.0, 0.1)}
     open_ = SearchResult(search_result(none, 0.0, 0.1, DELAY).question, Verdict.UNDECIDED, None, None, none, 80, True)
-    assert "is used up, and too few runs have a value for the metric" in answer(open_)
+    assert "after 80 runs, and too few runs have a value for the metric" in answer(open_)
     assert support(open_)[0].endswith("has a value in 0 of 40 runs, too few for an interval")
     points = {value: Judge((DELAY,), 0.004).judge([{}] * 400) for value in (0.0, 0.1)}
     never = SearchResult(open_.question, Verdict.UNDECIDED, None, None, points, 312)
