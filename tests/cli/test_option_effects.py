@@ -218,6 +218,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("replay", "--allow-code"): more("replay program --node h0", "--allow-code"),
     ("shrink", "--out"): more("shrink wrong --trials 4 --allow-code", "--out elsewhere"),
     ("shrink", "--trials"): Case("shrink wrong --trials 60 --allow-code", "shrink wrong --trials 1 --allow-code"),
+    ("shrink", "--minutes"): Case("shrink wrong --trials 60 --allow-code", "shrink wrong --minutes 0.001 --allow-code"),
     ("shrink", "--allow-code"): more("shrink wrong --trials 4", "--allow-code"),
     ("shrink", "--quiet"): more("shrink wrong --trials 4 --allow-code", "--quiet"),
     ("swarm", "--count"): other(SWARM, "--count 2", "--count 3"),
