@@ -218,8 +218,8 @@ class OfHosts:
         """
         at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b(?!:)", explanation)
         times_s = [float(time_s) for time_s in re.findall(r" at (\d+\.\d+) s", explanation)]
-        broadcasts = set(events[events["event"] == "broadcast"]["message"])
-        named = [name for name in dict.fromkeys(re.findall(NAME, explanation)) if name in broadcasts][:MOST_DRAWN]
+        names, sent = re.findall(NAME, explanation), events[events["event"] == "broadcast"]["message"]
+        named = [name for name in sent if name in names][:MOST_DRAWN]
         if at is None or not (named or times_s):
             return ""
         if named:
