@@ -81,9 +81,11 @@ class Shrinking:
 
     @property
     def is_over(self) -> bool:
+        """Whether its trials or its time are used up."""
         return self.trials >= self._most or time.monotonic() > self._ends_s
 
     def cut_list(self, key: str, items: Sequence[T]) -> None:
+        """Shorten the list of a key as far as it is still violated."""
         def still(subset: Sequence[T]) -> bool:
             return not self.is_over and self.attempt({key: subset})
 
