@@ -222,11 +222,11 @@ def run(
 
     `scenario`: a file, one already loaded, or its keys as a dictionary, whose files are looked for in this folder;
     `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line; `out` must not exist yet, by default
-    it is a new directory in `folder`, which for mobilenet.run lasts until Python ends; `progress(simulated_s, duration_s)` is called about once per simulated second;
-    `allow_code`: a scenario with plug-ins may run their code; `keep_early_end`: what was recorded until a plug-in's
-    error is kept in `out`, marked as such, and the error mentions it, and so is what a killed process had recorded
-    under that name, in `NAME.partial`; `replace`: a run directory of that name gives way
-    when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them;
+    it is a new directory in `folder`, which for mobilenet.run lasts until Python ends; `progress(simulated_s,
+    duration_s)` is called about once per simulated second; `allow_code`: a scenario with plug-ins may run their code;
+    `keep_early_end`: what was recorded until a plug-in's error is kept in `out`, marked as such, and the error mentions
+    it, and so is what a killed process had recorded under that name, in `NAME.partial`; `replace`: a run directory of
+    that name gives way when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them;
     `check_simulator`: look on whether mobilenet itself is right, and raise SimulatorFault where it is not.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed

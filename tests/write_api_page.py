@@ -3,7 +3,7 @@
     python -m tests.write_api_page
 
 Model     what stands between two markers of the page is replaced by a row for each function, class, attribute and
-          method of the names in the first marker; tests/test_api_page.py compares
+          method of the names in PARTS; tests/test_docs.py compares
 Source    ours: docs/api.md
 """
 
@@ -19,7 +19,46 @@ from tests.tools import between_marks
 from tests.write_verdict_tables import table
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
-MARK = re.compile(r"<!-- api: (.+) -->")
+PARTS = {  # of the page -> modules, and names in each
+    "Runs": (
+        ("api", "run"),
+        ("lab.notebook.runs", "load"),
+        ("api", "Run"),
+        ("lab.notebook.runs", "Run"),
+        ("verify.verdict", "Verdict"),
+    ),
+    "Studies": (
+        ("lab.studies.frames", "study"),
+        ("lab.notebook.studies", "StudyFrames"),
+        ("lab.studies.frames", "StudyFrames"),
+    ),
+    "Searches, rankings and claims": (
+        ("lab.notebook.capacity", "capacity Capacity"),
+        ("lab.notebook.sensitivity", "sensitivity Sensitivity"),
+        ("lab.notebook.claims", "claims ClaimAnswers"),
+    ),
+    "Live runs": (
+        ("lab.live.opened", "live"),
+        ("lab.live.session", "LiveSession"),
+    ),
+    "Swarm and shrink": (
+        ("lab.hunt.swarm.campaign", "run_campaign Result"),
+        ("lab.hunt.swarm.shrink", "Shrinking"),
+    ),
+    "Plug-ins": (
+        ("protocols.declaration", "Declaration"),
+        ("protocols.base", "BaseHost BaseStation BaseStable BaseMessage BaseClient"),
+        ("metrics.own", "metric Record Delivery SampleRow"),
+        ("simulation.observer", "Observer"),
+        ("record.schema", "Event"),
+    ),
+    "Custom processes": (("simulation.process_handles", "Host World Run"),),
+    "Protocols in a test": (
+        ("lab.hunt.controlled.network", "Network Packet"),
+        ("lab.hunt.controlled.processes", "Processes"),
+        ("lab.hunt.controlled.connections", "Connections End"),
+    ),
+}
 
 
 def words_of(node: ast.ClassDef | ast.FunctionDef, text: str) -> str:
@@ -37,10 +76,9 @@ def signature(node: ast.FunctionDef) -> str:
     return f"({given}){arrow}"
 
 
-def rows(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the function or class of a dotted name, and what a class has that is public."""
-    module, _, own = name.rpartition(".")
-    text = Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
+def rows(module: str, own: str) -> Iterator[tuple[str, str]]:
+    """Yield a function or class, and what a class has that is public."""
+    text = Path(str(import_module(f"mobilenet.{module}").__file__)).read_text(encoding="utf-8")
     nodes = [one for one in ast.parse(text).body if isinstance(one, (ast.ClassDef, ast.FunctionDef))]
     (node,) = (one for one in nodes if one.name == own)
     if isinstance(node, ast.FunctionDef):
@@ -60,10 +98,10 @@ def rows(name: str) -> Iterator[tuple[str, str]]:
 
 def with_tables(page: str) -> str:
     """Return the page with its tables as they should be."""
-    for names in MARK.findall(page):
-        all_rows = [row for name in names.split() for row in rows(name)]
+    for part, modules in PARTS.items():
+        all_rows = [row for module, names in modules for name in names.split() for row in rows(module, name)]
         cells = [(f"`{what.replace(' | ', ' or ')}`", words.replace("|", r"\|")) for what, words in all_rows]
-        marks = f"<!-- api: {names} -->", f"<!-- end of api: {names} -->"
+        marks = f"<!-- api: {part} -->", f"<!-- end of api: {part} -->"
         page = between_marks(page, *marks, table("name | what it is", cells))
     return page
 

@@ -150,7 +150,9 @@ def test_several_messages_are_drawn_from_the_first_broadcast_to_the_last_deliver
 ) -> None:
     events = plain.events
     names = list(events[(events.event == "deliver") & (events.node == "h1")].message[:2])
-    sent, received = (events[(events.event == event) & events.message.isin(names)] for event in ("broadcast", "deliver"))
+    sent, received = (
+        events[(events.event == event) & events.message.isin(names)] for event in ("broadcast", "deliver")
+    )
     window = window_around(events, f"message:{','.join(names)}", "h1", margin_s=0)
     first = received[received.node == "h1"].drop_duplicates("message").time_ns
     assert (window.begin_ns, window.end_ns) == (sent.time_ns.min(), first.max())

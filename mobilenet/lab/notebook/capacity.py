@@ -120,8 +120,8 @@ def capacity(
     `scenario`: a file, or its keys as a dictionary, which needs `out`; `low`, `high`: both ends of the key, in its
     unit; `require`: one or several of `METRIC <= LIMIT` or `METRIC >= LIMIT`; `tolerance`: relative to each limit;
     `resolution`: the step of the key; `error`: the probability of a wrong answer; `rare`: the share of the runs below
-    which outcomes may be missed; `budget`, `minutes`: the maximum number of runs and the maximum wall time; `overrides`: as for run; `workers`, `master`,
-    `spark`, `allow_code`: as for study.
+    which outcomes may be missed; `budget`, `minutes`: the maximum number of runs and the maximum wall time;
+    `overrides`: as for run; `workers`, `master`, `spark`, `allow_code`: as for study.
     """
     where = chosen_spark(workers, master, spark)
     require_out(scenario, out)

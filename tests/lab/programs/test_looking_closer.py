@@ -208,7 +208,7 @@ SENT = pd.DataFrame({"event": ["broadcast"] * 6, "message": [f"h1:{number}" for 
     [
         (OVERTAKEN, "--around message:h1:0,h1:1 --host h0"),
         ("h2 lacks h1:0, h1:1, h1:2, h1:3, h1:4", "--around message:h1:0,h1:1,h1:2,h1:3 --host h2"),
-        ("h2 delivered h7:0 at 1.5 s, but nobody broadcast it", "--around 1.500000 --host h2 --margin-s 0.050"),
+        ("h2 delivered h7:0 at 1.5 s, which was not broadcast", "--around 1.500000 --host h2 --margin-s 0.050"),
         ("nothing was delivered", ""),
     ],
 )

@@ -86,6 +86,7 @@ class Shrinking:
 
     def cut_list(self, key: str, items: Sequence[T]) -> None:
         """Shorten the list of a key as far as it is still violated."""
+
         def still(subset: Sequence[T]) -> bool:
             return not self.is_over and self.attempt({key: subset})
 

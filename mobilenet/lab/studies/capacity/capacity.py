@@ -139,7 +139,10 @@ def search(
     def report(standing: Standing) -> None:
         progress(standing)
         if time.monotonic() > ends_s:
-            raise TimeIsUp(f"stopped after {plan.question.minutes:g} min, before the first look; run it again")
+            raise TimeIsUp(
+                f"stopped after {plan.question.minutes:g} min, with {standing.done} of {standing.done + standing.left}"
+                " runs for a first look; run the same command again to resume"
+            )
 
     with store.alone():
         rounds, question, is_out_of_time = Rounds(plan, store), plan.question, False

@@ -117,7 +117,9 @@ def _so_far(result: SearchResult) -> str:
     ends = {"hold": result.holds_at, "fail": result.fails_at}
     known = " and ".join(f"{word} at {key} {format_value(end)}" for word, end in ends.items() if end is not None)
     missing = " and ".join(f"a value at which they {word}" for word, end in ends.items() if end is None)
-    return "; ".join([why, *([f"the requirements {known}"] if known else []), *([f"not known: {missing}"] * bool(missing))])
+    return "; ".join(
+        [why, *([f"the requirements {known}"] if known else []), *([f"not known: {missing}"] * bool(missing))]
+    )
 
 
 def _empty(result: SearchResult) -> str | None:

@@ -120,7 +120,7 @@ def test_the_next_step(case: str) -> None:
 
 @pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
 def test_the_error_is_split_over_all_values_that_right_decisions_can_lead_to(last: int, looks: int) -> None:
-    """Whatever is decided within the tolerance, at whichever look: outside of it, no more values than claims come up."""
+    """Whatever is decided within the tolerance, and when: outside of it, no more values than claims come up."""
     for low in range(last + 1):
         for high in range(low, min(last, low + 12 // looks) + 1):
             outside = set()

@@ -20,6 +20,7 @@ from mobilenet.lab.studies.capacity.words import (
     headline,
     markdown,
     point_rows,
+    progress_note,
     sentences,
     support,
 )
@@ -68,6 +69,18 @@ def test_each_row_has_the_state_of_its_requirement(two: SearchResult) -> None:
     assert [line.partition(":")[0] for line in support(two)] == [
         "at 0 (holds)", "at 0 (holds)", "at 0.1 (fails)", "at 0.1 (holds)",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("requirement", "ends"), [(DELAY, ("fails", "holds")), (RATIO, ("holds", "fails"))])
+def test_the_note_names_what_would_decide_a_value(requirement: Requirement, ends: tuple[str, str]) -> None:
+    judged = Judge((requirement,), 0.004).judge(rows(1.0, 0.5, runs=10))
+    asked = SearchQuestion("wireless.loss", (0, 0.1), (requirement,), 0.05, 2000, 1, OF_HOSTS)
+    above, below = ends
+    least, most = (f"{requirement.limit + sign * requirement.tolerance:g}" for sign in (-1, 1))
+    assert progress_note(asked, 0.1, judged).endswith(
+        f"; {above} if all of it is above {least}, {below} if below {most}"
+    )
+    assert progress_note(asked, 0.1, None) == "loss 0.1"
 
 
 def test_one_requirement_needs_no_column_for_all(two: SearchResult) -> None:
