@@ -108,10 +108,12 @@ class Run:
 
     @cached_property
     def counters(self) -> dict[str, Any]:
+        """What was counted: events, frames and bytes by kind."""
         return read_json(self.path, "counters.json")
 
     @cached_property
     def events(self) -> pd.DataFrame:
+        """One row per event: time_ns, node, event, message, station, session, detail."""
         events = self._table("events")
         return events.astype({"session": "Int64"})  # whole numbers, or nothing
 
@@ -149,10 +151,12 @@ class Run:
 
     @cached_property
     def samples(self) -> pd.DataFrame:
+        """Sizes of buffers and other quantities over time: time_ns, node, quantity, value."""
         return self._table("samples")
 
     @cached_property
     def positions(self) -> pd.DataFrame:
+        """Where the hosts were: time_ns, node, x_m, y_m."""
         return self._table("positions")
 
     @cached_property
@@ -212,16 +216,17 @@ def run(
     replace: bool = False,
     real_time: RealTime | None = None,
     check_simulator: bool = False,
+    folder: Path = RUNS,
 ) -> Run:
     """Simulate a scenario and write its run directory.
 
     `scenario`: a file, one already loaded, or its keys as a dictionary, whose files are looked for in this folder;
     `overrides`: `{"a.b": value}`, or a list of `a.b=value` as on the command line; `out` must not exist yet, by default
-    it is a new directory under `runs/`; `progress(simulated_s, duration_s)` is called about once per simulated second;
-    `allow_code`: a scenario with plug-ins may run their code; `keep_early_end`: what was recorded until a plug-in's
-    error is kept in `out`, marked as such, and the error mentions it, and so is what a killed process had recorded
-    under that name, in `NAME.partial`; `replace`: a run directory of that name gives way
-    when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them;
+    it is a new directory in `folder`, which for mobilenet.run lasts until Python ends; `progress(simulated_s,
+    duration_s)` is called about once per simulated second; `allow_code`: a scenario with plug-ins may run their code;
+    `keep_early_end`: what was recorded until a plug-in's error is kept in `out`, marked as such, and the error mentions
+    it, and so is what a killed process had recorded under that name, in `NAME.partial`; `replace`: a run directory of
+    that name gives way when the new one is whole; `real_time`: for scenarios whose programs use UDP, and only for them;
     `check_simulator`: look on whether mobilenet itself is right, and raise SimulatorFault where it is not.
     """
     from mobilenet.simulation.plugin_code import reading_once, require_allowed
@@ -239,7 +244,7 @@ def run(
                 real_time=real_time,
                 check_simulator=check_simulator,
             )
-            return _run(loaded, source, target, play, allow_code, keep_early_end, replace)
+            return _run(loaded, source, target, play, allow_code, keep_early_end, replace, folder)
         except AlreadyThere as error:
             is_run = not error.path.is_symlink() and (error.path / "manifest.json").is_file()
             others = "pass another `out`, or replace=True to replace this run" if is_run else "pass another `out`"
@@ -248,7 +253,7 @@ def run(
 
 def _run(
     scenario: AnyScenario, source: Path | None, out: Path | None, play: Callable[..., Outcome],
-    allow_code: bool, keep_early_end: bool, replace: bool,
+    allow_code: bool, keep_early_end: bool, replace: bool, folder: Path,
 ) -> Run:  # fmt: skip
     """Run a scenario that may run; `play` simulates it."""
     from mobilenet.by_kind import with_declared
@@ -257,7 +262,7 @@ def _run(
     loaded = with_declared(scenario, allow_code)
     loaded_files(loaded)  # a file that cannot be copied should not cost a run
     stem = loaded.name or (source.stem if source is not None else "scenario")
-    directory = out if out is not None else free_directory(stem, loaded.seed, replace)
+    directory = out if out is not None else free_directory(stem, loaded.seed, replace, folder)
     if replace:
         recover(directory)
     is_replaced = replace and os.path.lexists(directory)
@@ -359,12 +364,12 @@ def _require_replaceable(directory: Path) -> None:
         raise RecordError(f"{error}; only run directories can be replaced", is_input=True) from None
 
 
-def free_directory(stem: str, seed: int, replace: bool = False) -> Path:
-    """runs/STEM-sSEED, with a number behind it where that is taken, or is being written by another process."""
-    first = RUNS / f"{as_file_name(stem) or 'scenario'}-s{seed}"
+def free_directory(stem: str, seed: int, replace: bool = False, folder: Path = RUNS) -> Path:
+    """FOLDER/STEM-sSEED, with a number behind it where that is taken, or is being written by another process."""
+    first = folder / f"{as_file_name(stem) or 'scenario'}-s{seed}"
     candidate, number = first, 2
     while (candidate.exists() and not replace) or is_being_written(candidate):
-        candidate, number = RUNS / f"{first.name}-{number}", number + 1
+        candidate, number = folder / f"{first.name}-{number}", number + 1
     return candidate
 
 

@@ -18,10 +18,14 @@ from urllib.request import urlopen
 
 import pytest
 
+import mobilenet as package
+from mobilenet.cli.main import Commands
 from mobilenet.lab.studies.cluster import cluster
 from mobilenet.metrics.registry import OF_HOSTS
 from tests.cli.command import mobilenet
 from tests.lab.live.conftest import Server
+from tests.write_api_page import PAGE as API
+from tests.write_api_page import with_tables as with_api
 from tests.write_verdict_tables import PAGE, with_tables
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +39,7 @@ PLAYED = [
     "docs/models/causes.md",
     *(name for name in DOCS if name.startswith("docs/guide/") and name not in (REAL_SOFTWARE, CLUSTER)),
 ]
-PROGRAMS = ["README.md", "docs/tutorial.md", "docs/run-directory.md", "docs/guide/plug-ins.md"]
+PROGRAMS = ["README.md", "docs/api.md", "docs/tutorial.md", "docs/run-directory.md", "docs/guide/plug-ins.md"]
 MADE_BY_READERS = {"shout.py", "shout.yaml"}  # tests/lab/programs/test_the_guide.py follows them
 FEWER = {
     "--count 20": "--count 2",
@@ -254,6 +258,23 @@ def test_pairs_are_told_for_both_radios(name: str) -> None:
 def test_the_tables_of_metrics_are_those_of_the_registry() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page == with_tables(page), "say python -m tests.write_verdict_tables"
+
+
+def test_the_tables_of_the_python_api_are_those_of_the_docstrings() -> None:
+    page = API.read_text(encoding="utf-8")
+    assert page == with_api(page), "say python -m tests.write_api_page"
+    rows = re.findall(r"^\| `(\w+(?:\.\w+)?)\W", page, re.MULTILINE)
+    names = {*package.__all__, "Run.verdicts", "Verdict.explanation", "run_campaign", "Shrinking.run"}
+    assert sorted(names - {*rows, "Scenario", "ScenarioError"}) == []
+
+
+def test_the_page_of_commands_has_all_their_options() -> None:
+    rows = re.findall(r"^\| `mobilenet ([\w-]+)(.*?)` \|", text_of("docs/guide/commands.md"), re.MULTILINE)
+    for name, command in Commands().items():
+        words = " ".join(rest for row, rest in rows if row == name)
+        own = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+        options = {max(one.opts, key=len) for one in own} - {"--help"}
+        assert set(re.findall(r"--[a-z][a-z-]*", words)) == options, name
 
 
 @pytest.mark.parametrize("name", [name for name in DOCS if name.startswith("docs/validation/")])

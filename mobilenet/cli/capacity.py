@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +14,9 @@ from mobilenet.cli.options import AllowCode, AsJson, Master, Overrides, Quiet, S
 from mobilenet.cli.progress import runs_progress
 from mobilenet.cli.study import keeping_what_is_done
 from mobilenet.quoting import pluralize, quote
+
+if TYPE_CHECKING:
+    from mobilenet.lab.studies.batch import Standing
 
 
 def capacity(
@@ -47,6 +51,7 @@ def capacity(
         float, typer.Option("--rare", metavar="SHARE", help="Outcomes in a smaller share of the runs may be missed.")
     ] = 0.05,
     budget: Annotated[int, typer.Option("--budget", min=1, metavar="N", help="Maximum number of runs.")] = 12_000,
+    minutes: Annotated[float, typer.Option("--minutes", metavar="M", help="Maximum wall time.")] = 10.0,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Directory; by default studies/SCENARIO-capacity-KEY."),
@@ -62,7 +67,7 @@ def capacity(
     """Find how far a setting can be pushed.
 
     The command finds the largest or smallest value at which all requirements hold, with a stated probability of error.
-    If the command was stopped, run it again to resume.
+    If the command was stopped, or its time is up, run it again to resume.
     """
     refuse_both(master, workers)
     with reporting(quiet, as_json=as_json):
@@ -70,7 +75,7 @@ def capacity(
 
         question = Question(
             scenario, vary, low, high, tuple(require), tolerance, resolution, error, budget, seed,
-            tuple(overrides or ()), rare, is_command=True,
+            tuple(overrides or ()), rare, minutes, is_command=True,
         )  # fmt: skip
         _search(question, out, (master, workers), allow_code, as_json, quiet)
 
@@ -94,17 +99,24 @@ def _search(
         say(f"{question.name}: {ADVICE}")
     say(
         f"{span(planned.search_question)} in {pluralize(planned.last, 'step')}, at most"
-        f" {pluralize(question.budget, 'run')}; {quote(place)}"
+        f" {pluralize(question.budget, 'run')} and {question.minutes:g} min; {quote(place)}"
     )
     master = where[0] or local_master(where[1])
+    done = []
     with keeping_what_is_done(), runs_progress(quiet) as update:
-        outcome = capacities.search(planned, place, master, update, say, allow_code)
-    _end(outcome, question, place, command_of(question, question.name, out, allow_code), as_json)
+
+        def report(standing: Standing) -> None:
+            done.append(standing.done)
+            update(standing)
+
+        outcome = capacities.search(planned, place, master, report, say, allow_code)
+    again = command_of(question, question.name, out, allow_code)
+    _end(outcome, question, place, again, as_json, done[-1] - done[0] if done else 0)
 
 
-def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool) -> None:
+def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool, runs_made: int) -> None:
     """Draw and print the answer; exit unless there is one, all runs were made, and none is violated."""
-    from mobilenet.lab.studies.capacity.question import normal_form
+    from mobilenet.lab.studies.capacity.question import BUDGET
     from mobilenet.lab.studies.capacity.words import document, head, more_runs, point_rows, sentences
     from mobilenet.viz.capacity import draw_into
 
@@ -114,7 +126,7 @@ def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool) ->
     ]:
         say(line, always=not as_json)
     if answer.points:
-        draw_into(answer, place, normal_form(question, bool(outcome.store.code())))
+        draw_into(answer, place, outcome.command)
     if as_json:
         say(json.dumps(document(answer), indent=1), always=True)
     print_table(head(answer.question), point_rows(answer))
@@ -126,13 +138,18 @@ def _end(outcome: Any, question: Any, place: Path, again: str, as_json: bool) ->
     if outcome.violated:
         say(f"Next: mobilenet verify {quote(outcome.store.runs / outcome.violated[0])}")
         raise typer.Exit(Exit.VIOLATED)
+    more = more_runs(answer) if answer.is_over_budget or outcome.is_out_of_time else 0
+    if more:
+        say(
+            f"about {pluralize(more, 'more run')} would settle the question at {_values(answer)}; with a"
+            " larger --tolerance, fewer are needed"
+        )
+    if outcome.is_out_of_time:
+        minutes = math.ceil(question.minutes * max(2, 1.5 * more / max(1, runs_made)))
+        budget = "" if question.budget == BUDGET else f" --budget {question.budget}"
+        say(f"Next: {again}{budget} --minutes {minutes}")
+        fail(f"stopped after {question.minutes:g} min; run the same command again to resume", Exit.UNFINISHED)
     if answer.is_over_budget:
-        more = more_runs(answer)
-        if more:
-            say(
-                f"about {pluralize(more, 'more run')} would settle the question at {_values(answer)}; with a"
-                " larger --tolerance, fewer are needed"
-            )
         say(f"Next: {again} --budget {_round_up(2 * answer.question.budget, answer.runs + more)}")
     else:
         say(f"Next: mobilenet report {quote(place)}")

@@ -20,8 +20,8 @@ Around = Annotated[
         "--around",
         metavar="WHAT",
         help=(
-            "Moment to draw: handoff:N or crash:N (counted from 1), message:h3:5, or a simulated time in seconds;"
-            " by default the error that ended the run, or else the first handoff, crash or broadcast."
+            "Moment to draw: handoff:N or crash:N (counted from 1), message:h3:5 or message:h3:5,h4:2, or a simulated"
+            " time in seconds; by default the error that ended the run, or else the first handoff, crash or broadcast."
         ),
     ),
 ]
@@ -72,7 +72,7 @@ def spacetime(
             window = window_around(events, around, host, margin_s, end_ns)
         except WindowError as error:
             fail(str(error), Exit.BAD_INPUT)
-        target = out or run / f"spacetime-{window.host}-{around.replace(':', '-')}.svg"
+        target = out or run / f"spacetime-{window.host}-{around.replace(':', '-').replace(',', '-')}.svg"
         with progress(quiet, "replaying") as update:
             messages, replayed = protocol_messages(run, update, allow_code)
         options = {"margin_s": margin_s, "allow_code": needs_code(run, "messages")}

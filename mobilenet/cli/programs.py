@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,13 +114,19 @@ def shrink(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Directory of the smaller run; by default RUN-small."),
     ] = None,
-    most: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Maximum number of runs to try.")] = 200,
+    most: Annotated[
+        int | None, typer.Option("--trials", min=1, metavar="N", help="Maximum number of runs to try.")
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option("--minutes", min=0.001, metavar="M", help="Maximum wall time of these runs.")
+    ] = 10.0,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Shrink a scenario that violates a property.
 
-    The command tries shorter scenarios with fewer broadcasts, crashes, hosts and stations.
+    The command tries shorter scenarios with fewer broadcasts, crashes, hosts and stations, as long as they become
+    smaller.
     """
     with reporting(quiet, reads=[run]):
         from mobilenet import api
@@ -129,12 +136,14 @@ def shrink(
         if target.exists():
             fail(f"{target}: already exists; name another directory with --out", Exit.BAD_INPUT)
         with error_console().status("repeating the original run") as status:
-            search = Shrinking(run, allow_code, most, lambda summary: status.update(f"smallest so far: {summary}"))
+            search = Shrinking(
+                run, allow_code, most or math.inf, minutes, lambda summary: status.update(f"smallest so far: {summary}")
+            )
             search.run()
         small = api.run(search.scenario, out=target, overrides=search.to_look_at, allow_code=allow_code)
         tried = pluralize(search.trials, "run")
-        if search.trials >= most:
-            tried += ", the maximum; --trials raises it"
+        if search.is_over:
+            tried += f" in at most {minutes:g} min; a smaller one may exist, with higher --trials or --minutes"
         say(f"{search.violated} is still violated with {search.summary()}; tried: {tried}")
         verdict = small.verdicts[search.violated]
         say(f"{search.violated} {verdict.answer}: {verdict.explanation}")

@@ -93,66 +93,59 @@ def runs_progress(quiet: bool) -> Iterator[Callable[[Standing], None]]:
     elif not _on_terminal():
         yield _plain_runs_progress()
     else:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn
 
-        columns = (TextColumn("runs"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-        with Progress(*columns, console=error_console(), transient=True) as bar:
-            task = bar.add_task("starting Spark", total=None)
-            is_new = _new_work()
+        with Progress(TextColumn("runs"), BarColumn(), TextColumn("{task.description}"), console=error_console(),
+                      transient=True) as bar:  # fmt: skip
+            task, describe = bar.add_task("starting Spark", total=None), _describing()
 
             def update(standing: Standing) -> None:
-                if is_new(standing, standing.round):  # the speed is that of this round
-                    bar.reset(
-                        task, total=standing.done + standing.failed + standing.left, description=_description(standing)
-                    )
-                bar.update(task, completed=standing.done + standing.failed, description=_description(standing))
+                ended = standing.done + standing.failed
+                bar.update(task, completed=ended, total=ended + standing.left, description=describe(standing))
 
             yield update
 
 
 def _plain_runs_progress() -> Callable[[Standing], None]:
-    last = [time.perf_counter()]
-    first: list[tuple[float, int]] = []  # when this work began, and what was done before
-    is_new = _new_work()
+    last, describe = [time.perf_counter()], _describing()
 
     def tell(standing: Standing) -> None:
-        now, ended = time.perf_counter(), standing.done + standing.failed
-        if is_new(standing):
-            first[:] = [(now, ended)]
+        now, text = time.perf_counter(), describe(standing)
         if now - last[0] >= PLAIN_PROGRESS_S and standing.left:
             last[0] = now
-            since, before = first[0]
-            # configurations may take different times, and take turns; the first runs of a process take longer
-            is_known = ended - before >= max(standing.configurations, LEAST_KNOWN)
-            each_s = (now - since) / (ended - before) if is_known else None
-            left = "" if each_s is None else f", about {each_s * standing.left:.0f} s left"
-            print(
-                _description(standing) + left + (" in this round" * (standing.round > 1)), file=sys.stderr, flush=True
-            )
+            print(text, file=sys.stderr, flush=True)
 
     return tell
 
 
-def _new_work() -> Callable[..., bool]:
-    """Return a function of a standing: whether it belongs to other work than the one before, as when claims go on with
-    their schedules. `more`: what else sets work apart.
+def _describing() -> Callable[[Standing], str]:
+    """Return a function that describes a standing, with the time left by the speed since this work began; it is other
+    work than before when claims go on with their schedules.
     """
-    last: list[tuple[int, object]] = []
+    first: list[tuple[float, int]] = []  # when this work began, and what was done before
+    last: list[tuple[int, int]] = []
 
-    def is_new(standing: Standing, more: object = None) -> bool:
-        ended, kind = standing.done + standing.failed, (standing.configurations, more)
-        is_other_work = not last or ended < last[0][0] or last[0][1] != kind
-        last[:] = [(ended, kind)]
-        return is_other_work
+    def describe(standing: Standing) -> str:
+        now, ended = time.perf_counter(), standing.done + standing.failed
+        if not last or ended < last[0][0] or last[0][1] != standing.configurations:
+            first[:] = [(now, ended)]
+        last[:] = [(ended, standing.configurations)]
+        since, before = first[0]
+        most = max(standing.left, standing.most_left)
+        left = f"{standing.left} left" if most == standing.left else f"{standing.left} to {most} left"
+        text = f"{standing.done} done, {standing.failed} failed, {left}"
+        # configurations may take different times, and take turns; the first runs of a process take longer
+        if standing.left and ended - before >= max(standing.configurations, LEAST_KNOWN):
+            each_s = (now - since) / (ended - before)
+            low, high = (_duration(each_s * runs) for runs in (standing.left, most))
+            text += f", about {low} left" if low == high else f", about {low} to {high} left"
+        return text + (f"; {standing.note}" if standing.note else "")
 
-    return is_new
+    return describe
 
 
-def _description(standing: Standing) -> str:
-    text = f"{standing.done} done, {standing.failed} failed, {standing.left} left"
-    if standing.most_left > standing.left:
-        text = f"round {standing.round}: {text} (at most {standing.most_left})"
-    return text + (f"; {standing.note}" if standing.note else "")
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 @contextmanager

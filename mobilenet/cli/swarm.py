@@ -81,7 +81,7 @@ def swarm(
     Mobile protocols run without a radio for even seeds and on the radio for odd seeds; with another MAC or radio
     model, all seeds run on the radio. Broadcasts over VCube are tested with processes that crash while sending,
     with false suspicions, and with links that reorder messages, as far as the protocol tolerates them. A plug-in
-    runs on the same networks as built-in protocols of its kind.
+    runs on the same networks as built-in protocols of its kind. A single schedule is explained in full.
     """
     with reporting():
         if command is not None:
@@ -142,7 +142,8 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
             event_counts.update(getattr(result, "happened", {}))
             which, explanation = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
             if result.answer == "violated":
-                say(f"{which} violated:\n{explanation}")
+                first = explanation.partition("\n")[0].removesuffix(":")
+                say(f"{which} violated:\n{explanation}" if count == 1 else f"{which} violated: {first}")
                 say(f"Repeat: {again(result.seed, 1, **others)} --keep {quote(keep or Path('runs'))}")
             elif result.answer == ENDED_BY_ERROR:
                 say(f"{which} ended with an error: {explanation}")

@@ -14,6 +14,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import mobilenet
+from mobilenet.record.writer import RecordError
 
 from .command import FIRST
 
@@ -117,6 +118,19 @@ def test_a_script_beside_the_clone_imports_the_package(tmp_path: Path) -> None:
         [sys.executable, "script.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "run\n", f"{done.stderr}say: make setup"
+
+
+def test_a_run_that_is_not_saved_lasts_until_python_ends(tmp_path: Path) -> None:
+    code = f"""import mobilenet
+run = mobilenet.run({str(FIRST)!r}, overrides={{'duration_s': 3}})
+assert 'run.save' in repr(run) and 'run.save' not in repr(run.save('kept/one')) and run.path.exists()
+print(run.path)"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert not Path(done.stdout.strip()).exists() and [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert mobilenet.load(tmp_path / "kept/one").verdict == "valid"
+    with pytest.raises(RecordError, match="already exists"):
+        mobilenet.load(tmp_path / "kept/one").save(tmp_path / "kept")
 
 
 def test_names_of_the_package() -> None:

@@ -28,7 +28,18 @@ def test_schedules_after_an_experiment_have_their_own_speed(
             clock[0] += 0.5 if done < 8 else (done - {8: 3, 28: 8}[done]) * 0.5
             update(Standing(done, 0, 100 - done, 1, 100 - done, "schedules"))
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["1 done, 0 failed, 99 left; schedules", "28 done, 0 failed, 72 left; schedules, about 36 s left"]
+    assert lines == ["1 done, 0 failed, 99 left; schedules", "28 done, 0 failed, 72 left, about 36 s left; schedules"]
+
+
+def test_the_time_left_is_that_of_all_rounds(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    """10 runs a minute, of which 4 are left in this round and up to 1,000 in all."""
+    with progress.runs_progress(False) as update:
+        for done in range(0, 21, 5):
+            update(Standing(done, 0, 24 - done, 2, 1020 - done, "loss 0.2"))
+            clock[0] += 30
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "20 done, 0 failed, 4 to 1000 left, about 24 s to 100 min left; loss 0.2"
+    )
 
 
 def test_nothing_is_estimated_from_one_run(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,6 +140,25 @@ def test_a_scenario_that_was_edited_is_not_replayed(plain: mobilenet.Run) -> Non
         scenario.write_text(text)
 
 
+def test_a_margin_is_what_lies_on_either_side_of_a_moment(plain: mobilenet.Run) -> None:
+    window = window_around(plain.events, "5", "h1", margin_s=0.02)
+    assert (window.begin_ns, window.end_ns) == (4_980_000_000, 5_020_000_000)
+
+
+def test_several_messages_are_drawn_from_the_first_broadcast_to_the_last_delivery(
+    plain: mobilenet.Run, messages: pd.DataFrame
+) -> None:
+    events = plain.events
+    names = list(events[(events.event == "deliver") & (events.node == "h1")].message[:2])
+    sent, received = (
+        events[(events.event == event) & events.message.isin(names)] for event in ("broadcast", "deliver")
+    )
+    window = window_around(events, f"message:{','.join(names)}", "h1", margin_s=0)
+    first = received[received.node == "h1"].drop_duplicates("message").time_ns
+    assert (window.begin_ns, window.end_ns) == (sent.time_ns.min(), first.max())
+    assert set(messages_to_show(messages, events, window).message.dropna()) == set(names)
+
+
 @pytest.mark.parametrize(
     ("around", "host", "message"),
     [
@@ -237,7 +256,7 @@ def test_the_legend_has_what_is_there_and_nothing_else(plain: mobilenet.Run, mes
             legend = [text.get_text() for text in figure.legends[0].get_texts()]
             caption = " ".join(" ".join(text.get_text() for text in figure.texts).split())  # lines are wrapped
         inside = plain.events[plain.events.time_ns.between(window.begin_ns, window.end_ns)]
-        own = inside[(inside.node == window.host) | (inside.message == window.message if window.message else False)]
+        own = inside[(inside.node == window.host) | inside.message.isin(window.messages)]
         assert ("broadcast" in legend) == bool((own.event == "broadcast").any())
         assert ("delivery" in legend) == bool((own.event == "deliver").any())
         assert not around.startswith("handoff") or "session not confirmed yet" in legend

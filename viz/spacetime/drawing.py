@@ -270,15 +270,13 @@ def _label(
 
 
 def _deliveries(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
-    """Dots and stars on the host's line, and on all lines for the message that the picture is about; what of them
+    """Dots and stars on the host's line, and on all lines for the messages that the picture is about; what of them
     there is.
     """
     inside = events[
         events.time_ns.between(window.begin_ns, window.end_ns) & events.event.isin(["deliver", "broadcast"])
     ]
-    is_relevant = (inside.node == window.host) | (
-        inside.message == window.message if window.message is not None else False
-    )
+    is_relevant = (inside.node == window.host) | inside.message.isin(window.messages)
     width, kinds = _ms(window.end_ns, window), set()
     for node, own in inside[is_relevant & inside.node.isin(list(levels))].groupby("node", sort=False):
         groups: list[tuple[float, list[str]]] = []

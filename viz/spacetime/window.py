@@ -22,7 +22,8 @@ from mobilenet.engine.clock import SECOND
 from .carried import broadcasts_carried
 
 LEAST_MARGIN_NS = 5_000_000
-AROUND_A_MOMENT_NS = 150_000_000  # on either side
+AROUND_A_MOMENT_NS = 210_000_000  # on either side
+AFTER_A_BROADCAST_NS = 150_000_000  # that is not delivered
 PRINTED_NS = 500  # moments are printed in microseconds
 MOST_NAMED = 8  # hosts in an error
 # simulation/ended_early.py: the host that failed, or whose message a station failed at
@@ -41,14 +42,14 @@ class Window:
     begin_ns: int
     end_ns: int
     title: str
-    message: str | None = None  # the application message whose way it shows
+    messages: tuple[str, ...] = ()  # the application messages whose way it shows
 
 
 def window_around(
     events: pd.DataFrame, what: str, host: str | None = None, margin_s: float | None = None, end_ns: int = 0
 ) -> Window:
-    """`what`: handoff:N (from 1; of the host, or of the run), message:h3:5, crash:N, or seconds of simulated time;
-    `end_ns`: when the run ended, if that was after its last event.
+    """`what`: handoff:N (from 1; of the host, or of the run), message:h3:5 or message:h3:5,h4:2, crash:N, or seconds of
+    simulated time; `end_ns`: when the run ended, if that was after its last event.
     """
     kind, _, argument = what.partition(":")
     if host is not None and host not in set(events.node):
@@ -62,12 +63,11 @@ def window_around(
         begin, end, host, title = _message(events, argument, host)
     else:
         begin, end, host, title = _moment(events, what, host, last)
-    margin = (
-        max(LEAST_MARGIN_NS, (end - begin) // 5) if margin_s is None else round(min(margin_s, last / SECOND) * SECOND)
-    )
-    return Window(
-        host, max(0, begin - margin), min(end, last) + min(margin, last), title, argument if kind == "message" else None
-    )
+    margin = AROUND_A_MOMENT_NS if kind == what else max(LEAST_MARGIN_NS, (end - begin) // 5)
+    if margin_s is not None:
+        margin = round(min(margin_s, last / SECOND) * SECOND)
+    messages = tuple(argument.split(",")) if kind == "message" else ()
+    return Window(host, max(0, begin - margin), min(end, last) + min(margin, last), title, messages)
 
 
 Place = tuple[int, int, str, str]  # begin, end, host, title
@@ -121,18 +121,22 @@ def _crash(events: pd.DataFrame, argument: str, host: str | None) -> Place:
     return int(row.time_ns), end, row.node, f"{row.node} crashes and recovers"
 
 
-def _message(events: pd.DataFrame, name: str, host: str | None) -> Place:
-    own = events[events.message == name]
+def _message(events: pd.DataFrame, argument: str, host: str | None) -> Place:
+    names = argument.split(",")
+    own = events[events.message.isin(names)]
     sent = own[own.event == "broadcast"]
-    if sent.empty:
-        raise WindowError(f"message:{name}: unknown message; expected {_instead(events, host)}")
+    for name in names:
+        if name not in set(sent.message):
+            raise WindowError(f"message:{name}: unknown message; expected {_instead(events, host)}")
     at = int(sent.time_ns.iloc[0])
     others = own[(own.event == "deliver") & (own.node != sent.node.iloc[0])].node
     receiver = host or str(others.iloc[-1] if len(others) else sent.node.iloc[0])  # the last one to get it
-    delivered = own[(own.event == "deliver") & (own.node == receiver)]
-    end = int(delivered.time_ns.iloc[0]) if len(delivered) else at + AROUND_A_MOMENT_NS
-    delay = f"its delivery at {receiver}, {(end - at) / 1e9:.6g} s later" if len(delivered) else "later"
-    return at, end, receiver, f"{name} from its broadcast to {delay}"
+    delivered = own[(own.event == "deliver") & (own.node == receiver)].drop_duplicates("message")
+    last = int(sent.time_ns.max())
+    end = max(last, int(delivered.time_ns.max())) if len(delivered) else last + AFTER_A_BROADCAST_NS
+    begun, ended = ("its", "its") if len(names) == 1 else ("the first", "the last")
+    delay = f"{ended} delivery at {receiver}, {(end - at) / 1e9:.6g} s later" if len(delivered) else "later"
+    return at, end, receiver, f"{' and '.join(names)} from {begun} broadcast to {delay}"
 
 
 def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Place:
@@ -145,7 +149,7 @@ def _moment(events: pd.DataFrame, what: str, host: str | None, last: int) -> Pla
     if host is None:
         raise WindowError(f"{what}: specify the host with --host, for example --host {_somebody(events)}")
     at = min(at, last)
-    return max(0, at - AROUND_A_MOMENT_NS), at + AROUND_A_MOMENT_NS, host, f"{host} around {at / SECOND:.10g} s"
+    return at, at, host, f"{host} around {at / SECOND:.10g} s"
 
 
 def _hosts(events: pd.DataFrame) -> list[str]:
@@ -211,8 +215,8 @@ def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Windo
     passed_on = (inside.medium == "wired") & inside.host.isna() & of_them
     partners = set(inside[direct].sender) | set(inside[direct].receiver)
     passed_on &= inside.sender.isin(partners) & inside.receiver.isin(partners)
-    its = inside.carried.map(lambda own: window.message in own).astype(bool)
-    if window.message is not None and its.any():  # all of its way on the wire, and how it got there
+    its = inside.carried.map(lambda own: not set(window.messages).isdisjoint(own)).astype(bool)
+    if its.any():  # all of its way on the wire, and how it got there
         return inside[its & ((inside.medium == "wired") | direct | inside.sender.str.startswith("h"))]
     return inside[direct | named | passed_on]
 

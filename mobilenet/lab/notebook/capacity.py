@@ -22,7 +22,7 @@ from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.capacity import capacity as capacities
 from mobilenet.lab.studies.capacity.answer import Number, SearchResult
-from mobilenet.lab.studies.capacity.question import BUDGET, Question, default_directory, normal_form, plan
+from mobilenet.lab.studies.capacity.question import BUDGET, MINUTES, Question, default_directory, plan
 from mobilenet.lab.studies.capacity.words import answer, sentences
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
 from mobilenet.lab.studies.statistics import RARE
@@ -105,6 +105,7 @@ def capacity(
     error: float = 0.05,
     rare: float = RARE,
     budget: int = BUDGET,
+    minutes: float = MINUTES,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     seed: int = 1,
     out: str | Path | None = None,
@@ -119,8 +120,8 @@ def capacity(
     `scenario`: a file, or its keys as a dictionary, which needs `out`; `low`, `high`: both ends of the key, in its
     unit; `require`: one or several of `METRIC <= LIMIT` or `METRIC >= LIMIT`; `tolerance`: relative to each limit;
     `resolution`: the step of the key; `error`: the probability of a wrong answer; `rare`: the share of the runs below
-    which outcomes may be missed; `budget`: the maximum number of runs; `overrides`: as for run; `workers`, `master`,
-    `spark`, `allow_code`: as for study.
+    which outcomes may be missed; `budget`, `minutes`: the maximum number of runs and the maximum wall time;
+    `overrides`: as for run; `workers`, `master`, `spark`, `allow_code`: as for study.
     """
     where = chosen_spark(workers, master, spark)
     require_out(scenario, out)
@@ -130,7 +131,7 @@ def capacity(
         raise ScenarioError("require: expected text, such as 'delivery_delay_p95_s <= 1.0', or a list of such texts")
     changes = plain_values(overrides, "overrides") if isinstance(overrides, Mapping) else tuple(overrides)
     ends = plain_values(low, "low"), plain_values(high, "high")
-    question = Question(source, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes, rare)
+    question = Question(source, vary, *ends, texts, tolerance, resolution, error, budget, seed, changes, rare, minutes)
     planned = plan(question, allow_code)
     place = default_directory(question) if out is None else Path(out)
     outcome = on_spark(
@@ -139,5 +140,5 @@ def capacity(
     if outcome.result.points:
         from mobilenet.viz.capacity import draw_into
 
-        draw_into(outcome.result, place, normal_form(question, bool(outcome.store.code())))
+        draw_into(outcome.result, place, outcome.command)
     return Capacity(place, outcome.result)

@@ -8,15 +8,38 @@ Source    ours: docs/api.md
 
 from __future__ import annotations
 
+import atexit
 import functools
+import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from mobilenet import api
+from mobilenet.engine.scratch import SUFFIX, scratch_folder
+from mobilenet.record.writer import run_directory
+
+NOT_SAVED = "removed when Python ends, unless run.save(path) keeps it"
 
 
 class Run(api.Run):
     """A run directory, opened for reading. Tables are pandas frames, read when first asked for."""
+
+    def save(self, path: str | Path) -> Run:
+        """Copy the run directory to a path that does not exist yet, and return the run there."""
+        with run_directory(Path(path)) as partial:
+            shutil.copytree(self.path, partial, dirs_exist_ok=True)
+        return Run(path)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}{self._fate}>"
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + self._fate
+
+    @property
+    def _fate(self) -> str:
+        return f"; {NOT_SAVED}" if any(folder.suffix == SUFFIX for folder in self.path.parents) else ""
 
     def plot(self, name: str | None = None) -> Any:
         """Return one of the figures of `mobilenet figures` as a matplotlib figure: `delays`, `station_buffers`,
@@ -45,9 +68,18 @@ class Run(api.Run):
         return Plane.of(scenario_of(self.path)).locations(x_m, y_m)
 
 
+@functools.cache
+def _folder_until_exit() -> Path:
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(scratch_folder("runs"))
+
+
 @functools.wraps(api.run)
-def run(*arguments: Any, **named: Any) -> Run:
-    return Run(api.run(*arguments, **named).path)
+def run(scenario: Any, seed: int | None = None, out: str | Path | None = None, *rest: Any, **named: Any) -> Run:
+    if out is None:
+        named = {"folder": _folder_until_exit(), **named}
+    return Run(api.run(scenario, seed, out, *rest, **named).path)
 
 
 def load(path: str | Path) -> Run:

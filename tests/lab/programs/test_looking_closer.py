@@ -192,6 +192,30 @@ def test_a_whole_search_removes_them(tmp_path: Path) -> None:
     assert isinstance(search.scenario, Scenario) and search.scenario.hosts.count == 1
 
 
+def test_a_search_goes_on_until_its_time_is_up(tmp_path: Path) -> None:
+    path = play(lies_as_h3_recovers(tmp_path)).path
+    search = Shrinking(path, allow_code=True)
+    search.trials = 1000
+    assert not search.is_over and Shrinking(path, allow_code=True, minutes=0).is_over
+
+
+OVERTAKEN = "h1:1 overtook h1:0 at h0:\n  h1:0 was broadcast at 0.428698 s (event 4)"
+SENT = pd.DataFrame({"event": ["broadcast"] * 6, "message": [f"h1:{number}" for number in range(6)]})
+
+
+@pytest.mark.parametrize(
+    ("explanation", "options"),
+    [
+        (OVERTAKEN, "--around message:h1:0,h1:1 --host h0"),
+        ("h2 lacks h1:0, h1:1, h1:2, h1:3, h1:4", "--around message:h1:0,h1:1,h1:2,h1:3 --host h2"),
+        ("h2 delivered h7:0 at 1.5 s, which was not broadcast", "--around 1.500000 --host h2 --margin-s 0.050"),
+        ("nothing was delivered", ""),
+    ],
+)
+def test_where_to_look(explanation: str, options: str) -> None:
+    assert OfHosts.around(explanation, SENT) == options
+
+
 class Rare:
     """A search whose mistake shows with two hosts, and only with the 20th seed or a later one."""
 

@@ -54,6 +54,8 @@ LONGEST_ERROR = 400  # of what a plug-in raised: an exception may have any text
 
 @dataclass(frozen=True, slots=True)
 class Result:
+    """What became of one schedule; the explanation names the violated properties, or why the answer is unknown."""
+
     seed: int
     network: Network
     answer: Answer | Literal["ended with an error"]

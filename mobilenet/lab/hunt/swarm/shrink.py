@@ -13,6 +13,8 @@ Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input 
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,10 +37,18 @@ SEEDS = 4  # that a candidate is played with
 class Shrinking:
     """The search, step by step. `scenario` is the smallest one so far."""
 
-    def __init__(self, directory: Path, allow_code: bool = False, most: int = 200, on_trial: OnTrial = print) -> None:
-        """`most`: trials; `on_trial` is called after each with its finding."""
+    def __init__(
+        self,
+        directory: Path,
+        allow_code: bool = False,
+        most: float = math.inf,
+        minutes: float = math.inf,
+        on_trial: OnTrial = print,
+    ) -> None:
+        """`most`: trials; `minutes`: of wall time; `on_trial` is called after each trial with its finding."""
         self._allow_code = allow_code
         self._most = most
+        self._ends_s = math.inf
         self._on_trial = on_trial
         self.trials = 0
         opened = Run(directory)
@@ -61,18 +71,22 @@ class Shrinking:
         self._kind = KINDS[type(self.scenario)](self)
         if not self.attempt({}, 1):
             raise RunError(f"{directory}: does not violate {self.violated} again; run it with --twice to see why")
+        self._ends_s = time.monotonic() + 60 * minutes
 
     # --- the search
 
     def run(self) -> None:
-        """Make it smaller until nothing can be taken away any more, or the trials are used up."""
+        """Make it smaller until nothing can be taken away any more, or until the trials or the time are used up."""
         self._kind.run()
 
     @property
     def is_over(self) -> bool:
-        return self.trials >= self._most
+        """Whether its trials or its time are used up."""
+        return self.trials >= self._most or time.monotonic() > self._ends_s
 
     def cut_list(self, key: str, items: Sequence[T]) -> None:
+        """Shorten the list of a key as far as it is still violated."""
+
         def still(subset: Sequence[T]) -> bool:
             return not self.is_over and self.attempt({key: subset})
 
@@ -111,7 +125,7 @@ class Shrinking:
 
     def around(self, small: Run) -> str:
         """Where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
-        return str(self._kind.around(small.verdicts[self.violated].explanation))
+        return str(self._kind.around(small.verdicts[self.violated].explanation, small.events))
 
     def summary(self) -> str:
         """How small it is, for people."""

@@ -17,6 +17,8 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario import ProcessScenario, Scenario
 
 Changes = dict[str, Any]  # dotted key -> value
+NAME = r"\b[hp]\d+:\d+\b"  # of a broadcast
+MOST_DRAWN, ROOM_S = 4, 0.05  # broadcasts in one picture; on either side of a moment
 SAFE_DRAIN_S = 5.0  # whatever is violated by deliveries shows by then
 SEEDS_OF_THE_NAMED = 40  # one of so few broadcasts takes no time
 # Without a host all others move in another way, so the mistake may need many seeds to show again
@@ -79,7 +81,7 @@ class OfHosts:
     def _those_named(self, payload_bytes: int) -> None:
         """The broadcasts that the explanation names; then all broadcasts of their senders."""
         events = self._search.events[self._search.events["event"] == "broadcast"]
-        named = events[events["message"].isin(re.findall(r"\b[hp]\d+:\d+\b", self._search.explanation))]
+        named = events[events["message"].isin(re.findall(NAME, self._search.explanation))]
         if named.empty:
             return
         until_s = min(self._search.scenario.duration_s, float(named["time_ns"].max()) / 1e9 + SAFE_DRAIN_S)
@@ -210,14 +212,20 @@ class OfHosts:
         return (scenario.duration_s, scenario.hosts.count or 0, len(layout), *map(len, lists))
 
     @staticmethod
-    def around(explanation: str) -> str:
-        """Where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
-        at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b", explanation)
+    def around(explanation: str, events: pd.DataFrame) -> str:
+        """Where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn. The broadcasts that the
+        explanation names are drawn with all their deliveries; what was not broadcast, by the times of it.
+        """
+        at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b(?!:)", explanation)
         times_s = [float(time_s) for time_s in re.findall(r" at (\d+\.\d+) s", explanation)]
-        if at is None or not times_s:
+        names, sent = re.findall(NAME, explanation), events[events["event"] == "broadcast"]["message"]
+        named = [name for name in sent if name in names][:MOST_DRAWN]
+        if at is None or not (named or times_s):
             return ""
+        if named:
+            return f"--around message:{','.join(named)} --host {at[1]}"
         middle_s, half_s = (min(times_s) + max(times_s)) / 2, (max(times_s) - min(times_s)) / 2
-        return f"--around {middle_s:.6f} --host {at[1]} --margin-s {half_s:.3f}"
+        return f"--around {middle_s:.6f} --host {at[1]} --margin-s {half_s + ROOM_S:.3f}"
 
     @staticmethod
     def summary(scenario: Scenario) -> str:
@@ -258,7 +266,7 @@ class OfProcesses:
         fewer(search, "processes", search.scenario.processes, 2)
 
     @staticmethod
-    def around(explanation: str) -> str:
+    def around(explanation: str, events: pd.DataFrame) -> str:
         """Empty: space-time diagrams are of hosts and stations."""
         return ""
 

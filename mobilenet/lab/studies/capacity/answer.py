@@ -48,7 +48,7 @@ class SearchResult:
     fails_at: Number | None
     points: dict[Number, ValueJudgement]
     runs: int
-    is_over_budget: bool = False
+    is_over_budget: bool = False  # or out of time: then the budget is what was run
     failed: int = 0  # runs that could not be made
 
     @property

@@ -2,24 +2,27 @@
 
 Model     each round asks for the runs that the search wants next (search.py), within the budget. What to run follows
           only from the runs of earlier looks, by replication, so a search that was killed goes on where it stood, and
-          the number of workers does not matter. Decisions use exactly the runs of their look, even if there are more
+          the number of workers does not matter. Decisions use exactly the runs of their look, even if there are more.
+          When its time is up, a search ends after its last look; this is what it does with that many runs as its budget
 Errors    ScenarioError for the question, StudyError for directories, Spark, and metrics that no run has
 Source    ours: docs/guide/capacity.md
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.batch import Progress, Round, require_programs, run_all
-from mobilenet.lab.studies.capacity.answer import SearchResult
+from mobilenet.lab.studies.batch import Progress, Round, Standing, require_programs, run_all
+from mobilenet.lab.studies.capacity.answer import SearchQuestion, SearchResult
 from mobilenet.lab.studies.capacity.feasibility import Judge, Row, ValueJudgement
 from mobilenet.lab.studies.capacity.question import Plan, normal_form
-from mobilenet.lab.studies.capacity.search import Step, Verdict, claims, first_values, next_step
+from mobilenet.lab.studies.capacity.search import Step, Verdict, claims, first_values, next_step, runs_left
 from mobilenet.lab.studies.capacity.words import document, markdown, progress_note
+from mobilenet.lab.studies.configurations import plan_runs
 from mobilenet.lab.studies.parts import metrics_by_configuration
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import look
@@ -42,6 +45,14 @@ class Outcome:
     result: SearchResult
     failed: list[str]  # run: why
     violated: list[str]  # runs
+    is_out_of_time: bool
+    command: str  # that makes the directory again
+
+
+class TimeIsUp(StudyError):
+    """The time limit has passed before the runs answered the question."""
+
+    is_input = False
 
 
 class Rounds:
@@ -57,17 +68,24 @@ class Rounds:
 
     def __iter__(self) -> Iterator[Round]:
         """Yield what to run next, until the runs answer the question, one of them fails, or they exceed the budget."""
-        targets, note, budget = list(self._targets), "", self._plan.question.budget
+        targets, note, budget, judged = list(self._targets), "", self._plan.question.budget, self._judged
         for value in first_values(self._plan.last):
             targets[value] = look(0)
         while not self._is_over_budget:
-            yield Round(targets, note, max(0, budget - sum(targets)))
+            new = sum(targets) - sum(self._targets)
+            left = runs_left(self._plan.last, judged, self._step) if judged else budget
+            yield Round(targets, note, max(0, min(left - new, budget - sum(targets))))
             if self._store.failures() or not (run_counts := self._take(targets)):
                 return
             targets = [run_counts.get(value, target) for value, target in enumerate(targets)]
             self._is_over_budget = sum(targets) > budget
             middle = min(run_counts)
-            note = progress_note(self._plan.search_question, self._plan.values[middle], self._judged.get(middle))
+            note = progress_note(self._plan.search_question, self._plan.values[middle], judged.get(middle))
+
+    @property
+    def targets(self) -> list[int]:
+        """The runs that were judged."""
+        return self._targets
 
     def _take(self, targets: list[int]) -> dict[int, int]:
         """Judge the values with new runs, and return what to run next: value -> number of runs."""
@@ -80,11 +98,11 @@ class Rounds:
         self._step = next_step(self._plan.last, judged)
         return self._step.run_counts
 
-    def answer(self, targets: list[int]) -> SearchResult:
+    def answer(self, question: SearchQuestion, targets: list[int]) -> SearchResult:
         """Return the answer, after the last round."""
         values, step = self._plan.values, self._step
         return SearchResult(
-            self._plan.search_question,
+            question,
             step.verdict,
             None if step.holds_at is None else values[step.holds_at],
             None if step.fails_at is None else values[step.fails_at],
@@ -116,16 +134,33 @@ def search(
     """Run what is missing, and write the answer into the directory."""
     require_spark(spark)
     store = create(plan.study, out, allow_code, say)
-    command = normal_form(plan.question, bool(store.code()))
+    ends_s = time.monotonic() + 60 * plan.question.minutes
+
+    def report(standing: Standing) -> None:
+        progress(standing)
+        if time.monotonic() > ends_s:
+            raise TimeIsUp(
+                f"stopped after {plan.question.minutes:g} min, with {standing.done} of {standing.done + standing.left}"
+                " runs for a first look; run the same command again to resume"
+            )
+
     with store.alone():
-        rounds = Rounds(plan, store)
+        rounds, question, is_out_of_time = Rounds(plan, store), plan.question, False
         with spark_session(spark) as session:
             require_programs(store, session)
-            targets = run_all(store, session, progress, rounds)
+            try:
+                targets = run_all(store, session, report, rounds)
+            except TimeIsUp:
+                targets, is_out_of_time = rounds.targets, True
+                if not (runs := plan_runs(plan.study, targets)):
+                    raise
+                store.write_runs(runs, {run.id for run in runs})
+                question = replace(question, budget=len(runs))
+            command = normal_form(question, bool(store.code()))
             write_tables(store, targets, session, command)
-        result = rounds.answer(targets)
+        result = rounds.answer(replace(plan, question=question).search_question, targets)
         with stamping_of(out, command):
             write_table(out, "capacity", result.rows())
             write_json(out / "capacity.json", in_document(document(result)))
             write_whole(out / "capacity.md", in_text(markdown(result), "\n<!-- ", " -->"))
-        return Outcome(store, result, store.failed_runs(), store.violated_runs())
+        return Outcome(store, result, store.failed_runs(), store.violated_runs(), is_out_of_time, command)

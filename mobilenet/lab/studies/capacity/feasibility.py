@@ -92,6 +92,18 @@ class ValueJudgement(NamedTuple):
         """Whether the decision neglects rare outcomes."""
         return not self.runs_away and any(one.assumes and self.of(one)[0] is self.state for one in self.estimates)
 
+    def runs_needed(self, is_at_limit: bool = False) -> int:
+        """Estimate how many more runs decide the value: an interval shrinks with the square root of the runs.
+        `is_at_limit`: if its mean turns out to be at the limit.
+        """
+        factor = 1.0
+        for one in self.estimates:
+            if one.bounds is not None and math.isfinite(one.bounds.high - one.bounds.low):
+                half, lacks = (one.bounds.high - one.bounds.low) / 2, one.requirement.lacks(one.bounds.mean)
+                room = one.requirement.tolerance + (0.0 if is_at_limit else abs(lacks))
+                factor = max(factor, (half / room) ** 2)
+        return max(self.next_n - self.n, math.ceil(self.n * (factor - 1)))
+
     def of(self, one: Estimate) -> tuple[State, bool]:
         """Return what is known about one requirement, and whether it is clear without the help of the tolerance."""
         if self.runs_away:

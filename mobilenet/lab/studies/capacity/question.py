@@ -31,7 +31,7 @@ from mobilenet.scenario.yaml_writer import inline
 from mobilenet.simulation.plugin_code import require_allowed
 
 STEPS = 64  # between the ends at most, unless a resolution is given
-BUDGET = 12_000
+BUDGET, MINUTES = 12_000, 10.0
 IN_PYTHON = {"from": "low", "to": "high", "set": "overrides"}  # arguments that have other names than the options
 
 
@@ -51,6 +51,7 @@ class Question:
     seed: int = 1
     set: tuple[str, ...] | Mapping[str, Any] = ()
     rare: float = RARE  # share of the runs; outcomes in fewer may be missed
+    minutes: float = math.inf  # of wall time; a search that is stopped is one with a smaller budget
     is_command: bool = False  # whether messages name options of the command line
 
     @property
@@ -140,6 +141,8 @@ def require_sense(question: Question) -> None:
         )
     if question.budget < 1:
         raise ScenarioError(f"{question.word('budget')} {question.budget}: expected at least 1")
+    if not question.minutes > 0:
+        raise ScenarioError(f"{question.word('minutes')} {question.minutes:g}: expected more than 0")
     if not question.vary.strip():
         raise ScenarioError(f"{question.word('vary')}: missing; expected a key such as workload.interval_s")
     if question.vary == "seed":

@@ -2,7 +2,9 @@
 
 Model     values are numbered 0 to `last` in ascending order. First both ends and the quarter points are looked at, so
           that the direction, and requirements that hold only in between, show in the data. Then bisection: the middle
-          of what lies between a value that holds and one that fails. This is probabilistic bisection whose questions
+          of what lies between a value that holds and one that fails. An end that is hard to decide does not hold it up:
+          the middle of what lies between this end and the next decided value takes turns with it, whichever has fewer
+          runs. This is probabilistic bisection whose questions
           are answered by sequential tests with a small error, so that the median of its posterior is that middle.
           Which values come up depends only on decisions. As long as all are right, the values that can come up outside
           of the tolerance are known beforehand: the first ones, and one for each halving on either side of the
@@ -65,26 +67,44 @@ def next_step(last: int, judged: Mapping[int, ValueJudgement]) -> Step:
     if _turns(judged) > 1:
         return Step(Verdict.NOT_MONOTONE, {})
     bracket = _bracket(judged)
-    known = sorted(bracket or (), key=lambda value: judged[value].state is State.FAILS)  # what holds, what fails
+    low, high = between = bracket or _beside_an_open_end(last, judged)
+    states = {judged[value].state: value for value in between if low < high}
+    known = states.get(State.HOLDS), states.get(State.FAILS)
     if any(one.state is State.NO_DATA for one in judged.values()):
         return Step(Verdict.UNDECIDED, {}, *known)
-    if ends := _open(judged, [0, last]):
-        return Step(Verdict.UNDECIDED, ends)
-    if bracket is None:
-        if inside := _open(judged, first):
-            return Step(Verdict.UNDECIDED, inside)
-        holds = judged[0].state is State.HOLDS
-        return Step(Verdict.EVERYWHERE if holds else Verdict.NOWHERE, {})
-    low, high = bracket
-    begun = _open(judged, [value for value in judged if low < value < high])
-    if begun:
-        middle = min(begun, key=lambda value: (abs(2 * value - low - high), value))
-        return Step(Verdict.UNDECIDED, {middle: begun[middle]}, *known)
-    if high - low > 1:
-        return Step(Verdict.UNDECIDED, {(low + high) // 2: look(0)}, *known)
+    inside = _open(judged, [value for value in judged if low < value < high])
+    middle = min(inside, key=lambda value: (abs(2 * value - low - high), value), default=(low + high) // 2)
+    halving = {middle: inside.get(middle, look(0))} if high - low > 1 else {}
+    if bracket is not None and halving:
+        return Step(Verdict.UNDECIDED, halving, *known)
+    if bracket is None and (ends := _open(judged, [0, last])):
+        least = min((ends | halving).values())
+        return Step(Verdict.UNDECIDED, {value: n for value, n in (ends | halving).items() if n == least}, *known)
     if outside := _open(judged, first):
         return Step(Verdict.UNDECIDED, outside, *known)  # one of them may contradict the answer
+    if bracket is None:
+        holds = judged[0].state is State.HOLDS
+        return Step(Verdict.EVERYWHERE if holds else Verdict.NOWHERE, {})
     return Step(Verdict.LARGEST if known[0] == low else Verdict.SMALLEST, {}, *known)
+
+
+def runs_left(last: int, judged: Mapping[int, ValueJudgement], step: Step) -> int:
+    """Estimate how many runs are left at most: those of all values in progress, and those of all halvings that follow,
+    each at the limit of the requirements and as noisy as the noisiest value so far.
+    """
+    known = [end for end in (step.holds_at, step.fails_at) if end is not None]
+    halvings = math.ceil(math.log2(max(1, abs(known[0] - known[-1]) if len(known) > 1 else last / QUARTERS)))
+    each = max((one.n + one.runs_needed(is_at_limit=True) for one in judged.values()), default=look(0))
+    in_progress = [one.runs_needed(is_at_limit=True) for one in judged.values() if one.state is State.OPEN]
+    return math.ceil(sum(in_progress) + halvings * each)
+
+
+def _beside_an_open_end(last: int, judged: Mapping[int, ValueJudgement]) -> tuple[int, int]:
+    """Return the end that is not decided, and the next decided value; (0, 0): there is none, or both are open."""
+    decided = _decided_values(judged)
+    if not decided or (0 in decided) is (last in decided):
+        return 0, 0
+    return (decided[-1], last) if 0 in decided else (0, decided[0])
 
 
 def _open(judged: Mapping[int, ValueJudgement], values: list[int]) -> dict[int, int]:

@@ -107,18 +107,18 @@ def _values_tried(result: SearchResult) -> str:
 
 def _so_far(result: SearchResult) -> str:
     key = result.question.key
-    why = f"the budget of {pluralize(result.question.budget, 'run')} is used up"
+    why = f"after {pluralize(result.runs, 'run')}"
     if result.failed:
         why = f"{pluralize(result.failed, 'run')} failed"
     elif empty := _empty(result):
         return empty
     elif any(one.bounds is None for value in result.open_points for one in result.points[value].estimates):
         why += ", and too few runs have a value for the metric"
-    if result.interval is None:
-        return f"{why}; not known: a value of {key} at which the requirements hold, and another at which they fail"
-    return (
-        f"{why}; the requirements hold at {key} {format_value(result.holds_at)} and fail at"
-        f" {format_value(result.fails_at)}"
+    ends = {"hold": result.holds_at, "fail": result.fails_at}
+    known = " and ".join(f"{word} at {key} {format_value(end)}" for word, end in ends.items() if end is not None)
+    missing = " and ".join(f"a value at which they {word}" for word, end in ends.items() if end is None)
+    return "; ".join(
+        [why, *([f"the requirements {known}"] if known else []), *([f"not known: {missing}"] * bool(missing))]
     )
 
 
@@ -199,27 +199,21 @@ def document(result: SearchResult) -> dict[str, Any]:
 
 
 def more_runs(result: SearchResult) -> int:
-    """Estimate how many runs the values that are not decided would need in addition."""
-    return sum(_runs_needed(result.points[value]) for value in result.open_points)
-
-
-def _runs_needed(judged: ValueJudgement) -> int:
-    """An interval shrinks with the square root of the runs."""
-    factor = 1.0
-    for one in judged.estimates:
-        if one.bounds is not None and math.isfinite(one.bounds.high - one.bounds.low):
-            half = (one.bounds.high - one.bounds.low) / 2
-            room = one.requirement.tolerance + abs(one.requirement.lacks(one.bounds.mean))
-            factor = max(factor, (half / room) ** 2)
-    return math.ceil(judged.n * (factor - 1))
+    """Estimate how many more runs the values that are not decided would need."""
+    return sum(result.points[value].runs_needed() for value in result.open_points)
 
 
 def progress_note(question: SearchQuestion, value: Number, judged: ValueJudgement | None) -> str:
-    """What is being decided now."""
+    """What is being decided now, and how sure it is."""
     name = f"{question.key.rpartition('.')[2]} {format_value(value)}"
-    if judged is None or not judged.estimates or judged.estimates[0].bounds is None:
+    one = next((one for one in judged.estimates if judged.of(one)[0] is State.OPEN), None) if judged else None
+    if judged is None or one is None:
         return name
-    return f"{name}: {_estimate_text(question, judged.estimates[0])}"
+    if judged.may_run_away:
+        return f"{name}: the backlog may grow without bound"
+    least, most = (format_number(one.requirement.limit + sign * one.requirement.tolerance) for sign in (-1, 1))
+    above, below = ("fails", "holds") if one.requirement.at_most else ("holds", "fails")
+    return f"{name}: {_estimate_text(question, one)}; {above} if all of it is above {least}, {below} if below {most}"
 
 
 def markdown(result: SearchResult) -> str:

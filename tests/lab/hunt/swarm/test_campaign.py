@@ -25,7 +25,7 @@ from tests.tools import invoke
 ROOT = Path(mobilenet.__file__).parents[1]
 PLUG_INS = ROOT / "scenarios" / "own_protocol"
 RING, GOSSIP = f"{PLUG_INS / 'ring.py'}:Ring", f"{PLUG_INS / 'gossip.py'}:Gossip"
-VIOLATION: tuple[Answer, str] = ("violated", "causal_order: h0:1 overtook h0:0")
+VIOLATION: tuple[Answer, str] = ("violated", "causal_order: h0:1 overtook h0:0 at h1:\n  h0:0 was broadcast at 1 s")
 
 
 @pytest.mark.long
@@ -125,8 +125,10 @@ def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.Mon
     violate(monkeypatch, 7)
     result = invoke("swarm", "--count", 5, "--seed", 5, "--workers", 1)
     assert result.exit_code == 1
-    assert "schedule 7 (radio) violated:" in result.output
-    assert "Repeat: mobilenet swarm --count 1 --seed 7" in result.output
+    first, second = result.output.splitlines()[:2]
+    assert first == "schedule 7 (radio) violated: " + VIOLATION[1].splitlines()[0].removesuffix(":")
+    assert second == "Repeat: mobilenet swarm --count 1 --seed 7 --keep runs"
+    assert VIOLATION[1] in invoke("swarm", "--count", 1, "--seed", 7, "--workers", 1).output
 
 
 def test_what_is_not_valid_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -60,7 +61,7 @@ def out(place: Path) -> Path:
 
 def test_what_it_prints(place: Path, out: Path) -> None:
     first, *lines, end = (place / "printed.txt").read_text().splitlines()
-    assert first == f"wireless.loss from 0 to 0.8 in 8 steps, at most 12,000 runs; {OUT}"
+    assert first == f"wireless.loss from 0 to 0.8 in 8 steps, at most 12,000 runs and 10 min; {OUT}"
     document = document_in(out)
     assert document["verdict"] == "largest" and document["fails_at"] == pytest.approx(document["holds_at"] + 0.1)
     value = f"{document['value']:g}"
@@ -120,14 +121,25 @@ def test_a_killed_search_resumes(out: Path, tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == contents(out)
 
 
-def test_undecided_within_the_budget_and_the_printed_command_resumes(place: Path) -> None:
-    done = ask(place, "--budget", "60", "--out", "short", asked=PRECISE)
-    assert done.returncode == 4, done
-    assert "undecided: the budget of 60 runs is used up; the requirements hold at wireless.loss " in done.stdout
+def test_out_of_time_is_a_smaller_budget_and_the_printed_command_resumes(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time limit is 70 s, and each run takes one."""
+    runs = place / "short" / "runs"
+    with monkeypatch.context() as patched:
+        clock = SimpleNamespace(monotonic=lambda: len(list(runs.iterdir())) if runs.exists() else 0)
+        patched.setattr("mobilenet.lab.studies.capacity.capacity.time", clock)
+        done = ask(place, "--minutes", 70 / 60, "--out", "short", asked=PRECISE)
+    assert done.returncode == 3 and "--minutes " in done.stdout.splitlines()[-1], done
+    before, known = contents(place / "short"), document_in(place / "short")
+    assert known["runs"] == known["budget"] in range(50, 71)
+    done = ask(place, "--budget", known["budget"], "--out", "short", asked=PRECISE)
+    assert done.returncode == 4 and contents(place / "short") == before, done
+    assert f"undecided: after {known['runs']} runs; the requirements hold at wireless.loss " in done.stdout
     again = re.findall(r"Next: mobilenet (.*)$", done.stdout, re.MULTILINE)[-1]
     assert "--budget" in again and "--rare 0.5" in again and "--resolution 0.1" in again
     assert ask(place, asked=tuple(shlex.split(again))).returncode in (0, 4)
-    assert document_in(place / "short")["runs"] > 60
+    assert document_in(place / "short")["runs"] > known["runs"]
 
 
 @pytest.mark.parametrize(

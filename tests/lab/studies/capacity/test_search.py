@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -67,6 +68,7 @@ def test_what_holds_only_in_between_is_not_monotone(inside: range) -> None:
 
 
 HOLDS, FAILS, OPEN = decide(True), decide(False), ValueJudgement(State.OPEN, 10, 14)
+DEAR = ValueJudgement(State.OPEN, 20, 28)
 BARELY_HOLDS, BARELY_FAILS = decide(True, False), decide(False, False)  # within the tolerance
 FAR = ValueJudgement(State.FAILS, 10, 0, is_clear=True, is_far=True)
 NEXT: dict[str, tuple[dict[int, ValueJudgement], Step]] = {
@@ -81,6 +83,18 @@ NEXT: dict[str, tuple[dict[int, ValueJudgement], Step]] = {
     ),
     "undecided ends come first": (
         {0: OPEN, 16: OPEN, 32: OPEN, 48: FAILS, 64: OPEN}, Step(Verdict.UNDECIDED, {0: 14, 64: 14}),
+    ),
+    "but not before the interval is narrowed": (
+        {0: HOLDS, 16: HOLDS, 32: HOLDS, 48: FAILS, 64: OPEN}, Step(Verdict.UNDECIDED, {40: 10}, 32, 48),
+    ),
+    "an end takes turns with what lies next to it": (
+        {0: DEAR, 16: FAILS, 32: FAILS, 48: FAILS, 64: FAILS}, Step(Verdict.UNDECIDED, {8: 10}, None, 16),
+    ),
+    "whichever has fewer runs": (
+        {0: OPEN, 8: DEAR, 16: FAILS, 32: FAILS, 48: FAILS, 64: FAILS}, Step(Verdict.UNDECIDED, {0: 14}, None, 16),
+    ),
+    "until only the end is left": (
+        {0: HOLDS, 16: HOLDS, 32: HOLDS, 48: HOLDS, 63: HOLDS, 64: DEAR}, Step(Verdict.UNDECIDED, {64: 28}, 63),
     ),
     "then the first value": (
         {0: HOLDS, 16: OPEN, 32: OPEN, 48: FAILS, 64: FAILS}, Step(Verdict.UNDECIDED, {16: 14}, 0, 48),
@@ -104,27 +118,25 @@ def test_the_next_step(case: str) -> None:
     assert next_step(64, judged) == step
 
 
-@pytest.mark.parametrize("last", [1, 4, 9, 64, 100])
-def test_the_error_is_split_over_all_values_that_right_decisions_can_lead_to(last: int) -> None:
-    """Whatever is decided within the tolerance: outside of it, no more values than claims come up."""
+@pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
+def test_the_error_is_split_over_all_values_that_right_decisions_can_lead_to(last: int, looks: int) -> None:
+    """Whatever is decided within the tolerance, and when: outside of it, no more values than claims come up."""
     for low in range(last + 1):
-        for high in range(low, min(last, low + 12) + 1):
+        for high in range(low, min(last, low + 12 // looks) + 1):
             outside = set()
             branches: list[dict[int, ValueJudgement]] = [{}]
             seen = set()
             while branches:
                 judged = branches.pop()
                 step = next_step(last, judged)
-                for value in step.run_counts:
-                    if not low <= value <= high:
-                        outside.add(value)
-                if not step.run_counts:
-                    continue
-                fixed = {value: decide(value < low) for value in step.run_counts if not low <= value <= high}
-                free = [value for value in step.run_counts if low <= value <= high]
-                for choice in range(2 ** len(free)):
-                    drawn = {value: decide(bool(choice >> place & 1), False) for place, value in enumerate(free)}
-                    branch = judged | fixed | drawn
+                outside |= {value for value in step.run_counts if not low <= value <= high}
+                choices = [
+                    ([decide(value < low)] if not low <= value <= high else [BARELY_HOLDS, BARELY_FAILS])
+                    + [OPEN] * (n == 10 and looks > 1)
+                    for value, n in step.run_counts.items()
+                ]
+                for drawn in itertools.product(*choices) if choices else ():
+                    branch = judged | dict(zip(step.run_counts, drawn, strict=True))
                     key = tuple(sorted((value, one.state.value) for value, one in branch.items()))
                     if key not in seen:
                         seen.add(key)

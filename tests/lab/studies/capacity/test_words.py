@@ -20,6 +20,7 @@ from mobilenet.lab.studies.capacity.words import (
     headline,
     markdown,
     point_rows,
+    progress_note,
     sentences,
     support,
 )
@@ -70,6 +71,18 @@ def test_each_row_has_the_state_of_its_requirement(two: SearchResult) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("requirement", "ends"), [(DELAY, ("fails", "holds")), (RATIO, ("holds", "fails"))])
+def test_the_note_names_what_would_decide_a_value(requirement: Requirement, ends: tuple[str, str]) -> None:
+    judged = Judge((requirement,), 0.004).judge(rows(1.0, 0.5, runs=10))
+    asked = SearchQuestion("wireless.loss", (0, 0.1), (requirement,), 0.05, 2000, 1, OF_HOSTS)
+    above, below = ends
+    least, most = (f"{requirement.limit + sign * requirement.tolerance:g}" for sign in (-1, 1))
+    assert progress_note(asked, 0.1, judged).endswith(
+        f"; {above} if all of it is above {least}, {below} if below {most}"
+    )
+    assert progress_note(asked, 0.1, None) == "loss 0.1"
+
+
 def test_one_requirement_needs_no_column_for_all(two: SearchResult) -> None:
     judge = Judge((DELAY,), 0.004, rare=0.6)
     one = search_result({0.0: judge.judge(rows(0.5, 1)), 0.1: judge.judge(rows(2.0, 1))}, 0.0, 0.1, DELAY)
@@ -107,7 +120,7 @@ def test_the_answer_states_how_many_runs_have_the_metric() -> None:
     assert [row[2] for row in point_rows(one)] == ["10 of 20", "10"]
     none = {value: Judge((DELAY,), 0.004).judge([{}] * 40) for value in (0.0, 0.1)}
     open_ = SearchResult(search_result(none, 0.0, 0.1, DELAY).question, Verdict.UNDECIDED, None, None, none, 80, True)
-    assert "is used up, and too few runs have a value for the metric" in answer(open_)
+    assert "after 80 runs, and too few runs have a value for the metric" in answer(open_)
     assert support(open_)[0].endswith("has a value in 0 of 40 runs, too few for an interval")
     points = {value: Judge((DELAY,), 0.004).judge([{}] * 400) for value in (0.0, 0.1)}
     never = SearchResult(open_.question, Verdict.UNDECIDED, None, None, points, 312)
