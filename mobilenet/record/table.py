@@ -68,7 +68,7 @@ class Values(Sequence[Any]):
 
     def __init__(self, numbers: np.ndarray, words: list[Any] | None = None) -> None:
         """`words`: the values, of which `numbers` are the codes; None: they are numbers."""
-        self._numbers = numbers
+        self._numbers, self._view = numbers, memoryview(numbers)
         self._words = None if words is None else [*words, None]
 
     def __len__(self) -> int:
@@ -80,8 +80,8 @@ class Values(Sequence[Any]):
     def __getitem__(self, row: slice | np.ndarray) -> list[Any]: ...
     def __getitem__(self, row: int | slice | np.ndarray) -> Any:
         if not isinstance(row, (slice, np.ndarray)):
-            value = self._numbers[row]
-            return value.item() if self._words is None else self._words[value]
+            value = self._view[row]
+            return value if self._words is None else self._words[value]
         values = self._numbers[row].tolist()
         return values if self._words is None else [self._words[code] for code in values]
 

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from mobilenet.why import kinds
-from mobilenet.why.record import ACKNOWLEDGED, NONE, SENT, Record
+from mobilenet.why.record import ACKNOWLEDGED, NONE, OUT_OF_RANGE, SENT, Record
 from mobilenet.why.stretches import Stretch
 
 OUTCOMES = {  # what became of a frame or message that was not received
@@ -62,9 +62,7 @@ class Words:
 
     def __init__(self, record: Record) -> None:
         self._record = record
-        self._on_air = sorted(
-            (record.start_ns[row], row) for row, step in enumerate(record.step) if step in (SENT, ACKNOWLEDGED)
-        )
+        self._on_air = sorted((record.start_ns[row], row) for row in record.steps.rows(SENT, ACKNOWLEDGED).tolist())
         self._longest_ns = max((record.end_ns[row] - start_ns for start_ns, row in self._on_air), default=0)
 
     def sentence(self, stretch: Stretch, receiver: str) -> str:
@@ -143,7 +141,7 @@ class Words:
         for start_ns, one in self._on_air[first:]:
             if start_ns >= record.end_ns[row]:
                 return
-            if one != row and record.end_ns[one] > record.start_ns[row] and node in record.outcomes(one):
+            if one != row and record.end_ns[one] > record.start_ns[row] and record.outcome_at(one, node) != OUT_OF_RANGE:
                 yield one
 
 
