@@ -12,12 +12,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from mobilenet.record.table import CodedColumn, Table, Values
+from mobilenet.record.table import CodedColumn, Table, view
 
+T = TypeVar("T")
 NONE = -1
 QUEUED, SENT, ACKNOWLEDGED, TIMER, WIRE, ARRIVED = "queued", "sent", "acknowledged", "timer", "wire", "arrived"
 GIVEN_UP = "given_up"
@@ -47,7 +48,7 @@ def _narrow(numbers: np.ndarray) -> np.ndarray:
     return numbers.astype(np.min_scalar_type(-int(numbers.max(initial=0)) - 1))
 
 
-def entries_of(codes: np.ndarray, by_code: list[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+def entries_of(codes: np.ndarray, by_code: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
     """All entries of the lists that these codes have, one after the other: the place of each one's code, and the entry."""
     sizes = np.fromiter(map(len, by_code), np.int32, len(by_code))
     entries = np.fromiter(chain.from_iterable(by_code), np.int32, sizes.sum())
@@ -55,6 +56,16 @@ def entries_of(codes: np.ndarray, by_code: list[Sequence[int]]) -> tuple[np.ndar
     begins = (np.cumsum(sizes) - sizes)[codes] - (np.cumsum(own) - own)
     places = np.repeat(np.arange(len(codes), dtype=np.int32), own)
     return places, entries[begins[places] + np.arange(len(places))]
+
+
+class Words(Generic[T]):
+    """A column of few different values, row by row."""
+
+    def __init__(self, codes: np.ndarray, words: Sequence[T]) -> None:
+        self._codes, self._words = view(codes), [*words]
+
+    def __getitem__(self, row: int) -> T:
+        return self._words[self._codes[row]]
 
 
 def events_of(events: Table, *kinds: str) -> Iterator[tuple[int, int, str, str, Any, Any]]:
@@ -71,8 +82,8 @@ class RowsByKey:
     def __init__(self, keys: np.ndarray, rows: np.ndarray) -> None:
         order = np.lexsort((rows, keys))
         unique, begins = np.unique(keys[order], return_index=True)
-        self._keys, self._begins = memoryview(unique), memoryview(np.append(begins, len(order)))
-        self._rows = memoryview(rows[order].astype(np.int32))
+        self._keys, self._begins = view(unique), view(np.append(begins, len(order)))
+        self._rows = view(rows[order].astype(np.int32))
 
     def __getitem__(self, key: int) -> Sequence[int]:
         place = bisect_left(self._keys, key)
@@ -124,24 +135,24 @@ class Record:
     def __init__(self, causes: Table, events: Table, of_datagrams: bool = False) -> None:
         self.of_datagrams, self.events = of_datagrams, events
         self.time_ns, self.start_ns, self.end_ns = (
-            memoryview(causes.numbers(name)) for name in ("time_ns", "start_ns", "end_ns")
+            view(causes.numbers(name)) for name in ("time_ns", "start_ns", "end_ns")
         )
         self.cause, self.size_bytes, self.events_before = (  # the last: how many events there were
-            memoryview(_narrow(causes.numbers(name))) for name in ("cause", "size_bytes", "events")
+            view(_narrow(causes.numbers(name))) for name in ("cause", "size_bytes", "events")
         )
         self.node, self.step, self.kind, self.to, self.window = (
-            causes[name] for name in ("node", "step", "kind", "to", "window")
+            Words[str](*causes.column(name)) for name in ("node", "step", "kind", "to", "window")
         )
         self.steps, self.kinds, self.nodes, self.tos = (causes.column(name) for name in ("step", "kind", "node", "to"))
         heard = causes.column("heard")
-        self._heard = Values(heard.codes, [f" {text} " for text in heard.words])
+        self._heard = Words(heard.codes, [f" {text} " for text in heard.words])
         nodes = [*events.column("node").words, *causes.column("node").words, *causes.column("to").words]
         self.node_codes = {name: code for code, name in enumerate(dict.fromkeys(nodes))}
         self.message_codes = {name: code for code, name in enumerate(events.column("message").words)}
         self._read_events(*(("datagram", "datagram_received") if of_datagrams else ("broadcast", "deliver")))
         self._node = self._nodes(causes.column("node"))
         self.carried = self._read_messages(causes)
-        self.messages = Values(*self.carried)
+        self.messages = Words[tuple[str, ...]](*self.carried)
         self.has_messages = self.carried.map([*map(bool, self.carried.words)], False)
         self._index(causes)
 
@@ -171,7 +182,7 @@ class Record:
         follows = (at[1:] == at[:-1]) & (own[1:] == own[:-1]) & (own[1:] != NONE)
         before = np.full(len(rows), NONE, np.int32)
         before[order[1:][follows]] = order[:-1][follows]
-        self.delivery_before = memoryview(before)  # number of a delivery -> the one before it in its handler
+        self.delivery_before = view(before)  # number of a delivery -> the one before it in its handler
 
     def _nodes(self, column: CodedColumn) -> np.ndarray:
         return column.map([self.node_codes[name] for name in column.words], 0).astype(np.int32)
@@ -202,7 +213,7 @@ class Record:
         again = cause[sent[1:]] == cause[sent[:-1]]
         transmissions[sent[1:][again]] = sent[:-1][again]
         transmissions[cause[sent]] = sent
-        self.left, self._transmissions = memoryview(left), memoryview(transmissions)
+        self.left, self._transmissions = view(left), view(transmissions)
         # a frame that was never sent leaves the queue unnoticed: the one before it counts
         queued = self.steps.rows(QUEUED)
         queued = queued[np.argsort(nodes[queued], kind="stable")]
@@ -210,7 +221,7 @@ class Record:
         same = (known != NONE) & (nodes[queued[known]] == nodes[queued[1:]])
         left_before = np.full(len(cause), NONE, np.int32)
         left_before[queued[1:][same]] = left[queued[known[same]]]
-        self._left_before = memoryview(left_before)
+        self._left_before = view(left_before)
         lists = [[self.message_codes[name] for name in own] for own in carried.words]
         places, messages = entries_of(carried.codes[queued], lists)
         self._queued = RowsByKey(self._keys(nodes[queued[places]], messages), queued[places])
@@ -246,7 +257,7 @@ class Record:
         is_lost[causes[causes != NONE]] = False
         return np.flatnonzero(is_lost).tolist()
 
-    def _keys(self, nodes: np.ndarray, messages: np.ndarray) -> np.ndarray:
+    def _keys(self, nodes: np.ndarray, messages: np.ndarray) -> Any:
         return nodes.astype(np.int64) << 32 | messages
 
     def _key(self, node: str, message: str) -> int:

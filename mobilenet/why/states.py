@@ -66,7 +66,7 @@ class States:
                 self._crashed.add(node)
             if event in SERVED and station is not None:
                 self._served[node].append((time_ns, station))
-            if event in (*SERVED, "handoff_start") and station is not None:
+            if (event in SERVED or event == "handoff_start") and station is not None:
                 self._called[node].append((time_ns, station))
             if event in BEGINS or event in ENDS:
                 times_ns, states = self._changes[node]

@@ -12,7 +12,6 @@ Source    ours: docs/models/causes.md
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,7 +108,7 @@ class Stories:
 
     # --- one delivery
 
-    def _tell(self, one: Delivery, known: Mapping[str, list[Stretch]]) -> list[Stretch]:
+    def _tell(self, one: Delivery, known: dict[str, list[Stretch]]) -> list[Stretch]:
         record = self.record
         sent = record.broadcasts.get(one.message)
         if sent is None or sent.time_ns >= one.time_ns:
@@ -137,7 +136,7 @@ class Stories:
         return next(of_cell, rows[since] if since < until else rows[until - 1] if until else NONE)
 
     def _hold(
-        self, one: Delivery, from_ns: int, arrival: int, known: Mapping[str, list[Stretch]]
+        self, one: Delivery, from_ns: int, arrival: int, known: dict[str, list[Stretch]]
     ) -> list[Stretch]:
         """The message is at the host, and is not delivered yet."""
         record, to_ns = self.record, one.time_ns

@@ -89,12 +89,12 @@ class OnLinks(InOrder):
         self._cuts, self._header_bytes = cuts, header_bytes
 
     def _serve(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        record = self._record
+        record, first = self._record, int(rows[0])
         held_ns, events = np.asarray(record.time_ns)[rows], np.asarray(record.events_before)[rows]
         bits = 8 * (np.asarray(record.size_bytes)[rows].astype(np.int64) + self._header_bytes)
         last_ns, work_ns = np.zeros_like(held_ns), -(-bits * SECOND // self._bits_per_s)
         # of the cuts before each row, the last counts; what a cut loses is never on the link, and empties it
-        cuts = [Cut(NONE, NONE, 0, False), *self._cuts.of(record.node[rows[0]], record.to[rows[0]])]
+        cuts = [Cut(NONE, NONE, 0, False), *self._cuts.of(record.node[first], record.to[first])]
         begins, ends, ends_ns, loses = (np.array(column) for column in zip(*cuts, strict=True))
         which = np.searchsorted(begins, events) - 1
         is_cut, lives = events <= ends[which], np.cumsum(loses)[which]
