@@ -28,8 +28,11 @@ RECEIVED, OUT_OF_RANGE = "received", "out_of_range"
 
 
 class Delivery(NamedTuple):
-    """One `deliver` or `datagram_received` event: its row in `events`, its handler, and where the host was."""
+    """One `deliver` or `datagram_received` event: its number among them, its row in `events`, its handler, and where
+    the host was.
+    """
 
+    number: int
     event: int
     time_ns: int
     node: str
@@ -96,7 +99,8 @@ class Deliveries(Sequence[Delivery]):
     """Deliveries, each made when it is asked for. `numbers`: which of the run's, in which order."""
 
     def __init__(self, events: Table, rows: np.ndarray, handlers: np.ndarray, numbers: np.ndarray) -> None:
-        self._events, self._rows, self._handlers, self.numbers = events, rows, handlers, numbers
+        self._of_run, self.numbers = (events, rows, handlers), numbers
+        self._rows, self._handlers, self._numbers = view(rows), view(handlers), view(numbers)
         self._columns = [events[name] for name in ("time_ns", "node", "message", "station")]
 
     def __len__(self) -> int:
@@ -109,21 +113,21 @@ class Deliveries(Sequence[Delivery]):
     def __getitem__(self, place: int | slice) -> Delivery | Deliveries:
         if isinstance(place, slice):
             return self.pick(place)
-        number = self.numbers[place]
-        row = self._rows[number].item()
+        number = self._numbers[place]
+        row = self._rows[number]
         time_ns, node, message, station = self._columns
-        return Delivery(row, time_ns[row], node[row], message[row], station[row], self._handlers[number].item())
+        return Delivery(number, row, time_ns[row], node[row], message[row], station[row], self._handlers[number])
 
     def pick(self, which: slice | np.ndarray) -> Deliveries:
         """Some of them, or all in another order."""
-        return Deliveries(self._events, self._rows, self._handlers, self.numbers[which])
+        return Deliveries(*self._of_run, self.numbers[which])
 
     def column(self, name: str) -> Any:
         """A column of `events`: its codes or numbers for these deliveries, and the words of codes."""
-        rows = self._rows[self.numbers]
+        events, rows = self._of_run[0], self._of_run[1][self.numbers]
         if name == "time_ns":
-            return self._events.numbers(name)[rows]
-        codes, words = self._events.column(name)
+            return events.numbers(name)[rows]
+        codes, words = events.column(name)
         return codes[rows], words
 
 
@@ -171,6 +175,7 @@ class Record:
         }
         rows = kinds.rows(ends).astype(np.int32)
         handlers = self._handlers_of(rows, events.numbers("time_ns")[rows])
+        self.delivered = Words[str](events.column("message").codes[rows], events.column("message").words)
         self.deliveries = Deliveries(events, rows, handlers, np.arange(len(rows), dtype=np.int32))
         nodes = self._nodes(events.column("node"))
         keys = self._keys(nodes, events.column("message").codes)
@@ -276,12 +281,12 @@ class Record:
         """The same of one event."""
         return int(self._handlers_of(np.array([event]), np.array([time_ns]))[0])
 
-    def delivery_number(self, node: str, message: str) -> int:
-        """Of the last delivery of a message at a node. KeyError if there is none."""
+    def delivery(self, node: str, message: str) -> Delivery:
+        """The last delivery of a message at a node. KeyError if there is none."""
         numbers = self._delivered[self._key(node, message)]
         if not numbers:
             raise KeyError((node, message))
-        return numbers[-1]
+        return self.deliveries[numbers[-1]]
 
     def known_at(self, node: str, message: str) -> int:
         """The event in which the node delivered or sent the message; NONE: it did not."""

@@ -84,11 +84,14 @@ class Stories:
         self._personal: set[tuple[int, str]] = set()  # ways that differ from one receiver to another
 
     def of(self, message: str, node: str) -> list[Stretch]:
-        """In order of time; the lengths add up to the delay. KeyError for a delivery that is not on record. Quick in
-        the order of the record: what it keeps are the stories of each node's last handler, and some ways.
+        """The same of the last delivery of a message at a node. KeyError if there is none on record."""
+        return self.story(self.record.delivery(node, message))
+
+    def story(self, one: Delivery) -> list[Stretch]:
+        """In order of time; the lengths add up to the delay. Quick in the order of the record: what is kept are the
+        stories of each node's last handler, and some ways.
         """
-        number = self.record.delivery_number(node, message)
-        one = self.record.deliveries[number]
+        node, message, number = one.node, one.message, one.number
         if self._last_handler.get(node) != one.handler or one.handler == NONE:
             self._last[node], self._last_handler[node] = {}, one.handler
         known = self._last[node]
@@ -98,10 +101,9 @@ class Stories:
                 self._personal.clear()
             chain = [one]  # any of those before it may hold it back; a thousand would be too deep for calls
             while (number := self.record.delivery_before[number]) != NONE:
-                before = self.record.deliveries[number]
-                if before.message in known:
+                if self.record.delivered[number] in known:
                     break
-                chain.append(before)
+                chain.append(self.record.deliveries[number])
             for one in reversed(chain):
                 known[one.message] = self._tell(one, known)
         return known[message]
