@@ -165,7 +165,7 @@ def stretch_rows(stories: Stories, story: Sequence[Stretch], receiver: str) -> l
     """What `--json` prints of each stretch. Times count from the first."""
     from mobilenet.why.words import Words
 
-    words = Words(stories.record)
+    words = Words(stories.record, stories.protocol)
     return [
         {
             "from_ns": s.begin_ns - story[0].begin_ns,

@@ -80,16 +80,16 @@ class Interruptions:
         noticed_ns = begin_ns
         if self._tick_ns and begin_ns % self._tick_ns == 0:
             noticed_ns = max(one.last_ns, begin_ns - self._tick_ns)
-        blank = Stretch(one.last_ns, begin_ns, OLD_SESSION, HOST, one.host)
+        blank = Stretch(one.last_ns, begin_ns, OLD_SESSION, HOST, one.host, reason=self._first[one.host, one.first_ns])
         stretches = self._in_states(blank, ())
         if noticed_ns < begin_ns and not any(stretch.end_ns > noticed_ns for stretch in stretches):
-            stretches.append(blank._replace(begin_ns=noticed_ns, kind=DETECTION))
+            stretches.append(blank._replace(begin_ns=noticed_ns, kind=DETECTION, reason=""))
         return fill(stretches, one.last_ns, begin_ns, blank)
 
     def _in_states(self, blank: Stretch, but: Collection[str]) -> list[Stretch]:
         """The parts of a stretch in which its host was down, out of coverage or between two sessions."""
         return [
-            blank._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state)
+            blank._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, reason="")
             for begin_ns, end_ns, state in self._stories.states.between(blank.place, blank.begin_ns, blank.end_ns)
             if state not in but
         ]

@@ -60,7 +60,7 @@ class Errand(NamedTuple):
 
 
 class Stories:
-    """The stories of one run. `has_own_code`: its protocol is a program or a plug-in."""
+    """The stories of one run. `protocol`: its name; of a program or a plug-in, less can be explained."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Stories:
         hops: Hops,
         connections: Connections,
         processes: Processes,
-        has_own_code: bool = False,
+        protocol: str,
     ) -> None:
         self.record = record
         self.states = states
@@ -77,7 +77,7 @@ class Stories:
         self._activity = Activity(record)
         self._connections = connections
         self._processes = processes
-        self._has_own_code = has_own_code
+        self.protocol, self._has_own_code = protocol, protocol in OWN_CODE
         self._last: dict[str, dict[str, list[Stretch]]] = {}  # node -> stories of the handler that was asked for last
         self._last_handler: dict[str, int] = {}
         self._ways: dict[tuple[int, str, str], list[Stretch]] = {}
@@ -365,7 +365,7 @@ def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
     cuts = Cuts(events)
     hops = Hops(record, departures(record, cuts, scenario), DelayLines(record, scenario))
     connections, processes = Connections(record, cuts, hops), Processes(record, scenario)
-    return Stories(record, States(events), hops, connections, processes, name in OWN_CODE)
+    return Stories(record, States(events), hops, connections, processes, name)
 
 
 def recorded_stories(directory: Path) -> Stories:
