@@ -123,10 +123,7 @@ def _print_groups(title: str, shares_of: Mapping[tuple[Any, ...], Shares], place
     )
     note = f" ({MOST_NODES} of {len(ranking)})" if len(ranking) > MOST_NODES else ""
     say(f"\nBy {title}, slowest first{note}:")
-    rows = [
-        (name, _mean(own, node), largest_part(own.by_part, own.delay_ns))
-        for name, own in ranking[:MOST_NODES]
-    ]
+    rows = [(name, _mean(own, node), largest_part(own.by_part, own.delay_ns)) for name, own in ranking[:MOST_NODES]]
     print_table((title, "mean delay", "mostly"), rows, right=[1])
 
 
@@ -208,7 +205,9 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
             " the same seed, hosts and workload",
             Exit.BAD_INPUT,
         )
-    first, second = (shares(own, sorted(of[key] for key in common)) for own, of in zip(stories, deliveries, strict=True))
+    first, second = (
+        shares(own, sorted(of[key] for key in common)) for own, of in zip(stories, deliveries, strict=True)
+    )
     rows = _changes(first, second)
     if as_json:
         listed = [{"kind": kind, "leg": leg, "ns": [a, b]} for (kind, leg), a, b in rows]

@@ -240,7 +240,9 @@ class Record:
         """
         codes, heard, to, nodes = self.node_codes, causes.column("heard"), causes.column("to"), self._node
         sent = np.flatnonzero(self.steps.among((SENT,)) & self.has_messages)
-        lists = [[codes.setdefault(name, len(codes)) for name in text.split() if ":" not in name] for text in heard.words]
+        lists = [
+            [codes.setdefault(name, len(codes)) for name in text.split() if ":" not in name] for text in heard.words
+        ]
         places, receivers = entries_of(heard.codes[sent], lists)
         kinds = np.array([ord(name[0]) if name else NONE for name in codes])
         for_all, target = np.array([*(not name for name in to.words), False]), self._nodes(to)[sent][places]

@@ -137,9 +137,7 @@ class Stories:
         of_cell = (row for row in rows[since:until] if record.node[row] == one.station)
         return next(of_cell, rows[since] if since < until else rows[until - 1] if until else NONE)
 
-    def _hold(
-        self, one: Delivery, from_ns: int, arrival: int, known: dict[str, list[Stretch]]
-    ) -> list[Stretch]:
+    def _hold(self, one: Delivery, from_ns: int, arrival: int, known: dict[str, list[Stretch]]) -> list[Stretch]:
         """The message is at the host, and is not delivered yet."""
         record, to_ns = self.record, one.time_ns
         if record.kind[arrival].startswith("Tcp"):

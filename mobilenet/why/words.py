@@ -149,7 +149,11 @@ class Words:
         for start_ns, one in self._on_air[first:]:
             if start_ns >= record.end_ns[row]:
                 return
-            if one != row and record.end_ns[one] > record.start_ns[row] and record.outcome_at(one, node) != OUT_OF_RANGE:
+            if (
+                one != row
+                and record.end_ns[one] > record.start_ns[row]
+                and record.outcome_at(one, node) != OUT_OF_RANGE
+            ):
                 yield one
 
 

@@ -70,7 +70,9 @@ def bars_of_run(stories: Stories, begin_ns: int, end_ns: int) -> list[Bar]:
     late = {one.event for one in slowest(stories, deliveries)}
     both = shares_by(stories, deliveries, lambda one: one.event in late)
     unit = _unit(deliveries[0].node)
-    return [bar_of(name, own, unit) for name, own in (("all deliveries", add(both.values())), ("slowest 5 %", both[True]))]
+    return [
+        bar_of(name, own, unit) for name, own in (("all deliveries", add(both.values())), ("slowest 5 %", both[True]))
+    ]
 
 
 def bar_of(label: str, all_shares: Shares, unit: str) -> Bar:
