@@ -52,7 +52,7 @@ def _narrow(numbers: np.ndarray) -> np.ndarray:
 
 
 def entries_of(codes: np.ndarray, by_code: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """All entries of the lists that these codes have, one after the other: the place of each one's code, and the entry."""
+    """Join the lists that these codes have: the place of the code of each entry, and the entry."""
     sizes = np.fromiter(map(len, by_code), np.int32, len(by_code))
     entries = np.fromiter(chain.from_iterable(by_code), np.int32, sizes.sum())
     own = sizes[codes]
