@@ -41,7 +41,7 @@ class Connections:
         self._segment: dict[int, int] = {}  # handler -> the segment that it put on a wire
         self._copies: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (from, to, message) -> rows
         is_segment = record.kinds.map([name.startswith("Tcp") for name in record.kinds.words], False)
-        lost = set(record.lost(is_segment))
+        lost = set(record.lost_rows(is_segment))
         for row in np.flatnonzero(is_segment & record.steps.among((WIRE,))).tolist():
             self._segment[record.cause[row]] = row
             for message in record.messages[row]:

@@ -43,7 +43,7 @@ class Processes:
 
     def _read_losses(self) -> None:
         record = self._record
-        for row in record.lost(record.has_messages):
+        for row in record.lost_rows(record.has_messages):
             for message in record.messages[row]:
                 self._lost[record.node[row], record.to[row], message].append(row)
 

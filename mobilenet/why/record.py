@@ -257,7 +257,7 @@ class Record:
         """Rows by the code of their node."""
         return RowsByKey(self._node[rows], rows)
 
-    def lost(self, among: np.ndarray) -> list[int]:
+    def lost_rows(self, among: np.ndarray) -> list[int]:
         """The rows in which something was put on a wire that never arrived."""
         is_lost = self.steps.among((WIRE,)) & among
         causes = np.asarray(self.cause)[self.steps.rows(ARRIVED)]
@@ -312,7 +312,7 @@ class Record:
         row = self._left_before[queued]
         return NONE if row == NONE else self.time_ns[row]
 
-    def queued(self, node: str, message: str) -> Sequence[int]:
+    def queued_rows(self, node: str, message: str) -> Sequence[int]:
         """The rows in which this node queued a frame with the message."""
         return self._queued[self._key(node, message)]
 

@@ -40,7 +40,7 @@ def delay_ns(stories: Stories, one: Delivery) -> int:
 
 
 def _delays_ns(stories: Stories, deliveries: Deliveries) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each delivery: its delay, when its message was broadcast (-1: never), and whether the sender was its node."""
+    """For each delivery: its delay, when its message was broadcast (-1: never), and whether its node sent that."""
     (codes, words), (nodes, names) = deliveries.column("message"), deliveries.column("node")
     broadcasts = [stories.record.broadcasts.get(word) for word in words]
     at = {name: code for code, name in enumerate(names)}
@@ -72,7 +72,7 @@ def slowest(stories: Stories, deliveries: Deliveries) -> Deliveries:
 def shares_by(
     stories: Stories, deliveries: Iterable[Delivery], group_of: Callable[[Delivery], Hashable]
 ) -> dict[Any, Shares]:
-    """Where the time of each group goes. Stories are told once, and quickly in the order of the record."""
+    """Where the time of each group goes. Each delivery is walked once, which is quick in the order of the record."""
     totals: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
     parts: dict[Any, Counter[Part]] = defaultdict(Counter)
     for one in deliveries:

@@ -202,7 +202,7 @@ class Stories:
         else:
             came = self._first_arrival(sender, message, departed_ns)
             came_ns = record.time_ns[came] if came != NONE else sent.time_ns
-        radioed = [] if errand.leg != BACKBONE else record.queued(sender, message)
+        radioed = [] if errand.leg != BACKBONE else record.queued_rows(sender, message)
         radioed = [row for row in radioed if row < departed and record.time_ns[row] >= came_ns]
         if receiver[0] == "h" and any(self._is_for(row, receiver) for row in radioed):
             # a station that hands the message on had radioed it: it waited for the receiver
@@ -237,7 +237,7 @@ class Stories:
             if leg == BACKBONE
             else [  # frames are for hosts, not for the other end of a wire
                 row
-                for row in record.queued(sender, message)
+                for row in record.queued_rows(sender, message)
                 if row < departed
                 and record.time_ns[row] >= came_ns
                 and (leg == UPLINK or self._is_for(row, node))  # a host sends to the station that it is with

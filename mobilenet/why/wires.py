@@ -121,7 +121,7 @@ class OverSeveral:
 
 
 class OnServers(InOrder):
-    """A fixed time for each; the tests of the failure detector have a server of their own."""
+    """A fixed time for each; the tests of the failure detector have another server."""
 
     def __init__(self, record: Record, each_ns: int) -> None:
         super().__init__(record, record.kinds.among(TESTS))

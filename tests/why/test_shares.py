@@ -50,7 +50,7 @@ def test_the_shares_of_a_run_are_those_of_its_stories(run: Path) -> None:
 
 
 def test_what_is_not_needed_again_is_not_kept(run: Path) -> None:
-    """Of columns, only arrays are kept; of stories, those of each node's last handler and the ways to stations."""
+    """Only arrays of columns, the stories of each node's last handler, and the ways to stations are kept."""
     stories = recorded_stories(run)
     columns = [getattr(stories.record, name) for name in dir(stories.record) if not name.startswith("__")]
     arrays = [one for one in columns if isinstance(one, (memoryview, np.ndarray))]
@@ -58,9 +58,9 @@ def test_what_is_not_needed_again_is_not_kept(run: Path) -> None:
     assert 0 < sum(one.nbytes for one in arrays) <= 60 * rows
     assert not [one for one in columns if isinstance(one, list) and len(one) >= rows]
     deliveries = counted_deliveries(stories, 0, NEVER)
-    told = [stories.story(one) for one in deliveries]
-    last_legs = len({id(stretch) for story in told for stretch in story if stretch.leg in (CELL, HOST)})
-    del told
+    walks = [stories.story(one) for one in deliveries]
+    last_legs = len({id(stretch) for story in walks for stretch in story if stretch.leg in (CELL, HOST)})
+    del walks
     kept = [one for one in gc.get_objects() if type(one) is Stretch and one.leg in (CELL, HOST)]
     assert 0 < len(kept) < last_legs / 2
 
