@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,11 +28,13 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
     """Print where the time of the deliveries of a run goes, for the mean and for the slowest. `allowed`: the option
     that the printed command needs.
     """
-    from mobilenet.why.shares import counted_deliveries, shares, slowest
+    from mobilenet.why.shares import add, counted_deliveries, shares_by, slowest
 
     deliveries = counted_deliveries(stories, *window_ns(run))
     late = slowest(stories, deliveries)
-    whole, tail = shares(stories, deliveries), shares(stories, late)
+    tail_events = {one.event for one in late}
+    groups = shares_by(stories, deliveries, lambda one: (one.event in tail_events, one.station, one.node))
+    whole, tail = add(groups.values()), add(own for (is_late, *_), own in groups.items() if is_late)
     if as_json:
         print_as_json({"all": _document(whole), "slowest": _document(tail)})
         return
@@ -56,8 +58,8 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
         )
     _print_parts(whole, tail, node)
     say(f"{percent(whole.held_ns / max(1, whole.delay_ns))} of the delay was spent waiting behind other messages.")
-    for title, name_of in (("cell", lambda one: one.station), ("receiver", lambda one: one.node)):
-        _print_groups(title, stories, deliveries, name_of)
+    for title, place in (("cell", 1), ("receiver", 2)):
+        _print_groups(title, groups, place, node)
     _print_longest(stories, late[:LONGEST])
     say(f"Next: mobilenet why {quote(run)} --message {late[0].message} --at {late[0].node}{allowed}")
 
@@ -105,28 +107,23 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
         say(f"... and {pluralize(len(parts) - MOST_PARTS, 'smaller part')}, {percent(rest / whole.delay_ns)} in total")
 
 
-def _print_groups(
-    title: str, stories: Stories, deliveries: Sequence[Delivery], name_of: Callable[[Delivery], str | None]
-) -> None:
-    """The cells, or the receivers, with the largest mean delay."""
-    from mobilenet.why.shares import shares
+def _print_groups(title: str, shares_of: Mapping[tuple[Any, ...], Shares], place: int, node: str) -> None:
+    """The cells, or the receivers, with the largest mean delay. `place`: where their name is in a key of shares."""
+    from mobilenet.why.shares import add
 
-    groups: dict[str, list[Delivery]] = defaultdict(list)
-    for one in deliveries:
-        if (name := name_of(one)) is not None:
-            groups[name].append(one)
+    groups: dict[str, list[Shares]] = defaultdict(list)
+    for key, shares in shares_of.items():
+        if key[place] is not None:
+            groups[key[place]].append(shares)
     if len(groups) < 2:
         return
     ranking = sorted(
-        ((name, shares(stories, own)) for name, own in groups.items()),
+        ((name, add(own)) for name, own in groups.items()),
         key=lambda item: (-item[1].delay_ns / item[1].deliveries, _in_order(item[0])),
     )
     note = f" ({MOST_NODES} of {len(ranking)})" if len(ranking) > MOST_NODES else ""
     say(f"\nBy {title}, slowest first{note}:")
-    rows = [
-        (name, _mean(own, deliveries[0].node), largest_part(own.by_part, own.delay_ns))
-        for name, own in ranking[:MOST_NODES]
-    ]
+    rows = [(name, _mean(own, node), largest_part(own.by_part, own.delay_ns)) for name, own in ranking[:MOST_NODES]]
     print_table((title, "mean delay", "mostly"), rows, right=[1])
 
 
@@ -165,7 +162,7 @@ def stretch_rows(stories: Stories, story: Sequence[Stretch], receiver: str) -> l
     """What `--json` prints of each stretch. Times count from the first."""
     from mobilenet.why.words import Words
 
-    words = Words(stories.record)
+    words = Words(stories.record, stories.protocol)
     return [
         {
             "from_ns": s.begin_ns - story[0].begin_ns,
@@ -208,7 +205,9 @@ def two_runs(runs: tuple[Path, Path], stories: tuple[Stories, Stories], as_json:
             " the same seed, hosts and workload",
             Exit.BAD_INPUT,
         )
-    first, second = (shares(own, [of[key] for key in common]) for own, of in zip(stories, deliveries, strict=True))
+    first, second = (
+        shares(own, sorted(of[key] for key in common)) for own, of in zip(stories, deliveries, strict=True)
+    )
     rows = _changes(first, second)
     if as_json:
         listed = [{"kind": kind, "leg": leg, "ns": [a, b]} for (kind, leg), a, b in rows]

@@ -62,6 +62,12 @@ MODULES = (
     "mobilenet.engine.keyed_draws",
     "mobilenet.engine.random_streams",
     "mobilenet.engine.timer",
+    "mobilenet.why.connections",
+    "mobilenet.why.hops",
+    "mobilenet.why.record",
+    "mobilenet.why.states",
+    "mobilenet.why.stories",
+    "mobilenet.why.stretches",
 )
 KNOWN = (  # by their types, which are compiled in
     "mobilenet.engine.clock",
@@ -75,6 +81,8 @@ KNOWN = (  # by their types, which are compiled in
     "mobilenet.parameters",
     "mobilenet.network.propagation.parameters",
     "mobilenet.network.propagation.path_loss",
+    "mobilenet.record.table",
+    "mobilenet.why.kinds",
 )
 
 

@@ -10,9 +10,9 @@ Source    ours: docs/models/causes.md
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import islice
+
+import numpy as np
 
 from mobilenet.why.kinds import QUEUE, TIMER_WAIT, UNEXPLAINED
 from mobilenet.why.record import NONE, QUEUED, TIMER, WIRE, Record
@@ -24,38 +24,30 @@ class Activity:
 
     def __init__(self, record: Record) -> None:
         self._record = record
-        names = {
-            record.kind[record.cause[row]]
-            for row, step in enumerate(record.step)
-            if step in (QUEUED, WIRE)
-            and record.messages[row]
-            and record.cause[row] != NONE
-            and record.step[record.cause[row]] == TIMER
-        }
-        self._fired: dict[str, list[int]] = defaultdict(list)  # node -> rows
-        for row, step in enumerate(record.step):
-            if step == TIMER and record.kind[row] in names:
-                self._fired[record.node[row]].append(row)
-        self._queued: dict[str, list[int]] = defaultdict(list)  # node -> rows, in the order in which they left
-        for row, step in enumerate(record.step):
-            if step == QUEUED and record.messages[row] and row in record.left_ns:
-                self._queued[record.node[row]].append(row)
+        causes = np.asarray(record.cause)[record.steps.among((QUEUED, WIRE)) & record.has_messages]
+        is_timer = record.steps.among((TIMER,))
+        timers = causes[(causes != NONE) & is_timer[causes]]
+        names = np.unique(record.kinds.codes[timers])
+        self._fired = record.by_node(np.flatnonzero(is_timer & np.isin(record.kinds.codes, names)))
+        queued = record.steps.among((QUEUED,)) & record.has_messages & (np.asarray(record.left) != NONE)
+        self._queued = record.by_node(np.flatnonzero(queued))  # in the order in which they left
 
     def explain(self, parts: list[Stretch]) -> list[Stretch]:
         """Divide what is not explained: while such a timer ran at the place, then while such a frame was queued."""
         record = self._record
-        for kind, rows_of, begins_ns, ends_ns in (
-            (TIMER_WAIT, self._fired, record.start_ns, record.time_ns),
-            (QUEUE, self._queued, record.time_ns, record.left_ns),
+        for kind, rows_of, begin_ns, end_ns in (
+            (TIMER_WAIT, self._fired, record.start_ns.__getitem__, record.time_ns.__getitem__),
+            (QUEUE, self._queued, record.time_ns.__getitem__, record.left_ns),
         ):
             out: list[Stretch] = []
             for part in parts:
                 if part.kind != UNEXPLAINED:
                     out.append(part)
                     continue
-                rows = rows_of.get(part.place, [])
-                first = bisect_right(rows, part.begin_ns, key=ends_ns.__getitem__)
-                spans = ((row, begins_ns[row], ends_ns[row]) for row in islice(rows, first, None))
+                rows = rows_of[record.node_codes.get(part.place, NONE)]
+                spans = (
+                    (row, begin_ns(row), end_ns(row)) for row in rows[bisect_right(rows, part.begin_ns, key=end_ns) :]
+                )
                 out.extend(fill(list(_within(part, kind, spans)), part.begin_ns, part.end_ns, part))
             parts = out
         return parts

@@ -13,6 +13,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 
+import numpy as np
+
 from mobilenet.why.cuts import Cuts
 from mobilenet.why.hops import Hops
 from mobilenet.why.kinds import (
@@ -24,7 +26,7 @@ from mobilenet.why.kinds import (
     RETRANSMISSION,
     timer_kind,
 )
-from mobilenet.why.record import ARRIVED, LEAVES, NONE, TIMER, WIRE, Record
+from mobilenet.why.record import LEAVES, NONE, TIMER, WIRE, Record
 from mobilenet.why.stretches import Stretch, cut, fill
 
 KEPT = frozenset((LOST, MAC_RETRY, RETRANSMISSION, CUT, IMPAIRED_LINK, IMPAIRED_HOST))
@@ -38,15 +40,14 @@ class Connections:
         self._lost: dict[frozenset[str], list[int]] = defaultdict(list)  # link -> rows of what was lost on it
         self._segment: dict[int, int] = {}  # handler -> the segment that it put on a wire
         self._copies: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # (from, to, message) -> rows
-        arrived = {record.cause[row] for row, step in enumerate(record.step) if step == ARRIVED}
-        for row, step in enumerate(record.step):
-            if step == WIRE and record.kind[row].startswith("Tcp"):
-                link = frozenset((record.node[row], record.to[row]))
-                self._segment[record.cause[row]] = row
-                for message in record.messages[row]:
-                    self._copies[record.node[row], record.to[row], message].append(row)
-                if row not in arrived:
-                    self._lost[link].append(row)
+        is_segment = record.kinds.map([name.startswith("Tcp") for name in record.kinds.words], False)
+        lost = set(record.lost_rows(is_segment))
+        for row in np.flatnonzero(is_segment & record.steps.among((WIRE,))).tolist():
+            self._segment[record.cause[row]] = row
+            for message in record.messages[row]:
+                self._copies[record.node[row], record.to[row], message].append(row)
+            if row in lost:
+                self._lost[frozenset((record.node[row], record.to[row]))].append(row)
 
     def of(self, rule: Stretch, node: str) -> list[Stretch]:
         """The parts of a wait that ended in the row of `rule` at this node, in order; the rest is like `rule`."""

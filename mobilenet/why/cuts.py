@@ -11,6 +11,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from mobilenet.record.table import Table
+from mobilenet.why.record import events_of
 
 NEVER = 2**62
 LOSES = '"loses"'  # in the detail of a cut that loses what is on the link
@@ -30,11 +31,10 @@ class Cuts:
 
     def __init__(self, events: Table) -> None:
         self._of_link: dict[frozenset[str], list[Cut]] = defaultdict(list)
-        columns = (events[name] for name in ("time_ns", "node", "event", "station", "detail"))
-        for row, (time_ns, node, event, station, detail) in enumerate(zip(*columns, strict=True)):
+        for row, time_ns, node, event, station, detail in events_of(events, "cut", "mend"):
             if event == "cut":
                 self._of_link[frozenset((node, station))].append(Cut(row, NEVER, NEVER, LOSES in (detail or "")))
-            elif event == "mend":
+            else:
                 cuts = self._of_link[frozenset((node, station))]
                 cuts[-1] = cuts[-1]._replace(end=row, end_ns=time_ns)
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 
 from mobilenet.engine.clock import ns
 from mobilenet.scenario import AnyScenario
-from mobilenet.why.record import QUEUED, Record
+from mobilenet.why.record import QUEUED, Record, events_of
 from mobilenet.world.interventions import Impair, in_order
 
 
@@ -27,12 +27,11 @@ class DelayLines:
         if not delays:
             return
         crashes: dict[str, list[int]] = defaultdict(list)  # host -> events
-        for number, (node, event) in enumerate(zip(record.events["node"], record.events["event"], strict=True)):
-            if event == "crash":
-                crashes[node].append(number)
+        for number, _, node, *_ in events_of(record.events, "crash"):
+            crashes[node].append(number)
         last: dict[str, tuple[int, int]] = {}  # host -> crashes before, and when the last frame left
-        for row, step in enumerate(record.step):
-            if step == QUEUED and (changes := delays.get(record.node[row])):
+        for row in record.steps.rows(QUEUED).tolist():
+            if changes := delays.get(record.node[row]):
                 self._leave(row, changes, bisect_left(crashes[record.node[row]], record.events_before[row]), last)
 
     def _leave(self, row: int, changes: list[tuple[int, int]], lives: int, last: dict[str, tuple[int, int]]) -> None:
@@ -42,7 +41,7 @@ class DelayLines:
         least_ns = max(queued_ns, last_ns if lives == lives_before else 0)
         change = bisect_left(changes, queued_ns, key=lambda one: one[0]) - 1  # it acts after its nanosecond
         left_ns = max(least_ns, queued_ns + (changes[change][1] if change >= 0 else 0))
-        sent = record.sent_rows.get(row)
+        sent = record.sent_rows(row)
         if sent and record.start_ns[sent[0]] < left_ns:  # queued in the nanosecond in which the impairment ended
             left_ns = least_ns
         self._left_ns[row] = left_ns

@@ -25,7 +25,7 @@ from mobilenet.why.kinds import (
     Part,
     timer_kind,
 )
-from mobilenet.why.record import ARRIVED, NONE, QUEUED, RECEIVED, TIMER
+from mobilenet.why.record import ARRIVED, NONE, QUEUED, RECEIVED, TIMER, events_of
 from mobilenet.why.stories import Stories
 from mobilenet.why.stretches import Stretch, clip, cut, fill
 
@@ -60,17 +60,14 @@ class Interruptions:
         events = self._record.events
         self._confirmed: dict[tuple[str, int], int] = {}  # (host, time) -> event
         self._first: dict[tuple[str, int], str] = {}  # (host, time) -> the first message delivered then
-        columns = (events[name] for name in ("time_ns", "node", "event", "message"))
-        for number, (time_ns, node, event, message) in enumerate(zip(*columns, strict=True)):
-            if event == CONFIRMED:
-                self._confirmed[node, time_ns] = number
-            elif event == "deliver":
-                self._first.setdefault((node, time_ns), message)
+        for number, time_ns, node, *_ in events_of(events, CONFIRMED):
+            self._confirmed[node, time_ns] = number
+        for one in self._record.deliveries:
+            self._first.setdefault((one.node, one.time_ns), one.message)
         self._broadcast = {(sent.node, sent.time_ns): name for name, sent in self._record.broadcasts.items()}
         self._alike: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # frames: (sender, kind, to) -> rows
-        for row, step in enumerate(self._record.step):
-            if step == QUEUED:
-                self._alike[self._record.node[row], self._record.kind[row], self._record.to[row]].append(row)
+        for row in self._record.steps.rows(QUEUED).tolist():
+            self._alike[self._record.node[row], self._record.kind[row], self._record.to[row]].append(row)
 
     def of(self, one: Interruption) -> list[Stretch]:
         """In order of time; the lengths add up to the interruption."""
@@ -83,16 +80,16 @@ class Interruptions:
         noticed_ns = begin_ns
         if self._tick_ns and begin_ns % self._tick_ns == 0:
             noticed_ns = max(one.last_ns, begin_ns - self._tick_ns)
-        blank = Stretch(one.last_ns, begin_ns, OLD_SESSION, HOST, one.host)
+        blank = Stretch(one.last_ns, begin_ns, OLD_SESSION, HOST, one.host, reason=self._first[one.host, one.first_ns])
         stretches = self._in_states(blank, ())
         if noticed_ns < begin_ns and not any(stretch.end_ns > noticed_ns for stretch in stretches):
-            stretches.append(blank._replace(begin_ns=noticed_ns, kind=DETECTION))
+            stretches.append(blank._replace(begin_ns=noticed_ns, kind=DETECTION, reason=""))
         return fill(stretches, one.last_ns, begin_ns, blank)
 
     def _in_states(self, blank: Stretch, but: Collection[str]) -> list[Stretch]:
         """The parts of a stretch in which its host was down, out of coverage or between two sessions."""
         return [
-            blank._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state)
+            blank._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, reason="")
             for begin_ns, end_ns, state in self._stories.states.between(blank.place, blank.begin_ns, blank.end_ns)
             if state not in but
         ]
@@ -144,7 +141,7 @@ class Interruptions:
             queued = self._before(queued, max(begin_ns, record.start_ns[handler]))
             if queued == NONE:
                 break
-            sent, hearer = record.sent_rows.get(queued), record.to[queued] or receiver
+            sent, hearer = record.sent_rows(queued), record.to[queued] or receiver
             left_ns = min(record.time_ns[sent[-1] if sent else queued], end_ns)
             outcome = record.outcome(queued, hearer)
             if outcome == RECEIVED:  # it, or the answer to it, was lost

@@ -71,19 +71,19 @@ class Hops:
         """All transmissions of one frame up to this one, then contention, queue and delay line, backwards."""
         record = self._record
         place = record.node[queued]
-        rows = [row for row in record.sent_rows[queued] if row <= last]
+        rows = [row for row in record.sent_rows(queued) if row <= last]
         for number in range(len(rows) - 1, -1, -1):
             row = rows[number]
-            outcome = record.outcomes(row).get(node, "out_of_range")
+            outcome = record.outcome_at(row, node)
             kind = AIR if outcome == RECEIVED else LOST
             begin_ns = record.start_ns[row]
             out.append(Stretch(begin_ns, record.time_ns[row], kind, leg, place, row, outcome))
             if number:
                 before, to = rows[number - 1], record.to[queued]
-                reason = record.outcomes(before).get(to, "out_of_range") if to else UNSOLICITED
+                reason = record.outcome_at(before, to) if to else UNSOLICITED
                 out.append(Stretch(record.time_ns[before], begin_ns, MAC_RETRY, leg, place, row, reason))
         begin_ns = record.start_ns[rows[0]] if rows else record.time_ns[last]
-        head_ns = min(max(self._lines.left_ns(queued), record.left_before_ns[queued]), begin_ns)
+        head_ns = min(max(self._lines.left_ns(queued), record.left_before_ns(queued)), begin_ns)
         out.append(Stretch(head_ns, begin_ns, CONTENTION, leg, place, queued))
         self.in_queue(queued, queued, head_ns, out, leg)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from mobilenet.engine.clock import ns
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork, WiredNetwork
-from mobilenet.why.record import ARRIVED, NONE, WIRE, Record
+from mobilenet.why.record import NONE, Record, events_of
 
 RANDOM, SEPARATED = "random", "partition"  # why a message was lost
 
@@ -43,16 +43,13 @@ class Processes:
 
     def _read_losses(self) -> None:
         record = self._record
-        arrived = {record.cause[row] for row, step in enumerate(record.step) if step == ARRIVED}
-        for row, step in enumerate(record.step):
-            if step == WIRE and row not in arrived:
-                for message in record.messages[row]:
-                    self._lost[record.node[row], record.to[row], message].append(row)
+        for row in record.lost_rows(record.has_messages):
+            for message in record.messages[row]:
+                self._lost[record.node[row], record.to[row], message].append(row)
 
     def _read_crashes(self) -> None:
-        events, crashed_ns = self._record.events, dict[str, int]()
-        columns = (events[name] for name in ("time_ns", "node", "event", "detail"))
-        for number, (time_ns, node, event, detail) in enumerate(zip(*columns, strict=True)):
+        crashed_ns = dict[str, int]()
+        for number, time_ns, node, event, _, detail in events_of(self._record.events, "crash", "suspect"):
             if event == "crash":
                 crashed_ns[node] = time_ns
             elif event == "suspect" and (process := json.loads(detail)["process"]) in crashed_ns:

@@ -2,18 +2,23 @@
 
 Model     rows of `causes` are named by their numbers. A handler is a row of the steps sent, acknowledged, given_up,
           timer and arrived; an event belongs to the last handler before it, if that handler is of the event's instant
+Shapes    columns and indices are arrays of numbers and codes, about 50 bytes a row: a run has millions of rows
 Units     integer nanoseconds
 Source    ours: docs/models/causes.md
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from mobilenet.record.table import Columns, Table
+import numpy as np
 
+from mobilenet.record.table import CodedColumn, Table, view
+
+T = TypeVar("T")
 NONE = -1
 QUEUED, SENT, ACKNOWLEDGED, TIMER, WIRE, ARRIVED = "queued", "sent", "acknowledged", "timer", "wire", "arrived"
 GIVEN_UP = "given_up"
@@ -23,8 +28,11 @@ RECEIVED, OUT_OF_RANGE = "received", "out_of_range"
 
 
 class Delivery(NamedTuple):
-    """One `deliver` or `datagram_received` event: its row in `events`, its handler, and where the host was."""
+    """One `deliver` or `datagram_received` event: its number among them, its row in `events`, its handler, and where
+    the host was.
+    """
 
+    number: int
     event: int
     time_ns: int
     node: str
@@ -39,131 +47,297 @@ class Broadcast(NamedTuple):
     node: str
 
 
+def _narrow(numbers: np.ndarray) -> np.ndarray:
+    return numbers.astype(np.min_scalar_type(-int(numbers.max(initial=0)) - 1))
+
+
+def entries_of(codes: np.ndarray, by_code: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Join the lists that these codes have: the place of the code of each entry, and the entry."""
+    sizes = np.fromiter(map(len, by_code), np.int32, len(by_code))
+    entries = np.fromiter(chain.from_iterable(by_code), np.int32, sizes.sum())
+    own = sizes[codes]
+    begins = (np.cumsum(sizes) - sizes)[codes] - (np.cumsum(own) - own)
+    places = np.repeat(np.arange(len(codes), dtype=np.int32), own)
+    return places, entries[begins[places] + np.arange(len(places))]
+
+
+class Words(Generic[T]):
+    """A column of few different values, row by row."""
+
+    def __init__(self, codes: np.ndarray, words: Sequence[T]) -> None:
+        self._codes, self._words = view(codes), [*words]
+
+    def __getitem__(self, row: int) -> T:
+        return self._words[self._codes[row]]
+
+
+def events_of(events: Table, *kinds: str) -> Iterator[tuple[int, int, str, str, Any, Any]]:
+    """The rows of `events` of these kinds: number, time, node, event, station, detail."""
+    columns = [events[name] for name in ("time_ns", "node", "event", "station", "detail")]
+    for row in events.column("event").rows(*kinds).tolist():
+        time_ns, node, event, station, detail = (column[row] for column in columns)
+        yield row, time_ns, node, event, station, detail
+
+
+class RowsByKey:
+    """Rows of a table by a number, those of one number in order."""
+
+    def __init__(self, keys: np.ndarray, rows: np.ndarray) -> None:
+        order = np.lexsort((rows, keys))
+        unique, begins = np.unique(keys[order], return_index=True)
+        self._keys, self._begins = view(unique), view(np.append(begins, len(order)))
+        self._rows = view(rows[order].astype(np.int32))
+
+    def __getitem__(self, key: int) -> Sequence[int]:
+        place = bisect_left(self._keys, key)
+        if place == len(self._keys) or self._keys[place] != key:
+            return ()
+        return self._rows[self._begins[place] : self._begins[place + 1]]
+
+
+class Deliveries(Sequence[Delivery]):
+    """Deliveries, each made when it is asked for. `numbers`: which of the run's, in which order."""
+
+    def __init__(self, events: Table, rows: np.ndarray, handlers: np.ndarray, numbers: np.ndarray) -> None:
+        self._of_run, self.numbers = (events, rows, handlers), numbers
+        self._rows, self._handlers, self._numbers = view(rows), view(handlers), view(numbers)
+        self._columns = [events[name] for name in ("time_ns", "node", "message", "station")]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Delivery: ...
+    @overload
+    def __getitem__(self, place: slice) -> Deliveries: ...
+    def __getitem__(self, place: int | slice) -> Delivery | Deliveries:
+        if isinstance(place, slice):
+            return self.pick(place)
+        number = self._numbers[place]
+        row = self._rows[number]
+        time_ns, node, message, station = self._columns
+        return Delivery(number, row, time_ns[row], node[row], message[row], station[row], self._handlers[number])
+
+    def pick(self, which: slice | np.ndarray) -> Deliveries:
+        """Some of them, or all in another order."""
+        return Deliveries(*self._of_run, self.numbers[which])
+
+    def column(self, name: str) -> Any:
+        """A column of `events`: its codes or numbers for these deliveries, and the words of codes."""
+        events, rows = self._of_run[0], self._of_run[1][self.numbers]
+        if name == "time_ns":
+            return events.numbers(name)[rows]
+        codes, words = events.column(name)
+        return codes[rows], words
+
+
 class Record:
     """The rows of one run. `of_datagrams`: its messages are the datagrams that its programs sent, because the record
     shows which frames carried a datagram, and not which datagrams carried what a program reported.
     """
 
-    def __init__(self, causes: Columns, events: Table, of_datagrams: bool = False) -> None:
-        self.of_datagrams = of_datagrams
-        columns = {name: list(values) for name, values in causes.items()}  # read row by row, in any order
-        self.time_ns: list[int] = columns["time_ns"]
-        self.node: list[str] = columns["node"]
-        self.step: list[str] = columns["step"]
-        self.cause: list[int] = columns["cause"]
-        self.kind: list[str] = columns["kind"]
-        self.to: list[str] = columns["to"]
-        self.start_ns: list[int] = columns["start_ns"]
-        self.end_ns: list[int] = columns["end_ns"]
-        self.size_bytes: list[int] = columns["size_bytes"]
-        self.window: list[str] = columns["window"]
-        self.messages: list[tuple[str, ...]] = []
-        self.events_before: list[int] = columns["events"]  # how many events there were
-        self._receptions: list[str] = columns["heard"]
-        self._outcomes: dict[int, dict[str, str]] = {}  # of the rows that were asked for
-        handlers = [row for row, step in enumerate(self.step) if step in HANDLERS]
-        self._handlers = handlers
-        self._handler_events = [self.events_before[row] for row in handlers]
-        self.sent_rows: dict[int, list[int]] = defaultdict(list)  # queued row -> when it was on the air
-        self.left_ns: dict[int, int] = {}  # queued row -> when the frame has left
-        self.left_before_ns: dict[int, int] = {}  # queued row -> when the frame before it last left
-        self.queued: dict[tuple[str, str], list[int]] = defaultdict(list)  # (node, message) -> queued rows
-        self._arrivals: dict[str, list[int]] = defaultdict(list)  # message -> rows that brought it to any node
-        self._brought: dict[str, dict[str, list[int]]] = {}  # the same by node, of the messages that were asked for
-        self.events = events
-        self.broadcasts: dict[str, Broadcast] = {}
-        self.deliveries: list[Delivery] = []
-        self.known_at: dict[tuple[str, str], int] = {}  # (node, message) -> event in which it was delivered or sent
+    def __init__(self, causes: Table, events: Table, of_datagrams: bool = False) -> None:
+        self.of_datagrams, self.events = of_datagrams, events
+        self.time_ns, self.start_ns, self.end_ns = (
+            view(causes.numbers(name)) for name in ("time_ns", "start_ns", "end_ns")
+        )
+        self.cause, self.size_bytes, self.events_before = (  # the last: how many events there were
+            view(_narrow(causes.numbers(name))) for name in ("cause", "size_bytes", "events")
+        )
+        self.node, self.step, self.kind, self.to, self.window = (
+            Words[str](*causes.column(name)) for name in ("node", "step", "kind", "to", "window")
+        )
+        self.steps, self.kinds, self.nodes, self.tos = (causes.column(name) for name in ("step", "kind", "node", "to"))
+        heard = causes.column("heard")
+        self._heard = Words(heard.codes, [f" {text} " for text in heard.words])
+        nodes = [*events.column("node").words, *causes.column("node").words, *causes.column("to").words]
+        self.node_codes = {name: code for code, name in enumerate(dict.fromkeys(nodes))}
+        self.message_codes = {name: code for code, name in enumerate(events.column("message").words)}
         self._read_events(*(("datagram", "datagram_received") if of_datagrams else ("broadcast", "deliver")))
-        self._read_messages(columns["messages"])
-        self._index()
+        self._node = self._nodes(causes.column("node"))
+        self.carried = self._read_messages(causes)
+        self.messages = Words[tuple[str, ...]](*self.carried)
+        self.has_messages = self.carried.map([*map(bool, self.carried.words)], False)
+        self._index(causes)
 
-    def _read_messages(self, texts: list[str]) -> None:
-        """A program's numbers may name a message that is broadcast later: then the frame does not carry it."""
-        for row, text in enumerate(texts):
-            cause = self.cause[row]
-            if not text:
-                self.messages.append(())
-            elif cause != NONE and self.step[row] in (SENT, ARRIVED):
-                self.messages.append(self.messages[cause])
-            else:
-                sent = ((name, self.broadcasts.get(name)) for name in text.split())
-                names = (name for name, one in sent if one is not None and one.time_ns <= self.time_ns[row])
-                self.messages.append(tuple(names))
-
-    def _index(self) -> None:
-        before: dict[int, int] = {}  # queued row -> the row in which its node had queued the frame before
-        last: dict[str, int] = {}
-        left_ns = self.left_ns
-        for row, step in enumerate(self.step):
-            if step in LEAVES:
-                left_ns[self.cause[row]] = self.time_ns[row]
-            if step == SENT:
-                self.sent_rows[self.cause[row]].append(row)
-                for message in self.messages[row]:
-                    self._arrivals[message].append(row)
-            elif step == ARRIVED:
-                for message in self.messages[row]:
-                    self._arrivals[message].append(row)
-            elif step == QUEUED:
-                node = self.node[row]
-                before[row], last[node] = last.get(node, NONE), row
-                for message in self.messages[row]:
-                    self.queued[node, message].append(row)
-        for row, earlier in before.items():
-            # a frame that was never sent leaves the queue unnoticed: the one before it counts
-            known = earlier != NONE and earlier in left_ns
-            self.left_before_ns[row] = left_ns[earlier] if known else self.left_before_ns.get(earlier, NONE)
+    # --- reading
 
     def _read_events(self, begins: str, ends: str) -> None:
-        columns = self.events
-        rows = zip(
-            columns["time_ns"], columns["node"], columns["event"], columns["message"], columns["station"], strict=True
-        )
-        for number, (time_ns, node, event, message, station) in enumerate(rows):
-            if event == ends:
-                handler = self.handler_of(number, time_ns)
-                self.deliveries.append(Delivery(number, time_ns, node, message, station, handler))
-                self.known_at.setdefault((node, message), number)
-            elif event == begins:
-                self.broadcasts[message] = Broadcast(number, time_ns, node)
-                self.known_at.setdefault((node, message), number)
+        events = self.events
+        kinds, words = events.column("event"), events["message"]
+        self._handlers = np.flatnonzero(self.steps.among(HANDLERS)).astype(np.int32)
+        self._handler_events = np.asarray(self.events_before)[self._handlers]
+        columns = events["time_ns"], events["node"], words
+        self.broadcasts = {  # the last of each name
+            message: Broadcast(row, time_ns, node)
+            for row in kinds.rows(begins).tolist()
+            for time_ns, node, message in [tuple(column[row] for column in columns)]
+        }
+        rows = kinds.rows(ends).astype(np.int32)
+        handlers = self._handlers_of(rows, events.numbers("time_ns")[rows])
+        self.delivered = Words[str](events.column("message").codes[rows], events.column("message").words)
+        self.deliveries = Deliveries(events, rows, handlers, np.arange(len(rows), dtype=np.int32))
+        nodes = self._nodes(events.column("node"))
+        keys = self._keys(nodes, events.column("message").codes)
+        self._delivered = RowsByKey(keys[rows], np.arange(len(rows)))
+        known = kinds.rows(begins, ends)
+        self._known_at = RowsByKey(keys[known], known)
+        order = np.argsort(nodes[rows], kind="stable")
+        at, own = nodes[rows][order], handlers[order]
+        follows = (at[1:] == at[:-1]) & (own[1:] == own[:-1]) & (own[1:] != NONE)
+        before = np.full(len(rows), NONE, np.int32)
+        before[order[1:][follows]] = order[:-1][follows]
+        self.delivery_before = view(before)  # number of a delivery -> the one before it in its handler
+
+    def _nodes(self, column: CodedColumn) -> np.ndarray:
+        return column.map([self.node_codes[name] for name in column.words], 0).astype(np.int32)
+
+    def _read_messages(self, causes: Table) -> CodedColumn:
+        """A program's numbers may name a message that is broadcast later: then the frame does not carry it."""
+        texts, sent, time_ns = causes.column("messages"), self.broadcasts, causes.numbers("time_ns")
+        names = [tuple(name for name in text.split() if name in sent) for text in texts.words]
+        latest_ns = np.array([max((sent[name].time_ns for name in own), default=0) for own in names] or [0])
+        cause, codes = causes.numbers("cause"), texts.codes.astype(np.int32)
+        inherits = self.steps.among((SENT, ARRIVED)) & (cause != NONE) & (texts.map([*map(bool, texts.words)], False))
+        for row in np.flatnonzero((latest_ns[codes] > time_ns) & ~inherits).tolist():
+            codes[row], until_ns = len(names), self.time_ns[row]
+            names.append(tuple(name for name in names[texts.codes[row]] if sent[name].time_ns <= until_ns))
+        codes[inherits] = codes[cause[inherits]]
+        return CodedColumn(codes, names)
+
+    def _index(self, causes: Table) -> None:
+        cause, nodes, carried = causes.numbers("cause"), self._node, self.carried
+        left = np.full(len(cause), NONE, np.int32)  # queued row -> the row after which the frame has left
+        leaves = self.steps.rows(*LEAVES)
+        leaves = leaves[cause[leaves] != NONE]
+        left[cause[leaves]] = leaves
+        transmissions = np.full(len(cause), NONE, np.int32)  # queued row -> the last; of it -> the one before
+        sent = self.steps.rows(SENT)
+        sent = sent[cause[sent] != NONE]
+        sent = sent[np.argsort(cause[sent], kind="stable")]
+        again = cause[sent[1:]] == cause[sent[:-1]]
+        transmissions[sent[1:][again]] = sent[:-1][again]
+        transmissions[cause[sent]] = sent
+        self.left, self._transmissions = view(left), view(transmissions)
+        # a frame that was never sent leaves the queue unnoticed: the one before it counts
+        queued = self.steps.rows(QUEUED)
+        queued = queued[np.argsort(nodes[queued], kind="stable")]
+        known = np.maximum.accumulate(np.where(left[queued] != NONE, np.arange(len(queued)), NONE))[:-1]
+        same = (known != NONE) & (nodes[queued[known]] == nodes[queued[1:]])
+        left_before = np.full(len(cause), NONE, np.int32)
+        left_before[queued[1:][same]] = left[queued[known[same]]]
+        self._left_before = view(left_before)
+        lists = [[self.message_codes[name] for name in own] for own in carried.words]
+        places, messages = entries_of(carried.codes[queued], lists)
+        self._queued = RowsByKey(self._keys(nodes[queued[places]], messages), queued[places])
+        rows, receivers = self._receptions(causes)
+        places, messages = entries_of(carried.codes[rows], lists)
+        self._brought = RowsByKey(self._keys(receivers[places], messages), rows[places])
+
+    def _receptions(self, causes: Table) -> tuple[np.ndarray, np.ndarray]:
+        """The rows in which messages reached a node that takes them, and the node: stations ignore the frames of
+        stations, and hosts those of hosts.
+        """
+        codes, heard, to, nodes = self.node_codes, causes.column("heard"), causes.column("to"), self._node
+        sent = np.flatnonzero(self.steps.among((SENT,)) & self.has_messages)
+        lists = [
+            [codes.setdefault(name, len(codes)) for name in text.split() if ":" not in name] for text in heard.words
+        ]
+        places, receivers = entries_of(heard.codes[sent], lists)
+        kinds = np.array([ord(name[0]) if name else NONE for name in codes])
+        for_all, target = np.array([*(not name for name in to.words), False]), self._nodes(to)[sent][places]
+        takes = for_all[to.codes[sent]][places] | (target == receivers)
+        takes &= kinds[receivers] != kinds[nodes[sent]][places]
+        arrived = np.flatnonzero(self.steps.among((ARRIVED,)) & self.has_messages)
+        return np.concatenate([sent[places[takes]], arrived]), np.concatenate([receivers[takes], nodes[arrived]])
+
+    # --- questions
+
+    def by_node(self, rows: np.ndarray) -> RowsByKey:
+        """Rows by the code of their node."""
+        return RowsByKey(self._node[rows], rows)
+
+    def lost_rows(self, among: np.ndarray) -> list[int]:
+        """The rows in which something was put on a wire that never arrived."""
+        is_lost = self.steps.among((WIRE,)) & among
+        causes = np.asarray(self.cause)[self.steps.rows(ARRIVED)]
+        is_lost[causes[causes != NONE]] = False
+        return np.flatnonzero(is_lost).tolist()
+
+    def _keys(self, nodes: np.ndarray, messages: np.ndarray) -> Any:
+        return nodes.astype(np.int64) << 32 | messages
+
+    def _key(self, node: str, message: str) -> int:
+        codes = self.node_codes.get(node, NONE), self.message_codes.get(message, NONE)
+        return NONE if NONE in codes else codes[0] << 32 | codes[1]
+
+    def _handlers_of(self, events: np.ndarray, times_ns: np.ndarray) -> np.ndarray:
+        """The handler in which each of these events happened; NONE: the world did it."""
+        if not len(self._handlers):
+            return np.full(len(events), NONE, np.int32)
+        rows = self._handlers[np.searchsorted(self._handler_events, events, "right") - 1]
+        is_its = (self._handler_events[0] <= events) & (np.asarray(self.time_ns)[rows] == times_ns)
+        return np.where(is_its, rows, NONE).astype(np.int32)
 
     def handler_of(self, event: int, time_ns: int) -> int:
-        """The handler in which an event happened; NONE: the world did it."""
-        place = bisect_right(self._handler_events, event) - 1
-        if place < 0:
-            return NONE
-        row = self._handlers[place]
-        return row if self.time_ns[row] == time_ns else NONE
+        """The same of one event."""
+        return int(self._handlers_of(np.array([event]), np.array([time_ns]))[0])
 
-    def outcomes(self, row: int) -> dict[str, str]:
-        """What became of a transmission at each node within its reach."""
-        outcomes = self._outcomes.get(row)
-        if outcomes is None:
-            pairs = (entry.partition(":") for entry in self._receptions[row].split())
-            outcomes = self._outcomes[row] = {node: outcome or RECEIVED for node, _, outcome in pairs}
-        return outcomes
+    def delivery(self, node: str, message: str) -> Delivery:
+        """The last delivery of a message at a node. KeyError if there is none."""
+        numbers = self._delivered[self._key(node, message)]
+        if not numbers:
+            raise KeyError((node, message))
+        return self.deliveries[numbers[-1]]
+
+    def known_at(self, node: str, message: str) -> int:
+        """The event in which the node delivered or sent the message; NONE: it did not."""
+        return next(iter(self._known_at[self._key(node, message)]), NONE)
+
+    def sent_rows(self, queued: int) -> list[int]:
+        """When the frame was on the air, in order."""
+        rows, row = [], self._transmissions[queued]
+        while row != NONE:
+            rows.append(row)
+            row = self._transmissions[row]
+        return rows[::-1]
+
+    def left_ns(self, queued: int) -> int:
+        """When the frame has left; NONE: it never did."""
+        row = self.left[queued]
+        return NONE if row == NONE else self.time_ns[row]
+
+    def left_before_ns(self, queued: int) -> int:
+        """When the frame before it last left; NONE: there was none."""
+        row = self._left_before[queued]
+        return NONE if row == NONE else self.time_ns[row]
+
+    def queued_rows(self, node: str, message: str) -> Sequence[int]:
+        """The rows in which this node queued a frame with the message."""
+        return self._queued[self._key(node, message)]
+
+    def brought(self, message: str, node: str) -> Sequence[int]:
+        """The rows that brought the node this message, in order."""
+        return self._brought[self._key(node, message)]
+
+    def brings(self, row: int, message: str, node: str) -> bool:
+        """Whether this handler brought the node the message."""
+        if row == NONE or message not in self.messages[row]:
+            return False
+        if self.step[row] == ARRIVED:
+            return self.node[row] == node
+        is_taken = self.to[row] in ("", node) and self.node[row][0] != node[0]
+        return is_taken and self.step[row] == SENT and self.outcome_at(row, node) == RECEIVED
+
+    def outcome_at(self, row: int, node: str) -> str:
+        """What became of a transmission at a node."""
+        text = self._heard[row]
+        if f" {node} " in text:
+            return RECEIVED
+        _, is_heard, rest = text.partition(f" {node}:")
+        return rest[: rest.index(" ")] if is_heard else OUT_OF_RANGE
 
     def outcome(self, queued: int, node: str) -> str:
         """What became of a frame at a node: received, or the outcome of its last transmission."""
-        outcomes = [self.outcomes(row).get(node, OUT_OF_RANGE) for row in self.sent_rows.get(queued, ())]
+        outcomes = [self.outcome_at(row, node) for row in self.sent_rows(queued)]
         return RECEIVED if RECEIVED in outcomes else outcomes[-1] if outcomes else "never_sent"
-
-    def brought(self, message: str, node: str) -> list[int]:
-        """Return the rows that brought the node this message, in order."""
-        by_node = self._brought.get(message)
-        if by_node is None:
-            by_node = self._brought[message] = {}
-            for row in self._arrivals.get(message, ()):
-                for receiver in self._receivers(row):
-                    by_node.setdefault(receiver, []).append(row)
-        return by_node.get(node, [])
-
-    def _receivers(self, row: int) -> list[str]:
-        """Return the nodes that a message of the wire or a frame has reached, and that take it."""
-        if self.step[row] == ARRIVED:
-            return [self.node[row]]
-        kind, to = self.node[row][0], self.to[row]  # stations ignore the frames of stations, and hosts those of hosts
-        received = (node for node, outcome in self.outcomes(row).items() if outcome == RECEIVED)
-        return [node for node in received if to in ("", node) and node[0] != kind]

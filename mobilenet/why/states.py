@@ -11,7 +11,7 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
@@ -32,6 +32,7 @@ from mobilenet.why.kinds import (
     UNEXPLAINED,
     UPLINK,
 )
+from mobilenet.why.record import events_of
 from mobilenet.why.stretches import Stretch, fill
 
 BEGINS = {"radio_off": OFF_AIR, "crash": DOWN, "out_of_coverage": OUT_OF_COVERAGE, "handoff_start": HANDOFF}
@@ -48,43 +49,47 @@ class States:
     """Of all hosts of a run."""
 
     def __init__(self, events: Table) -> None:
-        self._changes: dict[str, list[tuple[int, frozenset[str]]]] = defaultdict(list)
+        self._changes: dict[str, tuple[list[int], list[frozenset[str]]]] = defaultdict(lambda: ([], []))
         self._sessions: dict[str, list[int]] = defaultdict(list)  # when a host lost what it had received
         self._served: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self._called: dict[str, list[tuple[int, str]]] = defaultdict(list)  # the same, with the starts of handoffs
         self.has_off_air = False
+        self._crashed: set[str] = set()
         now: dict[str, frozenset[str]] = defaultdict(frozenset)
-        columns = (events[name] for name in ("time_ns", "node", "event", "station"))
-        for time_ns, node, event, station in zip(*columns, strict=True):
+        for _, time_ns, node, event, station, _ in events_of(events, *BEGINS, *ENDS, *SERVED):
             if event in BEGINS:
                 now[node] |= {BEGINS[event]}
             elif event in ENDS:
                 now[node] -= {ENDS[event]}
             self.has_off_air |= event == "radio_off"
+            if event == "crash":
+                self._crashed.add(node)
             if event in SERVED and station is not None:
                 self._served[node].append((time_ns, station))
-            if event in (*SERVED, "handoff_start") and station is not None:
+            if (event in SERVED or event == "handoff_start") and station is not None:
                 self._called[node].append((time_ns, station))
             if event in BEGINS or event in ENDS:
-                self._changes[node].append((time_ns, now[node]))
+                times_ns, states = self._changes[node]
+                times_ns.append(time_ns)
+                states.append(now[node])
             if event in ("crash", "handoff_start", "join"):
                 self._sessions[node].append(time_ns)
 
-    def between(self, node: str, begin_ns: int, end_ns: int, of: Sequence[str] = PRIORITY) -> Iterator[Interval]:
+    def between(self, node: str, begin_ns: int, end_ns: int, of: Sequence[str] = PRIORITY) -> list[Interval]:
         """Intervals within these times, in order."""
-        changes = self._changes.get(node)
-        if not changes:
-            return
-        first = max(0, bisect_right(changes, begin_ns, key=lambda change: change[0]) - 1)
-        for place in range(first, len(changes)):
-            time_ns, states = changes[place]
-            if time_ns >= end_ns:
-                return
-            until_ns = changes[place + 1][0] if place + 1 < len(changes) else end_ns
-            a, b = max(time_ns, begin_ns), min(until_ns, end_ns)
-            state = next((state for state in of if state in states), None)
+        intervals: list[Interval] = []
+        if node not in self._changes:
+            return intervals
+        times_ns, states = self._changes[node]
+        for place in range(max(0, bisect_right(times_ns, begin_ns) - 1), bisect_left(times_ns, end_ns)):
+            if not states[place]:
+                continue
+            until_ns = times_ns[place + 1] if place + 1 < len(times_ns) else end_ns
+            a, b = max(times_ns[place], begin_ns), min(until_ns, end_ns)
+            state = next((state for state in of if state in states[place]), None)
             if state is not None and a < b:
-                yield a, b, state
+                intervals.append((a, b, state))
+        return intervals
 
     def session_began_ns(self, node: str, time_ns: int) -> int:
         """When the host last lost what it had received, before this time."""
@@ -105,23 +110,25 @@ class States:
     def explain(self, story: list[Stretch], sender: str, receiver: str) -> list[Stretch]:
         """Divide the waits of a story, of a message from this sender to this receiver, by the states in them."""
         out: list[Stretch] = []
+        is_down = receiver in self._crashed
         for stretch in story:
-            if stretch.length_ns <= 0:
+            begin_ns, end_ns, kind, leg, place, _, _, held_by = stretch
+            if end_ns <= begin_ns:
                 continue
-            if stretch.kind not in WAITING or stretch.held_by or stretch.leg == BACKBONE:
-                is_to_host = stretch.leg == CELL and not stretch.held_by
-                out.extend(self.parts(stretch, receiver, (DOWN,)) if is_to_host else (stretch,))
+            if kind not in WAITING or held_by or leg == BACKBONE:
+                is_cut = is_down and leg == CELL and not held_by
+                out.extend(self.parts(stretch, receiver, (DOWN,)) if is_cut else (stretch,))
                 continue
-            host = receiver
-            if stretch.leg == UPLINK:
-                host = stretch.place if stretch.place.startswith("h") else sender
-            parts = [
-                one
-                for part in (self._off_air(stretch, host) if self.has_off_air else (stretch,))
-                for one in ((part,) if part.kind == OFF_AIR else self.parts(part, host))
-            ]
-            out.extend(_until_timeout(parts) if stretch.kind == RETRANSMISSION else parts)
-        return join_outages(out)
+            host = receiver if leg != UPLINK else place if place[0] == "h" else sender
+            parts = self.parts(stretch, host)
+            if self.has_off_air:
+                parts = [
+                    one
+                    for part in self._off_air(stretch, host)
+                    for one in ((part,) if part.kind == OFF_AIR else self.parts(part, host))
+                ]
+            out.extend(_until_timeout(parts) if kind == RETRANSMISSION else parts)
+        return join_outages(out) if self._crashed else out
 
     def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
         """The stretch, in parts: those in which the radio of the station was off, at which the message waited or to
@@ -136,16 +143,13 @@ class States:
         ]
         return fill(off, begin_ns, end_ns, stretch)
 
-    def parts(self, stretch: Stretch, host: str, states: Sequence[str] = PRIORITY) -> Iterator[Stretch]:
-        """Yield the stretch in parts: those in which the host was in one of these states are called by it."""
-        at_ns = stretch.begin_ns
-        for begin_ns, end_ns, state in self.between(host, stretch.begin_ns, stretch.end_ns, states):
-            if begin_ns > at_ns:
-                yield stretch._replace(begin_ns=at_ns, end_ns=begin_ns)
-            yield stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason="")
-            at_ns = end_ns
-        if at_ns < stretch.end_ns:
-            yield stretch._replace(begin_ns=at_ns)
+    def parts(self, stretch: Stretch, host: str, states: Sequence[str] = PRIORITY) -> list[Stretch]:
+        """The stretch in parts: those in which the host was in one of these states are called by it."""
+        named = [
+            stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason="")
+            for begin_ns, end_ns, state in self.between(host, stretch[0], stretch[1], states)
+        ]
+        return fill(named, stretch[0], stretch[1], stretch) if named else [stretch]
 
 
 def join_outages(story: list[Stretch]) -> list[Stretch]:

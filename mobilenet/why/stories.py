@@ -11,6 +11,7 @@ Source    ours: docs/models/causes.md
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +47,7 @@ from mobilenet.why.states import States
 from mobilenet.why.stretches import Stretch, behind, clip, cut, fill, leg_at
 from mobilenet.why.wires import departures
 
+MOST_WAYS = 10_000  # that are kept; a message is on its way for a small part of a run
 OWN_CODE = ("own", "program")  # names of protocols
 
 
@@ -58,7 +60,7 @@ class Errand(NamedTuple):
 
 
 class Stories:
-    """The stories of one run. `has_own_code`: its protocol is a program or a plug-in."""
+    """The stories of one run. `protocol`: its name; of a program or a plug-in, less can be explained."""
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class Stories:
         hops: Hops,
         connections: Connections,
         processes: Processes,
-        has_own_code: bool = False,
+        protocol: str,
     ) -> None:
         self.record = record
         self.states = states
@@ -75,46 +77,40 @@ class Stories:
         self._activity = Activity(record)
         self._connections = connections
         self._processes = processes
-        self._has_own_code = has_own_code
-        self._delivery = {(one.node, one.message): one for one in record.deliveries}
-        self._before: dict[int, Delivery] = {}  # event of a delivery -> the one before it in its handler
-        last: dict[str, Delivery] = {}
-        for one in record.deliveries:
-            before = last.get(one.node)
-            if before is not None and before.handler == one.handler != NONE:
-                self._before[one.event] = before
-            last[one.node] = one
-        self._stories: dict[tuple[str, str], list[Stretch]] = {}
+        self.protocol, self._has_own_code = protocol, protocol in OWN_CODE
+        self._last: dict[str, dict[str, list[Stretch]]] = {}  # node -> stories of the handler that was asked for last
+        self._last_handler: dict[str, int] = {}
         self._ways: dict[tuple[int, str, str], list[Stretch]] = {}
         self._personal: set[tuple[int, str]] = set()  # ways that differ from one receiver to another
-        self._telling: set[tuple[str, str]] = set()
 
     def of(self, message: str, node: str) -> list[Stretch]:
-        """In order of time; the lengths add up to the delay. KeyError for a delivery that is not on record."""
-        key = (node, message)
-        if key not in self._stories:
-            for one in self._untold(self._delivery[key]):
-                own = (one.node, one.message)
-                self._telling.add(own)
-                self._stories[own] = self._tell(one)
-                self._telling.discard(own)
-        return self._stories[key]
+        """The same of the last delivery of a message at a node. KeyError if there is none on record."""
+        return self.story(self.record.delivery(node, message))
+
+    def story(self, one: Delivery) -> list[Stretch]:
+        """In order of time; the lengths add up to the delay. Quick in the order of the record: what is kept are the
+        stories of each node's last handler, and some ways.
+        """
+        node, message, number = one.node, one.message, one.number
+        if self._last_handler.get(node) != one.handler or one.handler == NONE:
+            self._last[node], self._last_handler[node] = {}, one.handler
+        known = self._last[node]
+        if message not in known:
+            if len(self._ways) > MOST_WAYS:
+                self._ways.clear()
+                self._personal.clear()
+            chain = [one]  # any of those before it may hold it back; a thousand would be too deep for calls
+            while (number := self.record.delivery_before[number]) != NONE:
+                if self.record.delivered[number] in known:
+                    break
+                chain.append(self.record.deliveries[number])
+            for one in reversed(chain):
+                known[one.message] = self._tell(one, known)
+        return known[message]
 
     # --- one delivery
 
-    def _untold(self, one: Delivery) -> list[Delivery]:
-        """The delivery, after those before it in its handler that have no story yet. Any of them may hold it back, and
-        a chain of a thousand would be too deep to be followed by calls.
-        """
-        chain = [one]
-        before = self._before.get(one.event)
-        while before is not None and (before.node, before.message) not in self._stories:
-            if (before.node, before.message) not in self._telling:
-                chain.append(before)
-            before = self._before.get(before.event)
-        return chain[::-1]
-
-    def _tell(self, one: Delivery) -> list[Stretch]:
+    def _tell(self, one: Delivery, known: dict[str, list[Stretch]]) -> list[Stretch]:
         record = self.record
         sent = record.broadcasts.get(one.message)
         if sent is None or sent.time_ns >= one.time_ns:
@@ -128,46 +124,42 @@ class Stories:
             return self.states.explain(held, sent.node, one.node)
         way = self._way(arrival, one.message, one.node, one.node)
         arrived_ns = record.time_ns[arrival]
-        held = [] if arrived_ns >= one.time_ns else self._hold(one, arrived_ns, arrival)
+        held = [] if arrived_ns >= one.time_ns else self._hold(one, arrived_ns, arrival, known)
         return self.states.explain(clip(way, sent.time_ns, one.time_ns) + held, sent.node, one.node)
 
     def _arrival_at_receiver(self, one: Delivery) -> int:
-        record = self.record
-        handler = one.handler
-        got = [row for row in record.brought(one.message, one.node) if record.time_ns[row] <= one.time_ns]
-        if handler in got:
-            return handler
-        since_ns = self.states.session_began_ns(one.node, one.time_ns)
-        recent = [row for row in got if record.time_ns[row] >= since_ns]
-        of_cell = [row for row in recent if record.node[row] == one.station]
-        return next(iter((*of_cell, *recent, *reversed(got))), NONE)
+        record, time_ns = self.record, self.record.time_ns.__getitem__
+        if record.brings(one.handler, one.message, one.node):
+            return one.handler
+        rows = record.brought(one.message, one.node)
+        until = bisect_right(rows, one.time_ns, key=time_ns)
+        since = bisect_left(rows, self.states.session_began_ns(one.node, one.time_ns), 0, until, key=time_ns)
+        of_cell = (row for row in rows[since:until] if record.node[row] == one.station)
+        return next(of_cell, rows[since] if since < until else rows[until - 1] if until else NONE)
 
-    def _hold(self, one: Delivery, from_ns: int, arrival: int) -> list[Stretch]:
+    def _hold(self, one: Delivery, from_ns: int, arrival: int, known: dict[str, list[Stretch]]) -> list[Stretch]:
         """The message is at the host, and is not delivered yet."""
         record, to_ns = self.record, one.time_ns
         if record.kind[arrival].startswith("Tcp"):
             hold = Stretch(from_ns, to_ns, HEAD_OF_LINE, HOST, one.node, one.handler)
             return self._connections.of(hold, one.node)
-        blocker = self._blocker(one)
+        blocker = self._blocker(one, known)
         if blocker is not None:
-            story = behind(clip(self.of(blocker.message, one.node), from_ns, to_ns), blocker.message)
-            return fill(story, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker.message))
+            story = behind(clip(known[blocker], from_ns, to_ns), blocker)
+            return fill(story, from_ns, to_ns, Stretch(0, 0, UNEXPLAINED, HOST, one.node, held_by=blocker))
         return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
-    def _blocker(self, one: Delivery) -> Delivery | None:
+    def _blocker(self, one: Delivery, known: dict[str, list[Stretch]]) -> str | None:
         """The last message that was delivered in the same handler and that this one causally depends on; without one,
         the last one that was delivered there.
         """
-        record = self.record
-        sent = record.broadcasts[one.message]
-        before = self._before.get(one.event)
-        first = before
-        while before is not None:
-            known = record.known_at.get((sent.node, before.message))
-            if (before.node, before.message) not in self._telling and known is not None and known < sent.event:
-                return before
-            before = self._before.get(before.event)
-        return first if first is not None and (first.node, first.message) not in self._telling else None
+        sent = self.record.broadcasts[one.message]
+        last = None
+        for message in reversed(known):
+            if NONE < self.record.known_at(sent.node, message) < sent.event:
+                return message
+            last = last or message
+        return last
 
     # --- the way to a node
 
@@ -204,13 +196,13 @@ class Stories:
         sent = record.broadcasts[message]
         if sent.node == sender:
             came, came_ns = NONE, sent.time_ns
-        elif handler in record.brought(message, sender):
+        elif record.brings(handler, message, sender):
             out.extend(reversed(self._way(handler, message, sender, receiver)))
             return (handler, message) in self._personal
         else:
             came = self._first_arrival(sender, message, departed_ns)
             came_ns = record.time_ns[came] if came != NONE else sent.time_ns
-        radioed = [] if errand.leg != BACKBONE else record.queued.get((sender, message), [])
+        radioed = [] if errand.leg != BACKBONE else record.queued_rows(sender, message)
         radioed = [row for row in radioed if row < departed and record.time_ns[row] >= came_ns]
         if receiver[0] == "h" and any(self._is_for(row, receiver) for row in radioed):
             # a station that hands the message on had radioed it: it waited for the receiver
@@ -223,9 +215,11 @@ class Stories:
     def _is_for(self, row: int, host: str) -> bool:
         """Whether a frame of a station is for this host: addressed to it or to all, as the host is or comes there."""
         record = self.record
-        left_ns = record.left_ns.get(row, record.time_ns[row])
-        return record.to[row] in ("", host) and not self.states.is_elsewhere(
-            host, record.node[row], record.time_ns[row], left_ns
+        if record.to[row] not in ("", host):
+            return False
+        queued_ns, left_ns = record.time_ns[row], record.left_ns(row)
+        return not self.states.is_elsewhere(
+            host, record.node[row], queued_ns, queued_ns if left_ns == NONE else left_ns
         )
 
     def _first_arrival(self, node: str, message: str, until_ns: int) -> int:
@@ -243,14 +237,14 @@ class Stories:
             if leg == BACKBONE
             else [  # frames are for hosts, not for the other end of a wire
                 row
-                for row in record.queued.get((sender, message), ())
+                for row in record.queued_rows(sender, message)
                 if row < departed
                 and record.time_ns[row] >= came_ns
                 and (leg == UPLINK or self._is_for(row, node))  # a host sends to the station that it is with
             ]
         )
         for row in reversed(earlier):
-            rows = record.sent_rows.get(row)
+            rows = record.sent_rows(row)
             left_ns = min(record.time_ns[rows[-1] if rows else row], cursor_ns)  # two copies may have been queued
             outcome = record.outcome(row, record.to[row] or node)
             out.extend(reversed(self._wait(errand, sender, left_ns, cursor_ns, handler, outcome, window)))
@@ -333,7 +327,7 @@ class Stories:
         if is_own and (kind != TIMER_WAIT or self.record.cause[row] == NONE):
             return blank._replace(kind=kind, reason=window if kind == RETRANSMISSION and window else outcome)
         since_ns = min(blank.end_ns, max(blank.begin_ns, self.record.start_ns[row]))
-        return blank._replace(begin_ns=since_ns, kind=kind, reason=outcome if is_own else "")
+        return Stretch(since_ns, blank.end_ns, kind, blank.leg, blank.place, row, outcome if is_own else "")
 
     def _behind_another(self, blank: Stretch, target: str) -> list[Stretch]:
         """The way of the message that a node waited for, to this node; the rest is like `blank`."""
@@ -369,7 +363,7 @@ def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
     cuts = Cuts(events)
     hops = Hops(record, departures(record, cuts, scenario), DelayLines(record, scenario))
     connections, processes = Connections(record, cuts, hops), Processes(record, scenario)
-    return Stories(record, States(events), hops, connections, processes, name in OWN_CODE)
+    return Stories(record, States(events), hops, connections, processes, name)
 
 
 def recorded_stories(directory: Path) -> Stories:

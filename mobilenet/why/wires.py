@@ -11,14 +11,17 @@ Source    ours: docs/models/causes.md, docs/models/wires.md, docs/protocols/vcub
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import NamedTuple, Protocol
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from mobilenet.engine.clock import SECOND, ns
 from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.process_parameters import AbstractNetwork, PacketNetwork, WiredNetwork
-from mobilenet.why.cuts import NEVER, Cut, Cuts
-from mobilenet.why.record import WIRE, Record
+from mobilenet.why.cuts import Cut, Cuts
+from mobilenet.why.record import NONE, WIRE, Record, RowsByKey
 
 TESTS = ("Test", "Answer")  # of the failure detector, which has send servers of its own
 
@@ -39,39 +42,71 @@ class Departures(Protocol):
         """When the message that was put on the wire in this row left, if it arrived at that time."""
 
 
-class OnLinks:
+class InOrder:
+    """First come, first served. `second`: row by row, which of the queues of a node it is."""
+
+    def __init__(self, record: Record, second: np.ndarray) -> None:
+        self._record, self._second = record, second
+        put = record.steps.rows(WIRE)
+        self._rows = RowsByKey(self._key(put), put)
+        self._served: dict[int, tuple[Sequence[int], np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def _key(self, rows: np.ndarray | int) -> Any:
+        return self._record.nodes.codes[rows].astype(np.int64) << 32 | self._second[rows].astype(np.int64)
+
+    def of(self, put: int, arrived_ns: int) -> Departure:
+        key = int(self._key(put))
+        if key not in self._served:
+            rows = self._rows[key]
+            self._served[key] = rows, *self._serve(np.asarray(rows))
+        rows, *times_ns = self._served[key]
+        place = bisect_left(rows, put)
+        held_ns, first_ns, last_ns = (int(times[place]) for times in times_ns)
+        return Departure(held_ns, first_ns, last_ns, self._due_ns(last_ns, arrived_ns))
+
+    def _serve(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """When each was let go, and when its first and its last bit left."""
+        raise NotImplementedError
+
+    def _due_ns(self, last_ns: int, arrived_ns: int) -> int:
+        raise NotImplementedError
+
+
+def _leave(held_ns: np.ndarray, work_ns: np.ndarray) -> np.ndarray:
+    """When a server is done with each: it begins when it is there, and those before it are done."""
+    total_ns = np.cumsum(work_ns)
+    return total_ns + np.maximum.accumulate(held_ns - (total_ns - work_ns))
+
+
+class OnLinks(InOrder):
     """`header_bytes`: what the recorded size leaves out."""
 
     def __init__(
         self, record: Record, cuts: Cuts, bandwidth_mbps: float, delay_ms: float, header_bytes: int = 0
     ) -> None:
-        bits_per_s, delay_ns = round(bandwidth_mbps * 1_000_000), ns(delay_ms / 1000)
-        self._departures: dict[int, Departure] = {}
-        free_ns: dict[tuple[str, str], int] = defaultdict(int)  # when all that was put on the link before is on it
-        emptied: dict[tuple[str, str], int] = {}  # the cut that last emptied the link
-        for row, step in enumerate(record.step):
-            if step != WIRE:
-                continue
-            link, held_ns = (record.node[row], record.to[row]), record.time_ns[row]
-            cut = _last(cuts.of(*link), record.events_before[row])
-            if cut is not None and cut.loses and emptied.get(link) != cut.begin:
-                emptied[link], free_ns[link] = cut.begin, 0
-            if cut is not None and record.events_before[row] <= cut.end:
-                if cut.loses:
-                    continue
-                held_ns = cut.end_ns
-            first_ns = max(free_ns[link], held_ns)
-            last_ns = first_ns - (-8 * (record.size_bytes[row] + header_bytes) * SECOND // bits_per_s)
-            self._departures[row] = Departure(min(held_ns, NEVER), first_ns, last_ns, last_ns + delay_ns)
-            free_ns[link] = last_ns
+        super().__init__(record, record.tos.codes)
+        self._bits_per_s, self._delay_ns = round(bandwidth_mbps * 1_000_000), ns(delay_ms / 1000)
+        self._cuts, self._header_bytes = cuts, header_bytes
 
-    def of(self, put: int, arrived_ns: int) -> Departure:
-        return self._departures[put]
+    def _serve(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        record, first = self._record, int(rows[0])
+        held_ns, events = np.asarray(record.time_ns)[rows], np.asarray(record.events_before)[rows]
+        bits = 8 * (np.asarray(record.size_bytes)[rows].astype(np.int64) + self._header_bytes)
+        last_ns, work_ns = np.zeros_like(held_ns), -(-bits * SECOND // self._bits_per_s)
+        # of the cuts before each row, the last counts; what a cut loses is never on the link, and empties it
+        cuts = [Cut(NONE, NONE, 0, False), *self._cuts.of(record.node[first], record.to[first])]
+        begins, ends, ends_ns, loses = (np.array(column) for column in zip(*cuts, strict=True))
+        which = np.searchsorted(begins, events) - 1
+        is_cut, lives = events <= ends[which], np.cumsum(loses)[which]
+        held_ns = np.where(is_cut, ends_ns[which], held_ns)
+        is_put = ~(is_cut & loses[which])
+        for life in np.unique(lives):
+            own = is_put & (lives == life)
+            last_ns[own] = _leave(held_ns[own], work_ns[own])
+        return held_ns, last_ns - work_ns, last_ns
 
-
-def _last(cuts: list[Cut], events: int) -> Cut | None:
-    """The last cut among the first events of the run."""
-    return next((cut for cut in reversed(cuts) if cut.begin < events), None)
+    def _due_ns(self, last_ns: int, arrived_ns: int) -> int:
+        return last_ns + self._delay_ns
 
 
 class OverSeveral:
@@ -85,22 +120,20 @@ class OverSeveral:
         return Departure(put_ns, put_ns, put_ns, arrived_ns)
 
 
-class OnServers:
-    """First come, first served, a fixed time for each."""
+class OnServers(InOrder):
+    """A fixed time for each; the tests of the failure detector have another server."""
 
     def __init__(self, record: Record, each_ns: int) -> None:
-        self._record = record
+        super().__init__(record, record.kinds.among(TESTS))
         self._each_ns = each_ns
-        self._left_ns: dict[int, int] = {}
-        free: dict[tuple[str, bool], int] = {}
-        for row, step in enumerate(record.step):
-            if step == WIRE:
-                key = record.node[row], record.kind[row] in TESTS
-                free[key] = self._left_ns[row] = max(free.get(key, 0), record.time_ns[row]) + each_ns
 
-    def of(self, put: int, arrived_ns: int) -> Departure:
-        left_ns = self._left_ns[put]
-        return Departure(self._record.time_ns[put], left_ns - self._each_ns, left_ns, arrived_ns)
+    def _serve(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        put_ns = np.asarray(self._record.time_ns)[rows]
+        left_ns = _leave(put_ns, np.full(len(rows), self._each_ns))
+        return put_ns, left_ns - self._each_ns, left_ns
+
+    def _due_ns(self, last_ns: int, arrived_ns: int) -> int:
+        return arrived_ns
 
 
 def departures(record: Record, cuts: Cuts, scenario: AnyScenario) -> Departures:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from mobilenet.why import kinds
-from mobilenet.why.record import ACKNOWLEDGED, NONE, SENT, Record
+from mobilenet.why.record import ACKNOWLEDGED, NONE, OUT_OF_RANGE, SENT, Record
 from mobilenet.why.stretches import Stretch
 
 OUTCOMES = {  # what became of a frame or message that was not received
@@ -51,20 +51,18 @@ AT_A_PLACE = {  # what needs no more than the place
     kinds.DOWN: "{place} is down",
     kinds.OUT_OF_COVERAGE: "{place} is out of coverage",
     kinds.HANDOFF: "{place} is between two sessions",
-    kinds.OLD_SESSION: "{place} delivers nothing more in its earlier session",
     kinds.DETECTION: "{place} enters the new cell; its attachment changes at the end of this period",
 }
+NEW_SESSION = "Wilhelm, Arantes, Sens (2020), Algorithm 1, lines 6-9"  # upon changing cell: see host.py
 MOST_NAMED = 3  # frames in a sentence
 
 
 class Words:
     """The sentences of one run."""
 
-    def __init__(self, record: Record) -> None:
-        self._record = record
-        self._on_air = sorted(
-            (record.start_ns[row], row) for row, step in enumerate(record.step) if step in (SENT, ACKNOWLEDGED)
-        )
+    def __init__(self, record: Record, protocol: str) -> None:
+        self._record, self._protocol = record, protocol
+        self._on_air = sorted((record.start_ns[row], row) for row in record.steps.rows(SENT, ACKNOWLEDGED).tolist())
         self._longest_ns = max((record.end_ns[row] - start_ns for start_ns, row in self._on_air), default=0)
 
     def sentence(self, stretch: Stretch, receiver: str) -> str:
@@ -102,6 +100,14 @@ class Words:
                 return f"{place} waits for TCP's retransmission timeout{f' ({detail})' if detail else ''}"
             case kinds.HEAD_OF_LINE:
                 return f"{place} waits for earlier bytes of its connection with {record.node[s.row]}"
+            case kinds.OLD_SESSION:
+                rule = f" ({NEW_SESSION})" if self._protocol == "mobile_causal" else ""
+                early_ns = s.end_ns - record.broadcasts[s.reason].time_ns
+                when = f"{abs(early_ns) / 1e9:.3g} s {'before' if early_ns >= 0 else 'after'} that"
+                return (
+                    f"{place} is in its earlier session until its handoff starts{rule}; a delivery or an earlier"
+                    f" handoff would have shortened this: {s.reason}, delivered next, was broadcast {when}"
+                )
             case kinds.IDLE:
                 if not s.reason:
                     return "no message is in transit"
@@ -143,7 +149,11 @@ class Words:
         for start_ns, one in self._on_air[first:]:
             if start_ns >= record.end_ns[row]:
                 return
-            if one != row and record.end_ns[one] > record.start_ns[row] and node in record.outcomes(one):
+            if (
+                one != row
+                and record.end_ns[one] > record.start_ns[row]
+                and record.outcome_at(one, node) != OUT_OF_RANGE
+            ):
                 yield one
 
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mobilenet.viz.style import save
 
+from mobilenet.cli.console import Exit
 from mobilenet.record.provenance import inputs_of, read_provenance
 from mobilenet.record.stamp import (
     KEY,
@@ -185,6 +186,9 @@ def test_pictures_that_need_a_replay_of_code_are_made_again_with_permission(tmp_
     scenario = ROOT / "scenarios" / "own_protocol" / "gossip.yaml"
     for name, more in (("bare", ("--set", "record.messages=false")), ("rich", ())):
         mobilenet("run", scenario, *SHORT, *more, "--allow-code", "--out", name, place=tmp_path)
+        done = mobilenet("spacetime", name, "--host", "h1", "-o", f"{name}.svg", place=tmp_path)
+        needs_permission = all(part in done.stderr for part in ("gossip.py:", "--set record.messages=true"))
+        assert (done.returncode == Exit.BAD_INPUT, needs_permission) == (name == "bare",) * 2, done
         for words in (f"spacetime {name} --host h1 -o {name}/{name}.svg", f"export {name} --shiviz"):
             done = mobilenet(*words.split(), "--allow-code", place=tmp_path)
             assert done.returncode == 0, done

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import mobilenet
+from mobilenet.cli.delays import stretch_rows
 from mobilenet.cli.interruptions import interrupting_handoffs
 from mobilenet.scenario import load_scenario
 from mobilenet.why import kinds
@@ -50,6 +51,22 @@ def test_interruptions_are_explained(run: Path) -> None:
     assert sums[kinds.UNEXPLAINED] <= 0.01 * sums.total() > 0
     mean_s = mobilenet.Run(run).metrics["handoff_interruption_mean_s"]
     assert sums.total() / count / 1e9 == pytest.approx(mean_s, rel=1e-12)
+
+
+@pytest.mark.parametrize("run", ["dynamic", "tcp_dynamic"], indirect=True)
+def test_an_earlier_session_names_its_rule_and_what_is_delivered_next(run: Path) -> None:
+    own_stories = recorded_stories(run)
+    walk = Interruptions(own_stories, load_scenario(run / "scenario.yaml"))
+    sentences = [
+        (row["sentence"], next(o.message for o in own_stories.record.deliveries if (o.node, o.time_ns) == at))
+        for one in interrupting_handoffs(run)
+        for at in [(one.host, one.first_ns)]
+        for row in stretch_rows(own_stories, walk.of(one), one.host)
+        if row["kind"] == kinds.OLD_SESSION
+    ]
+    is_of_paper = own_stories.protocol == "mobile_causal"
+    assert sentences and all(message in text for text, message in sentences)
+    assert all(("Algorithm 1, lines 6-9" in text) == is_of_paper for text, _ in sentences)
 
 
 def setup_ns(run: Path, kind: str) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mobilenet.viz.figures import run_figures, study_figures
 from mobilenet.viz.figures.stretches import level_bars
@@ -17,8 +19,11 @@ from mobilenet.lab.studies.measure import measure
 from mobilenet.lab.studies.study import require_metric
 from mobilenet.metrics.delay_shares import DELAY_SHARES, PARTS, name_of, part_of
 from mobilenet.metrics.registry import OF_HOSTS
+from mobilenet.why.cuts import NEVER
+from mobilenet.why.kinds import CELL, HOST
 from mobilenet.why.shares import counted_deliveries, shares
 from mobilenet.why.stories import recorded_stories
+from mobilenet.why.stretches import Stretch
 from tests.cli.command import FIRST
 from tests.lab.studies.test_handed_on import make
 
@@ -42,6 +47,22 @@ def test_the_shares_of_a_run_are_those_of_its_stories(run: Path) -> None:
     assert {part: share_of[name_of(part)] for part in expected.by_part} == {
         part: expected.share(part) for part in expected.by_part
     }
+
+
+def test_what_is_not_needed_again_is_not_kept(run: Path) -> None:
+    """Only arrays of columns, the stories of each node's last handler, and the ways to stations are kept."""
+    stories = recorded_stories(run)
+    columns = [getattr(stories.record, name) for name in dir(stories.record) if not name.startswith("__")]
+    arrays = [one for one in columns if isinstance(one, (memoryview, np.ndarray))]
+    rows = len(stories.record.cause)
+    assert 0 < sum(one.nbytes for one in arrays) <= 60 * rows
+    assert not [one for one in columns if isinstance(one, list) and len(one) >= rows]
+    deliveries = counted_deliveries(stories, 0, NEVER)
+    walks = [stories.story(one) for one in deliveries]
+    last_legs = len({id(stretch) for story in walks for stretch in story if stretch.leg in (CELL, HOST)})
+    del walks
+    kept = [one for one in gc.get_objects() if type(one) is Stretch and one.leg in (CELL, HOST)]
+    assert 0 < len(kept) < last_legs / 2
 
 
 def test_a_run_without_causes_has_no_shares(tmp_path: Path) -> None:

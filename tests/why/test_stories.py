@@ -62,7 +62,7 @@ def parts(run_stories: Stories) -> Counter[str]:
             sums[stretch.kind] += stretch.length_ns
             if stretch.kind == kinds.LOST:  # and it was, at the node that the sentence names
                 at = run_stories.record.to[stretch.row] or (one.node if stretch.leg == kinds.CELL else "")
-                assert run_stories.record.outcomes(stretch.row).get(at) != "received"
+                assert run_stories.record.outcome_at(stretch.row, at) != "received"
         assert at_ns == max(one.time_ns, sent.time_ns)
     return sums
 

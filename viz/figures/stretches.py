@@ -17,7 +17,7 @@ from mobilenet.quoting import pluralize
 from mobilenet.why import kinds
 from mobilenet.why.handoffs import Interruption, Interruptions
 from mobilenet.why.kinds import Part
-from mobilenet.why.shares import Shares, counted_deliveries, delay_ns, shares, slowest
+from mobilenet.why.shares import Shares, add, counted_deliveries, delay_ns, shares_by, slowest
 from mobilenet.why.stories import Stories
 from mobilenet.why.stretches import Stretch
 
@@ -65,9 +65,14 @@ def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
 def bars_of_run(stories: Stories, begin_ns: int, end_ns: int) -> list[Bar]:
     """All deliveries of the measurement period, and the slowest of them."""
     deliveries = counted_deliveries(stories, begin_ns, end_ns)
-    groups = [("all deliveries", deliveries), ("slowest 5 %", slowest(stories, deliveries))]
-    unit = _unit(deliveries[0].node) if deliveries else ""
-    return [bar_of(name, shares(stories, own), unit) for name, own in groups if own]
+    if not deliveries:
+        return []
+    late = {one.event for one in slowest(stories, deliveries)}
+    both = shares_by(stories, deliveries, lambda one: one.event in late)
+    unit = _unit(deliveries[0].node)
+    return [
+        bar_of(name, own, unit) for name, own in (("all deliveries", add(both.values())), ("slowest 5 %", both[True]))
+    ]
 
 
 def bar_of(label: str, all_shares: Shares, unit: str) -> Bar:

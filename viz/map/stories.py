@@ -31,7 +31,7 @@ def _stories(run: Record, most: int) -> dict[str, dict[str, list[list[Any]]]]:
     run_stories = recorded_stories(run.folder)
     if run_stories.record.of_datagrams:  # the map shows what the programs report, which no frame is known to carry
         return {}
-    words = Words(run_stories.record)
+    words = Words(run_stories.record, run_stories.protocol)
     known = [
         one
         for one in run_stories.record.deliveries

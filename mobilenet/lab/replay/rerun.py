@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 from mobilenet.api import simulate
 from mobilenet.engine.clock import Progress
 from mobilenet.protocols.names import REAL_TIME
+from mobilenet.quoting import cut
 from mobilenet.record.reader import RunError, read_coded, read_frame, read_manifest
 from mobilenet.record.recorder import Recording
 from mobilenet.scenario import ProcessScenario, load_scenario
-from mobilenet.simulation.plugin_code import EarlyEnd, require_allowed
+from mobilenet.simulation.plugin_code import EarlyEnd
 from mobilenet.why.stories import Stories, recorded_stories, stories
 
 if TYPE_CHECKING:
@@ -81,7 +82,12 @@ def _again(directory: Path, what: str, progress: Progress | None, allow_code: bo
         if what == "programs":
             expected = "has no lines to send to its programs; expected a run of programs in virtual time"
         raise RunError(f"{directory}: a run in real time, which {expected}")
-    require_allowed(scenario, allow_code)
+    for key, reference, _ in () if allow_code else scenario.code():
+        raise RunError(
+            f"{directory}: did not record its {what}, so the run has to be repeated, which runs {cut(reference, 200)}"
+            f" ({key}) with your full permissions; expected --allow-code (allow_code=True in Python) if you trust it,"
+            f" or a run that was recorded with --set record.{what}=true"
+        )
     try:
         recording = simulate(scenario.with_changes([f"record.{what}=true"]), progress, allow_code).recording
     except EarlyEnd as error:
