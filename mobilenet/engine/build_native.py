@@ -125,7 +125,7 @@ def main(tries_again: bool) -> None:
         )
         return
     began = time.monotonic()
-    say("compiling the hot path, about 20 s")
+    say("compiling the hot path, about 40 s")
     try:
         failure = make()
     except OSError as error:
