@@ -15,11 +15,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.bench.row import Column, Head, tell
 from mobilenet.lab.bench.simulator import in_a_process
 from mobilenet.lab.shipped import SCENARIOS
+
+if TYPE_CHECKING:
+    from mobilenet.scenario import AnyScenario
+    from mobilenet.simulation.outcome import Outcome
 
 MOST = 0.4  # share that the rest may have
 
@@ -71,20 +76,26 @@ def measure(repeat: int) -> Iterator[Row]:
 
 def once(case: Case) -> dict[str, float]:
     """Run a case here."""
-    from mobilenet.api import keep, simulate
-    from mobilenet.record.writer import run_directory
     from mobilenet.scenario import load_scenario
 
-    scenario = load_scenario(SCENARIOS / case.scenario, case.changes)
-    with scratch_folder("bench") as folder:
+    outcome, measures = play(load_scenario(SCENARIOS / case.scenario, case.changes))
+    return measures | {"events": len(outcome.recording.events)}
+
+
+def play(scenario: AnyScenario) -> tuple[Outcome, dict[str, float]]:
+    """Run a scenario here, and measure it."""
+    from mobilenet.api import keep, simulate
+    from mobilenet.record.writer import run_directory
+
+    with scratch_folder("bench") as folder, run_directory(Path(folder, "run")) as partial:
         began_s = time.process_time()
-        outcome = simulate(scenario)
+        outcome = simulate(scenario, run_folder=partial)
         simulated_s = time.process_time()
-        with run_directory(Path(folder, "run")) as partial:
-            keep(partial, scenario, outcome, 0.0, "mobilenet bench")
+        deliveries = len(outcome.recording.tables()["events"].column("event").rows("deliver"))
+        keep(partial, scenario, outcome, 0.0, "mobilenet bench")
         ended_s = time.process_time()
-    return {
-        "events": len(outcome.recording.events),
+    return outcome, {
+        "deliveries": deliveries,
         "simulating_cpu_s": simulated_s - began_s,
         "rest_cpu_s": ended_s - simulated_s,
     }
