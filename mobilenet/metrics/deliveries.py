@@ -9,23 +9,10 @@ Source    ours: docs/verdicts-and-metrics.md, docs/performance.md
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mobilenet.engine.clock import SECOND
 from mobilenet.record.table import Table, by_code
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-def delays_in(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `Deliveries.times_and_delays` does, of events as a frame."""
-    import pyarrow as pa
-
-    columns = events[["time_ns", "node", "event", "message"]]
-    return Deliveries(Table(pa.Table.from_pandas(columns, preserve_index=False))).times_and_delays()
 
 
 class Deliveries:
@@ -61,9 +48,12 @@ class Deliveries:
     def delay_s(self) -> np.ndarray:
         return self.delay_ns / SECOND
 
-    def times_and_delays(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each delivery whose broadcast is on record: its time (ns), and the delay (s)."""
-        return self.sent_ns[self.was_broadcast], self.delay_s[self.was_broadcast]
+    def times_and_delays(self, at_others: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """For each delivery whose broadcast is on record: when that was (ns), and the delay (s). `at_others`: without
+        what a node delivers of its own messages, at once.
+        """
+        which = self.was_broadcast & ~self.is_own if at_others else self.was_broadcast
+        return self.sent_ns[which], self.delay_s[which]
 
     def places_of(self, node: str) -> np.ndarray:
         """The places of a node's deliveries in these columns."""

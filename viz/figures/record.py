@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mobilenet.engine.clock import SECOND
-from mobilenet.metrics.deliveries import delays_in
+from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.over_time import integral_of
 from mobilenet.network.propagation.obstacles import read_buildings
 from mobilenet.network.propagation.walls import Building
@@ -61,7 +61,8 @@ class Record:
 
     name: str
     manifest: dict[str, Any]
-    events: pd.DataFrame
+    events: pd.DataFrame  # all but deliveries
+    deliveries: Deliveries
     samples: pd.DataFrame
     positions: pd.DataFrame
     frames: Frames | None = None
@@ -102,15 +103,9 @@ class Record:
     @property
     def delays_s(self) -> NDArray[np.float64]:
         """Return the delays of messages broadcast within the window."""
-        sent, delays = delays_in(without_own_deliveries(self.events) if self.kind.delivers_at_once else self.events)
+        sent, delays = self.deliveries.times_and_delays(self.kind.delivers_at_once)
         inside = (sent >= self.warmup_s * SECOND) & (sent < self.end_s * SECOND)
         return np.asarray(delays[inside])
-
-
-def without_own_deliveries(events: pd.DataFrame) -> pd.DataFrame:
-    """Leave out what a node delivers of its own messages, at once."""
-    own = (events.event == "deliver") & (events.message.str.rpartition(":", expand=False).str[0] == events.node)
-    return events[~own]
 
 
 def buildings_of(directory: Path) -> list[Building]:

@@ -20,14 +20,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mobilenet.engine.clock import SECOND
-from mobilenet.metrics.deliveries import delays_in
+from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.network import LOST_TO_OTHERS
 from mobilenet.quoting import pluralize
 from mobilenet.record.kinds import run_kind
 from mobilenet.record.provenance import stamping_of
-from mobilenet.record.reader import RunError, read_derived, read_frame
+from mobilenet.record.reader import RunError, read_derived, read_frame, read_table
 from mobilenet.record.schema import BUFFERS, buffers_of
 from mobilenet.record.stamp import normal_command
+from mobilenet.record.table import Table
 from mobilenet.why.stories import recorded_stories
 
 from ..connections import connections_in
@@ -61,7 +62,6 @@ from .record import (
     mean_level,
     middles_s,
     time_axis,
-    without_own_deliveries,
 )
 from .stretches import bars_of_run, draw_bars
 
@@ -96,8 +96,14 @@ def run_figure(directory: Path, name: str | None = None, look: Look = LOOK) -> A
 
 
 def _record(directory: Path) -> Record:
-    events, samples, positions = (read_frame(directory, name) for name in ("events", "samples", "positions"))
-    record = Record(directory.resolve().name, manifest_of(directory), events, samples, positions)
+    events = read_table(directory, "events")
+    coded = Table(events)
+    others = np.flatnonzero(~coded.column("event").among(("deliver",)))
+    samples, positions = (read_frame(directory, name) for name in ("samples", "positions"))
+    record = Record(
+        directory.resolve().name, manifest_of(directory), events.take(others).to_pandas(), Deliveries(coded), samples,
+        positions,
+    )  # fmt: skip
     ratio = read_derived(directory, "metrics.json").get("delivery_ratio")
     record.delivery_ratio = 1.0 if ratio is None else ratio
     record.frames, record.radio = read_frames(directory), radio_of(directory)
@@ -237,7 +243,7 @@ def delay_distribution(axes: Any, record: Record) -> str:
 
 
 def delay_over_time(axes: Any, record: Record) -> str:
-    sent, delays = delays_in(without_own_deliveries(record.events))
+    sent, delays = record.deliveries.times_and_delays(at_others=True)
     buckets = np.minimum((sent / (record.end_s * SECOND) * BINS).astype(int), BINS - 1)
     inside = sent < record.end_s * SECOND
     table = pd.DataFrame({"bucket": buckets[inside], "delay": delays[inside]}).groupby("bucket").delay
@@ -390,7 +396,7 @@ FIGURES: tuple[tuple[str, str, Callable[[Record], bool], Callable[[Any, Record],
     (
         "delays_over_time",
         "Delay over time",
-        lambda record: _has("deliver")(record) and not record.kind.delivers_at_once,
+        lambda record: len(record.deliveries.node) > 0 and not record.kind.delivers_at_once,
         delay_over_time,
     ),
     ("station_buffers", "Messages stored at stations", lambda record: bool(_buffers(record, "s")), station_buffers),

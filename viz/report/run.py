@@ -13,6 +13,7 @@ from mobilenet.engine.scratch import scratch_folder
 from mobilenet.metrics.registry import VOCABULARIES
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.record.kinds import run_kind
+from mobilenet.record.reader import read_frame
 from mobilenet.scenario.radio_words import radio_of_run
 
 from ..figures import run_figures
@@ -35,13 +36,14 @@ def run_page(directory: Path) -> str:
         (check, verdict.answer, words.get(check, ""), verdict.explanation or "")
         for check, verdict in run.verdicts.items()
     ]
+    moving = map_page(document(directory)) if kind.look == "map" else ""  # first: it takes most memory
     with scratch_folder("report") as folder:
         drawn = run_figures(directory, folder, Look((".svg",), captions=False))
         figures, still = pictures(drawn), pictures(figure for figure in drawn if figure.path.stem == "field")
     scenario = (directory / "scenario.yaml").read_text(encoding="utf-8")
     sections = [
         ("The numbers", _numbers(run)),
-        ("The map", _map(directory, still) if kind.look == "map" else ""),
+        ("The map", _map(moving, still) if moving else ""),
         ("Figures", figures),
         ("The verdict, property by property", table(("property", "answer", "question", ""), checks, numbers=4)),
         ("The scenario with all default values", radio(radio_of_run(directory)) + code(scenario)),
@@ -80,10 +82,10 @@ def _numbers(run: Run) -> str:
     )
 
 
-def _map(directory: Path, still: str) -> str:
+def _map(moving: str, still: str) -> str:
     return (
         "<p class=onscreen>Space plays, h jumps to the next handoff; click a host, a station or a message.</p>"
-        f"<div class=onpaper>{still}</div>{embedded_page(map_page(document(directory)), 'map of the run')}"
+        f"<div class=onpaper>{still}</div>{embedded_page(moving, 'map of the run')}"
     )
 
 
@@ -101,7 +103,7 @@ def _answer(run: Run) -> str:
     )
     if broken:
         return paragraph(f"<b>{text(question)} No.</b>") + "".join(code(line) for line in broken)
-    happened = run.events.event.value_counts()
+    happened = read_frame(run.path, "events", ["event"]).event.value_counts()
     counts = (
         f"The verdict covers the whole run: {pluralize(int(happened.get('deliver', 0)), 'delivery')} of"
         f" {pluralize(int(happened.get('broadcast', 0)), 'broadcast')}."

@@ -16,8 +16,9 @@ from scipy import stats
 from mobilenet.engine.random_streams import generator
 from mobilenet.lab.studies.measure import delay_of_bin, histogram, measure, steady_from_s
 from mobilenet.lab.studies.study import Result
-from mobilenet.metrics.deliveries import delays_in
+from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.over_time import BUCKETS, integral_of
+from mobilenet.record.table import Table
 from tests.conftest import REPLICATIONS
 
 BUFFERS = {"station_sbuffer": ("s", "sbuffer"), "station_rbuffer": ("s", "rbuffer"),
@@ -131,8 +132,9 @@ def test_steady_state_cuts_what_is_slow_at_first() -> None:
             (i * 10**8, "h0", "broadcast", f"h0:{i}"),
             (round(i * 10**8 + delay * 1e9), "h1", "deliver", f"h0:{i}"),
         ]
-    events = pd.DataFrame(rows, columns=["time_ns", "node", "event", "message"])
-    cut_s = steady_from_s(*delays_in(events), 0, 100)
+    times, nodes, kinds, messages = zip(*rows, strict=True)
+    events = Table.of({"time_ns": times, "node": nodes, "event": kinds, "message": messages})
+    cut_s = steady_from_s(*Deliveries(events).times_and_delays(), 0, 100)
     assert cut_s is not None and 15 <= cut_s <= 30
 
 
