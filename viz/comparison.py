@@ -184,7 +184,7 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], lo
         baseline = tables.levels.name(layout.factor, comparison["baseline"])
         entitle(figure, f"Effect of {layout.factor}, relative to {baseline}")
     if look.captions:
-        caption(figure, f"{tables.name}. {method(tables)}")
+        caption(figure, method(tables))
 
 
 def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | None = None) -> None:

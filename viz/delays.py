@@ -51,7 +51,8 @@ def draw_handoffs(run: Path, walk: Interruptions, interruptions: Sequence[Interr
             note = "No handoff of the measurement period lies between two deliveries at its host."
             in_words(axes, note)
         entitle(figure, "Parts of the interruptions by handoffs")
-        caption(figure, f"{run.resolve().name}. {note}" if interruptions else run.resolve().name)
+        if interruptions:
+            caption(figure, note)
         save(figure, partial)
 
 
@@ -78,5 +79,5 @@ def _waterfall(run: Path, stories: Stories, target: Path, message: str, at: str 
     with page(8, 1.4 + 0.24 * min(rows, MOST_ROWS)) as (figure, axes):
         note = draw_deliveries(axes, stories, message, at)
         entitle(figure, f"Where {message} spent its time")
-        caption(figure, f"{run.resolve().name}. {note}")
+        caption(figure, note)
         save(figure, target)

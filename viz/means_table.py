@@ -22,6 +22,7 @@ from .study_tables import StudyTables, infinite, study_tables
 from .style import percent
 
 MISSING = "–"
+MOST_DIGITS = 6  # of a mean, unless its whole part has more
 
 
 def write_means(
@@ -58,11 +59,14 @@ def note_of_means(tables: StudyTables) -> str:
 
 
 def mean_and_half(mean: float, half: float) -> str:
-    """`0.041 ± 0.002`: the interval with two digits, the mean with as many places."""
+    """`0.041 ± 0.002`: the interval with two digits, the mean with as many places, within MOST_DIGITS."""
     if not half > 0:
         return f"{mean:.4g}"
     places = max(0, 1 - math.floor(math.log10(half)))
-    return f"{mean:.{places}f} ± {half:.{places}f}"
+    if mean:
+        places = min(places, max(0, MOST_DIGITS - 1 - math.floor(math.log10(abs(mean)))))
+    least = 10.0**-places
+    return f"{mean:.{places}f} ± " + (f"{half:.{places}f}" if half >= least / 2 else f"<{least:.{places}f}")
 
 
 def _rows(tables: StudyTables, metrics: Sequence[str]) -> list[list[str]]:

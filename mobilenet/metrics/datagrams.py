@@ -68,7 +68,7 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
         "95th percentile of the time that a datagram spends in transit",
         lambda d: d.below_s(95),
         "s",
-        symbol="95 % datagram delay",
+        symbol="95th percentile of the datagram delay",
         better="lower",
     ),
     Metric(
@@ -76,7 +76,7 @@ DATAGRAMS: tuple[Metric[Datagrams], ...] = only(
         "99th percentile of the time that a datagram spends in transit",
         lambda d: d.below_s(99),
         "s",
-        symbol="99 % datagram delay",
+        symbol="99th percentile of the datagram delay",
         better="lower",
     ),
 )

@@ -162,13 +162,13 @@ MESSAGES: tuple[Metric[Messages], ...] = (
     _delay(
         "delivery_delay_p95_s",
         "95th percentile of the delay from broadcast to delivery",
-        "95 % delay",
+        "95th percentile of the delay",
         partial(percentile, 95),
     ),
     _delay(
         "delivery_delay_p99_s",
         "99th percentile of the delay from broadcast to delivery",
-        "99 % delay",
+        "99th percentile of the delay",
         partial(percentile, 99),
     ),
     _delay("delivery_delay_max_s", "longest delay", "longest delay", partial(percentile, 100)),
@@ -329,7 +329,7 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
         "95th percentile of the time from the last delivery before a handoff to the first after it",
         lambda h: h.interruption(95),
         "s",
-        symbol="95 % interruption",
+        symbol="95th percentile of the interruption",
         better="lower",
     ),
     Metric(

@@ -36,14 +36,14 @@ OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' 
         "delivery_delay_survival_p95_s",
         "95th percentile of the delay, including messages that are still waiting",
         unit="s",
-        symbol="95 % delay, waiting incl.",
+        symbol="95th percentile of the delay, waiting incl.",
         better="lower",
     ),
     Metric(
         "delivery_delay_survival_p99_s",
         "99th percentile of the delay, including messages that are still waiting",
         unit="s",
-        symbol="99 % delay, waiting incl.",
+        symbol="99th percentile of the delay, waiting incl.",
         better="lower",
     ),
     Metric(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mobilenet.viz.figures.means import draw_means, means_note
+from mobilenet.viz.means_table import mean_and_half
 from mobilenet.viz.study_tables import StudyTables
 
 from mobilenet.lab.studies.level_names import LevelNames
@@ -64,6 +65,19 @@ def test_what_claims_require_is_marked(tmp_path: Path) -> None:
     assert [(*line.get_xdata(), *line.get_ydata()) for line in marks] == [(0, 3), (1, 7)]
     (tmp_path / "claims.json").write_text("{")
     assert "claims" not in means_note(replace(answering, path=tmp_path / "study"), [DELAY], 1)
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "words"),
+    [
+        (0.0414, 0.0021, "0.0414 ± 0.0021"),
+        (0.022957739, 1.2e-8, "0.0229577 ± <0.0000001"),
+        (1234567.8, 0.9, "1234568 ± 1"),
+        (-3.2, 0.0, "-3.2"),
+    ],
+)
+def test_a_small_interval_does_not_lengthen_a_mean(mean: float, half: float, words: str) -> None:
+    assert mean_and_half(mean, half) == words
 
 
 def test_labels_of_numbers_stand_on_the_axis() -> None:

@@ -59,7 +59,6 @@ def _is_number(value: object) -> bool:
 class Record:
     """What figures are drawn from."""
 
-    name: str
     manifest: dict[str, Any]
     events: pd.DataFrame  # all but deliveries
     deliveries: Deliveries

@@ -100,10 +100,7 @@ def _record(directory: Path) -> Record:
     coded = Table(events)
     others = np.flatnonzero(~coded.column("event").among(("deliver",)))
     samples, positions = (read_frame(directory, name) for name in ("samples", "positions"))
-    record = Record(
-        directory.resolve().name, manifest_of(directory), events.take(others).to_pandas(), Deliveries(coded), samples,
-        positions,
-    )  # fmt: skip
+    record = Record(manifest_of(directory), events.take(others).to_pandas(), Deliveries(coded), samples, positions)
     ratio = read_derived(directory, "metrics.json").get("delivery_ratio")
     record.delivery_ratio = 1.0 if ratio is None else ratio
     record.frames, record.radio = read_frames(directory), radio_of(directory)
@@ -125,7 +122,7 @@ def _drawing(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, 
         if look.titles:
             axes.set_title(title)
         if look.captions:
-            caption(figure, f"{record.name}, seed {record.manifest['seed']}, {note}")
+            caption(figure, f"Seed {record.manifest['seed']}, {note}")
         yield figure, title, note
 
 

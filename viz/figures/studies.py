@@ -120,7 +120,7 @@ def study_figure(
             return figure
     opened: Any = None
     if kind == "means" and (factor := factor_of_axis(tables, x)) is not None and chosen_metrics:
-        opened, title = _drawn_means(tables, factor, chosen_metrics, look), f"Means over {factor}"
+        opened, title = _drawn_means(tables, factor, chosen_metrics, look), f"Means by {factor}"
     elif kind == "effects" and (
         effects := study_effects(tables.path, tables.factors, chosen_metrics, tables.confidence)
     ):
@@ -147,7 +147,7 @@ def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look
     if look.titles:
         entitle(figure, title)
     if look.captions:
-        caption(figure, f"{tables.name}. {note}")
+        caption(figure, note)
 
 
 def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[DrawnFigure]:
@@ -158,7 +158,7 @@ def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]
         return []
     with _drawn_means(tables, factor, chosen_metrics, look) as (figure, note):
         name = "curve" if tables.are_numbers(factor) else "means"
-        return [_finish(figure, tables, f"Means over {factor}", note, (folder, name), look)]
+        return [_finish(figure, tables, f"Means by {factor}", note, (folder, name), look)]
 
 
 def _effects(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str]) -> list[DrawnFigure]:
