@@ -331,7 +331,7 @@ def test_switches_show_their_state(window: Window) -> None:
     page.evaluate(f"{LIVE}.touch({{do: 'radio_off', station: 's1'}})")
     page.until(f"{APP}.run.offAt({APP}.run.now_s).has('s1')")
     page.evaluate(f"{LIVE}.touch({{do: 'loss', loss: 0.25}})")
-    page.until("document.querySelector('[data-live=loss]').placeholder === '0.25'")
+    page.until("document.querySelector('[data-live=loss]').placeholder === '25 %'")
     assert [is_disabled(words) for words in ("Radio off", "Radio on")] == [True, False]
 
 

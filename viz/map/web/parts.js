@@ -1,5 +1,5 @@
 // Building blocks of the cards. Text from a run enters the page as text, never as HTML.
-Mobilenet.parts = () => {
+Mobilenet.parts = (app) => {
   const attribute = (node, values) => {
     for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
   };
@@ -74,6 +74,17 @@ Mobilenet.parts = () => {
       next = places[Math.min(at, places.length - 1)] || list.closest("aside").querySelector("h2");
     next.focus({ preventScroll: true });
   };
+  // Where a field holds what it may not, its range is reported in its own unit.
+  const isValid = (input) => {
+    const { min, max } = input;
+    if (input.checkValidity()) return true;
+    app.say(`${input.getAttribute("aria-label")}: expected a number from ${min} to ${max}.`);
+    return false;
+  };
+  // Fields whose values were taken are empty again.
+  const emptyIf = async (asked, ...inputs) => {
+    if (!(await asked).error) for (const input of inputs) input.value = "";
+  };
   const heading = (words) => el("h3", words);
   const note = (...words) => el("p.mn-note", ...words);
   const symbol = (draw, width = 22, height = 18) => {
@@ -106,5 +117,7 @@ Mobilenet.parts = () => {
     release,
     onClick,
     keep,
+    isValid,
+    emptyIf,
   };
 };
