@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
@@ -406,6 +407,20 @@ def test_a_flood_of_commands_is_refused_in_one_line(served_to_all: Server) -> No
 
 
 @pytest.mark.long
+def test_a_job_gives_way_to_the_session_and_can_be_cancelled(talk: Talk, served: Server) -> None:
+    talk.play_to(2)
+    talk.do("crash", host="h1")
+    number = talk.ask("effect", intervention=0)["job"]
+    session = psutil.Process(served.process.pid)
+    while [child.nice() for child in session.children()] != [19]:
+        time.sleep(0.01)
+    assert "error" not in talk.ask("cancel", job=number)
+    job = talk.job()
+    assert (job["state"], job["text"]) == ("failed", "cancelled")
+    assert talk.ask("cancel", job=number)["error"] == f"cancel: job {number} is not in progress"
+
+
+@pytest.mark.long
 def test_ctrl_c_keeps_what_was_done_marked_as_ended_early(talk: Talk, served: Server, tmp_path: Path) -> None:
     talk.play_to(5)
     talk.do("crash", host="h1")
@@ -427,7 +442,7 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
         talk.ask("play", speed=2)
         code, out, _ = served.end(number)
     assert code == 0
-    assert "all interventions are already saved" in out
+    assert "there are no interventions to save" in out
     assert list(tmp_path.iterdir()) == []
 
 

@@ -93,6 +93,7 @@ Mobilenet.liveCard = (app, kind, i) => {
     return { nodes: others.length ? [off, on, wires, quality] : [off, on], update };
   };
   const buttons = kind === "host" ? hostButtons() : stationButtons();
+  for (const node of buttons.nodes) node.classList.add("mn-asks");
   const packets = app.packets.section(name),
     top = el("div"),
     messages = el("div.mn-list"),

@@ -127,7 +127,8 @@ Mobilenet.livePanel = (app) => {
         : job.state === "done"
           ? null // the answer begins with it
           : el("b", "Effect of " + job.about + ": "),
-      el("span", job.state === "running" ? "in progress; " + job.text : job.text),
+      el("span", job.state === "running" ? "in progress; " + job.text + " " : job.text),
+      job.state === "running" ? link("cancel", () => live.tell({ command: "cancel", job: job.number })) : "",
     );
 
   const curve = (label, colour, column, show) => {
@@ -180,7 +181,8 @@ Mobilenet.livePanel = (app) => {
     worked = "",
     latest = ""; // the state of the last job
   const words = () => {
-    if (live.isBroken) return "The connection is broken: the run has ended, or the page was refused.";
+    if (live.kept !== undefined) return "mobilenet live has ended: " + live.kept + ".";
+    if (live.isBroken) return "No connection to mobilenet live; trying to connect again.";
     if (live.busy)
       return (
         "Running again from the beginning: " +
@@ -201,6 +203,7 @@ Mobilenet.livePanel = (app) => {
   const update = (stamp) => {
     const s = live.state;
     text(status, words());
+    text(app.badge, live.kept !== undefined ? "ended" : live.isBroken ? "offline" : "live");
     save.disabled = isReal && !(s && s.is_over);
     showSettings();
     const report = s && s.violation;

@@ -15,6 +15,7 @@ Mobilenet.panels = (app) => {
       },
       about.verdict,
     );
+  app.badge = verdict;
   const size = () =>
     [
       about.protocol,
