@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from mobilenet.viz.map import draw
 
 import mobilenet
+from tests.accessibility import obstacles
 from tests.browser import NAMES, Page, chromium, is_required
 from tests.cli.command import mobilenet as command
 from tests.conftest import SCENARIOS
@@ -114,7 +116,13 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
     assert browser.evaluate(f"{CARD}.querySelector('h2').textContent").startswith("Host h")
     browser.key("f")
     assert browser.evaluate("Mobilenet.app.following") is True
+    assert obstacles(browser) == []
     browser.key("Escape")
+    assert obstacles(browser) == []
+    lines = browser.evaluate("[...document.querySelectorAll('button.mn-event')].map((line) => line.textContent)")
+    assert lines and all(re.match(r"[0-9:.]+( s)? h\d+", line) for line in lines)  # as they are read out
+    assert browser.evaluate("Mobilenet.find(Mobilenet.app, 'H5').id") == 5
+    assert "user-scalable" not in browser.evaluate("document.querySelector('meta[name=viewport]').content")
     browser.evaluate("Mobilenet.app.select({kind: 'station', id: 1})")
     assert browser.evaluate(f"{CARD}.textContent.includes('Serves now')")
     index = browser.evaluate("[...Mobilenet.app.run.handoffs.recovered].findIndex(v => v > 0)")

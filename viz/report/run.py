@@ -43,7 +43,7 @@ def run_page(directory: Path) -> str:
         ("The numbers", _numbers(run)),
         ("The map", _map(directory, still) if kind.look == "map" else ""),
         ("Figures", figures),
-        ("The verdict, property by property", table(("property", "answer", "question", ""), checks, numbers=4)),
+        ("The verdict, property by property", table(("property", "answer", "question", "explanation"), checks, numbers=4)),
         ("The scenario with all default values", radio(radio_of_run(directory)) + code(scenario)),
         (
             "How to repeat this",

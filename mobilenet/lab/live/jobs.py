@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.api import RUNS, write_scenario
+from mobilenet.api import RUNS, Run, write_scenario
 from mobilenet.engine import safe_path
 from mobilenet.engine.clock import SECOND
 from mobilenet.engine.scratch import scratch_folder
@@ -32,7 +32,7 @@ from mobilenet.lab.live.effect import CONFIDENCE, EFFECTS, differences, effect_i
 from mobilenet.parameters import ScenarioError
 from mobilenet.parameters import number as host_number
 from mobilenet.quoting import cut, first_line, quote
-from mobilenet.record.reader import RunError, read_coded, read_json, read_manifest
+from mobilenet.record.reader import RunError, read_coded, read_manifest
 from mobilenet.record.table import Table
 from mobilenet.record.writer import is_being_written
 from mobilenet.scenario import Scenario
@@ -164,12 +164,14 @@ class Jobs:
         if Table.of(columns).fingerprint() != print_of_session:
             self._end(job, "failed", f"{quote(target)} has different events from the live run; please report this")
             return
-        verdict = str(read_json(target, "verdict.json")["verdict"])
+        run = Run(target)
+        verdict = run.verdict
+        why = next((f" ({name}: {one.explanation})" for name, one in run.verdicts.items() if one.answer == verdict), "")
         own = str(read_manifest(target)["fingerprint"])
         again = f"mobilenet run {quote(target / 'scenario.yaml')}{' --allow-code' if any(scenario.code()) else ''}"
         self.saved.append(scenario.interventions)
         job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
-        self._end(job, "done", f"saved in {quote(target)}: {verdict}, fingerprint {own[:12]}; to repeat it: {again}")
+        self._end(job, "done", f"saved in {quote(target)}: {verdict}{why}, fingerprint {own[:12]}; to repeat it: {again}")
 
     def _effect(
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.accessibility import obstacles
 from tests.browser import Page, chromium, is_required
 from tests.conftest import SCENARIOS
 from tests.lab.live.conftest import Server, serving
@@ -49,6 +50,7 @@ def test_a_message_and_its_speed_are_not_those_of_another_time(served: Server) -
         page.until(f"{CARD}.textContent.includes('Not broadcast yet')")
         assert "reason not known" not in window.value(f"{CARD}.textContent")
         assert window.value(f"{APP}.run.progress(2, {APP}.clock.t).lack.length") == 0
+        assert obstacles(page) == []
         window.button("Back to now")
         page.until(f"{LIVE}.following && {APP}.clock.speed === 4")
         assert window.value(f"{LIVE}.state.speed") == 4

@@ -165,13 +165,13 @@ Mobilenet.livePanel = (app) => {
     culprits,
     past,
     isReal ? null : el("div.mn-field", step, what),
-    touch,
-    el("div", ...curves.map(({ canvas }) => canvas)),
-    heading("Done by hand"),
-    list,
-    branches,
     el("div.mn-field", save, name),
     jobs,
+    touch,
+    el("div", ...curves.map(({ canvas }) => canvas)),
+    heading("Done by hand", "h2"),
+    list,
+    branches,
   );
 
   let foundRow = -1, // of the violation that is shown

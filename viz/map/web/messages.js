@@ -154,7 +154,9 @@ Mobilenet.messageLine = (app, m) => {
   line.classList.add("mn-event");
   line.append(
     el("span.mn-when", app.clockText(msg.time[m], true)),
+    " ",
     el("span", msg.label(m)),
+    " ",
     el("span.mn-bar-of", bar),
     count,
   );

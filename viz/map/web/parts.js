@@ -85,7 +85,7 @@ Mobilenet.parts = (app) => {
   const emptyIf = async (asked, ...inputs) => {
     if (!(await asked).error) for (const input of inputs) input.value = "";
   };
-  const heading = (words) => el("h3", words);
+  const heading = (words, level = "h3") => el(level, words);
   const note = (...words) => el("p.mn-note", ...words);
   const symbol = (draw, width = 22, height = 18) => {
     const c = Mobilenet.canvas(document.createElement("span"), "mn-symbol");

@@ -33,7 +33,8 @@ Mobilenet.start = (map, L) => {
   };
   app.colours = run.stations.colours;
   app.dark = (on) => document.documentElement.classList.toggle("mn-dark", on);
-  app.dark(window.matchMedia("(prefers-color-scheme: dark)").matches);
+  // Inside a report, which is white, it is light.
+  app.dark(location.protocol !== "about:" && window.matchMedia("(prefers-color-scheme: dark)").matches);
   app.parts = Mobilenet.parts(app);
   app.clockText = (s, fine, digits = 1) => {
     const sign = s < 0 ? "−" : "",
