@@ -120,7 +120,7 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
     browser.key("Escape")
     assert obstacles(browser) == []
     lines = browser.evaluate("[...document.querySelectorAll('button.mn-event')].map((line) => line.textContent)")
-    assert lines and all(re.match(r"[0-9:.]+( s)? h\d+", line) for line in lines)  # as they are read out
+    assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)  # as they are read out
     assert browser.evaluate("Mobilenet.find(Mobilenet.app, 'H5').id") == 5
     assert "user-scalable" not in browser.evaluate("document.querySelector('meta[name=viewport]').content")
     browser.evaluate("Mobilenet.app.select({kind: 'station', id: 1})")

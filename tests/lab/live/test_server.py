@@ -25,7 +25,7 @@ from mobilenet.lab.live.server import Page
 from mobilenet.lab.live.server import Server as Sockets
 from mobilenet.lab.live.stream import Listener, Place
 from tests.conftest import FIRST, SCENARIOS
-from tests.lab.live.conftest import Server, Talk
+from tests.lab.live.conftest import Server, Talk, serving
 
 
 def refusal(url: str, **headers: str) -> tuple[int, str]:
@@ -404,6 +404,17 @@ def test_a_flood_of_commands_is_refused_in_one_line(served_to_all: Server) -> No
         assert set(errors) == {"more than 100 messages a second: further messages in this second are dropped"}
         assert len(errors) <= 3  # one in each second that the thousand took
         assert len(replies) - len(errors) <= 301
+
+
+@pytest.mark.long
+def test_a_saved_run_of_unknown_verdict_has_its_reason(tmp_path: Path) -> None:
+    short = ("duration_s=2", "drain_s=0.001", "workload.interval_s=0.05")
+    with serving(tmp_path, str(FIRST), *(f"--set={one}" for one in short)) as served, Talk(served) as talk:
+        talk.since()
+        talk.ask("save", name="mine")
+        assert talk.job()["text"].startswith(
+            "saved in runs/mine: unknown (drained: not at rest 0.001 s after the active"
+        )
 
 
 @pytest.mark.long

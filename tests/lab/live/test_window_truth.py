@@ -89,3 +89,30 @@ def test_a_field_keeps_what_was_not_entered_and_refuses_in_its_own_unit(served: 
         page.until(f"{loss}.value === '' && {loss}.placeholder === '20 %'")
         page.evaluate(f"{APP}.clock.seek(1)")
         page.until(f"{loss}.placeholder === '0 %'")
+
+
+def test_what_is_asked_for_is_in_sight(tmp_path: Path) -> None:
+    many = ("--set", "hosts.count=280")
+    with serving(tmp_path, str(SCENARIOS / "dynamic.yaml"), *many) as served, Page(1280, 720) as page:
+        window = Window(page, served)
+        below = "document.querySelector('.mn-left').getBoundingClientRect().bottom"
+        lowest = "document.querySelector('[data-list=jobs]').getBoundingClientRect().bottom"
+        assert window.value(f"{lowest} < {below}")
+        window.play_to(0.5)
+        # stations' buffers are ticked, and not drawn before one has come closer
+        words = "document.querySelector('[data-layer=buffers]').parentNode.textContent"
+        page.until(f"{words}.endsWith('; zoom in to see them')")
+        page.evaluate(f"void {APP}.map.setZoom({APP}.map.getZoom() + 3, {{animate: false}})")
+        page.until(f"!{words}.includes('zoom in')")
+        # one panel leaves its room to the other
+        page.resize(820, 1180)
+        page.until("document.querySelector('.mn-fold').offsetHeight > 0")
+        page.evaluate("document.querySelector('.mn-touch').open = document.querySelector('.mn-layers').open = true")
+        if "mn-folded" in window.value("document.querySelector('.mn-right-side').className"):
+            page.evaluate("document.querySelector('.mn-fold').click()")
+        assert window.value(f"document.querySelector('.mn-right-side').getBoundingClientRect().top - {below}") > 400
+        # bars are seen where the system chooses the colours
+        page.prefer(forced_colors="active")
+        colour = "(what) => getComputedStyle(document.querySelector(what)).backgroundColor"
+        page.evaluate("document.querySelector('.mn-content').innerHTML = '<b class=mn-bar-of><i></i></b>'")
+        assert len(set(window.value(f"['.mn-bar-of', '.mn-bar-of i'].map({colour})"))) == 2
