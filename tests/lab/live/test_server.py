@@ -413,7 +413,7 @@ def test_a_saved_run_of_unknown_verdict_has_its_reason(tmp_path: Path) -> None:
         talk.since()
         talk.ask("save", name="mine")
         assert talk.job()["text"].startswith(
-            "saved in runs/mine: unknown (drained: not at rest 0.001 s after the active"
+            "saved in runs/mine: unknown (delivery: the run was not quiescent at its end)"
         )
 
 
