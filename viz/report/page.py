@@ -49,7 +49,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 
         )
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    return f"<div class=wide tabindex=0><table><thead><tr>{cells(head, 'th scope=col')}</tr></thead><tbody>{body}</tbody></table></div>"
+    top = f"<thead><tr>{cells(head, 'th scope=col')}</tr></thead>"
+    return f"<div class=wide tabindex=0><table>{top}<tbody>{body}</tbody></table></div>"
 
 
 def bullets(lines: Iterable[str]) -> str:

@@ -171,7 +171,8 @@ class Jobs:
         again = f"mobilenet run {quote(target / 'scenario.yaml')}{' --allow-code' if any(scenario.code()) else ''}"
         self.saved.append(scenario.interventions)
         job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
-        self._end(job, "done", f"saved in {quote(target)}: {verdict}{why}, fingerprint {own[:12]}; to repeat it: {again}")
+        text = f"saved in {quote(target)}: {verdict}{why}, fingerprint {own[:12]}; to repeat it: {again}"
+        self._end(job, "done", text)
 
     def _effect(
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
