@@ -154,7 +154,7 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[s
             next_scenario = next_scenario if next_scenario != scenario else directory / "scenario.yaml"
     if not left:
         were_any = any(map(session.manual_interventions, session.branches))
-        report("all interventions are already saved" if were_any else "there are no interventions to save")
+        report("all interventions are already saved" if were_any else "no interventions to save")
     options = again if next_scenario == scenario else ""
     if session.is_real_time:
         say(f"Next: mobilenet serve {quote(next_scenario)}{options} --allow-code")

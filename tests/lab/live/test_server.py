@@ -453,7 +453,7 @@ def test_an_untouched_run_leaves_nothing(served: Server, tmp_path: Path, number:
         talk.ask("play", speed=2)
         code, out, _ = served.end(number)
     assert code == 0
-    assert "there are no interventions to save" in out
+    assert "no interventions to save" in out
     assert list(tmp_path.iterdir()) == []
 
 

@@ -18,7 +18,7 @@ Mobilenet.liveCard = (app, kind, i) => {
         return last && t <= run.live.duration_s ? last : { loss: 0, delay_s: 0 };
       },
       set = action("Impair", () => {
-        if (![loss, delay].every(app.parts.isValid)) return;
+        if (![loss, delay].every((each) => each.reportValidity())) return;
         const value = (input, scale, kept) => (input.value === "" ? kept : Number(input.value) / scale);
         app.parts.emptyIf(
           live.touch({ ...make(), loss: value(loss, 100, now().loss), delay_s: value(delay, 1000, now().delay_s) }),

@@ -35,7 +35,7 @@ Mobilenet.livePanel = (app) => {
       input = el("input", { type: "number", "aria-label": title, "data-live": name, step: "any", ...attributes }),
       set = action("Set", () => {
         if (input.value === "") app.say("Enter a number.");
-        else if (app.parts.isValid(input)) app.parts.emptyIf(live.touch(make(Number(input.value))), input);
+        else if (input.reportValidity()) app.parts.emptyIf(live.touch(make(Number(input.value))), input);
       });
     input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") set.click();
@@ -128,7 +128,7 @@ Mobilenet.livePanel = (app) => {
           ? null // the answer begins with it
           : el("b", "Effect of " + job.about + ": "),
       el("span", job.state === "running" ? "in progress; " + job.text + " " : job.text),
-      job.state === "running" ? link("cancel", () => live.tell({ command: "cancel", job: job.number })) : "",
+      job.state === "running" ? link("cancel", () => live.ask({ command: "cancel", job: job.number })) : "",
     );
 
   const curve = (label, colour, column, show) => {

@@ -40,7 +40,8 @@ Mobilenet.panels = (app) => {
   if (narrow.matches || (app.tiles === false && window.innerHeight < 700)) layers.box.removeAttribute("open");
   const touch = app.live ? Mobilenet.livePanel(app) : null;
   if (touch) layers.box.removeAttribute("open");
-  const left = el("aside", { class: "mn-left" + (touch ? " mn-wide" : ""), "aria-label": "Run and layers" }, head, touch && touch.box, layers.box);
+  const left = el("aside.mn-left", { "aria-label": "Run and layers" }, head, touch && touch.box, layers.box);
+  left.classList.toggle("mn-wide", Boolean(touch));
 
   const title = el("h2", { tabindex: "-1" }),
     actions = el("div.mn-actions"),

@@ -1,5 +1,5 @@
 // Building blocks of the cards. Text from a run enters the page as text, never as HTML.
-Mobilenet.parts = (app) => {
+Mobilenet.parts = () => {
   const attribute = (node, values) => {
     for (const [name, value] of Object.entries(values)) node.setAttribute(name, value);
   };
@@ -74,13 +74,6 @@ Mobilenet.parts = (app) => {
       next = places[Math.min(at, places.length - 1)] || list.closest("aside").querySelector("h2");
     next.focus({ preventScroll: true });
   };
-  // Where a field holds what it may not, its range is reported in its own unit.
-  const isValid = (input) => {
-    const { min, max } = input;
-    if (input.checkValidity()) return true;
-    app.say(`${input.getAttribute("aria-label")}: expected a number from ${min} to ${max}.`);
-    return false;
-  };
   // Fields whose values were taken are empty again.
   const emptyIf = async (asked, ...inputs) => {
     if (!(await asked).error) for (const input of inputs) input.value = "";
@@ -117,7 +110,6 @@ Mobilenet.parts = (app) => {
     release,
     onClick,
     keep,
-    isValid,
     emptyIf,
   };
 };

@@ -69,7 +69,7 @@ Mobilenet.radio = (app) => {
     g.drawImage(made[name], a.x, a.y, b.x - a.x, b.y - a.y);
     g.restore();
   };
-  // The station that is received best at a place, on average, and its power in dBm; null: none; undefined: not computed.
+  // The station that is received best at a place, on average, and its power in dBm; null: none, undefined: unknown.
   const bestAt = (x, y) => {
     if (!power) return undefined;
     const column = Math.floor((x - power.x_m) / power.side_m),

@@ -35,7 +35,7 @@ Mobilenet.start = (map, L) => {
   app.dark = (on) => document.documentElement.classList.toggle("mn-dark", on);
   // Inside a report, which is white, it is light.
   app.dark(location.protocol !== "about:" && window.matchMedia("(prefers-color-scheme: dark)").matches);
-  app.parts = Mobilenet.parts(app);
+  app.parts = Mobilenet.parts();
   app.clockText = (s, fine, digits = 1) => {
     const sign = s < 0 ? "−" : "",
       all = Math.abs(s),
