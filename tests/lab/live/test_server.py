@@ -110,7 +110,7 @@ def test_two_listeners_see_one_run(served: Server) -> None:
         first.ask("play", until_s=0.5, speed=4)
         for talk in (first, second):
             assert talk.until_at(0.5)["time_ns"] == 5 * 10**8
-        second.do("leave", host="h2")
+        second.do("crash", host="h2")
         state = first.until_state(lambda one: one.get("interventions"))
         assert [one["host"] for one in state["interventions"]] == ["h2"]
 
