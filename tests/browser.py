@@ -89,7 +89,7 @@ class Page:
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self._call(f"{domain}.enable")
-        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.resize(width, height)
 
     def __enter__(self) -> Page:
         return self
@@ -116,6 +116,14 @@ class Page:
         """Show what a server of this machine has."""
         self._call("Page.navigate", url=url)
         self.until("document.readyState === 'complete' && location.protocol === 'http:'")
+
+    def resize(self, width: int, height: int) -> None:
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def prefer(self, **features: str) -> None:
+        """What media queries ask: `prefers_color_scheme="dark"`."""
+        wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        self._call("Emulation.setEmulatedMedia", features=wanted)
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """With the mouse, in a few steps."""

@@ -70,14 +70,17 @@ def live(
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         _end_by_signals(desk.player.end)
-        try:
-            desk.player.run()
-        finally:
-            server.close()
-            desk.jobs.close()
-            session.close()
         again = "".join(f" --set {shlex.quote(override)}" for override in overrides or ())
-        _end(desk, scenario, out, again + ("" if seed is None else f" --seed {seed}"))
+        ending: list[str] = []
+        try:
+            try:
+                desk.player.run()
+            finally:
+                desk.jobs.close()
+                session.close()
+            _end(desk, scenario, out, again + ("" if seed is None else f" --seed {seed}"), ending)
+        finally:
+            server.close("; ".join(ending))
 
 
 def _speed(text: str) -> float | Literal["max"]:
@@ -108,15 +111,22 @@ def _end_by_signals(end: Callable[[], None]) -> None:
             signal.signal(number, stop)
 
 
-def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
-    """Keep the interventions in the run, as far as they are not kept yet. `again`: the options that it came with."""
+def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[str]) -> None:
+    """Keep the interventions in the run, as far as they are not kept yet. `again`: the options that it came with;
+    `ending`: receives what pages show of it.
+    """
+
+    def report(line: str) -> None:
+        ending.append(line)
+        say(line)
+
     from mobilenet.lab.live.branch import plain
     from mobilenet.lab.live.keeping import keep_branch, keep_unfinished
     from mobilenet.record.writer import RecordError
     from mobilenet.scenario.yaml_writer import inline
 
     session = desk.session
-    say(f"stopped at {session.now_s:.9g} s")
+    report(f"stopped at {session.now_s:.9g} s")
     unsaved = [one for one in session.branches if one.interventions not in desk.jobs.saved]
     left = [one for one in unsaved if session.manual_interventions(one) or session.is_real_time]
     next_scenario = scenario
@@ -133,17 +143,18 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str) -> None:
                 )
                 fail(str(error), Exit.BAD_INPUT)
             marked = "" if session.is_over else ", marked as ended early"
-            say(f"the run up to that point, with {count}, is in {quote(directory)}{marked}")
+            report(f"the run up to that point, with {count}, is in {quote(directory)}{marked}")
             next_scenario = directory / "scenario.yaml"
             if session.is_real_time:  # the page of its record plays back
                 say(f"Next: mobilenet map {quote(directory)}")
                 return
         else:
             directory = keep_branch(session, branch)
-            say(f"the scenario of branch {branch.number}, with {count}, is in {quote(directory)}")
+            report(f"the scenario of branch {branch.number}, with {count}, is in {quote(directory)}")
             next_scenario = next_scenario if next_scenario != scenario else directory / "scenario.yaml"
     if not left:
-        say("all interventions are already saved")
+        were_any = any(map(session.manual_interventions, session.branches))
+        report("all interventions are already saved" if were_any else "no interventions to save")
     options = again if next_scenario == scenario else ""
     if session.is_real_time:
         say(f"Next: mobilenet serve {quote(next_scenario)}{options} --allow-code")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from mobilenet.viz.map import draw
 
 import mobilenet
+from tests.accessibility import obstacles
 from tests.browser import NAMES, Page, chromium, is_required
 from tests.cli.command import mobilenet as command
 from tests.conftest import SCENARIOS
@@ -114,7 +116,13 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
     assert browser.evaluate(f"{CARD}.querySelector('h2').textContent").startswith("Host h")
     browser.key("f")
     assert browser.evaluate("Mobilenet.app.following") is True
+    assert obstacles(browser) == []
     browser.key("Escape")
+    assert obstacles(browser) == []
+    lines = browser.evaluate("[...document.querySelectorAll('button.mn-event')].map((line) => line.textContent)")
+    assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)  # as they are read out
+    assert browser.evaluate("Mobilenet.find(Mobilenet.app, 'H5').id") == 5
+    assert "user-scalable" not in browser.evaluate("document.querySelector('meta[name=viewport]').content")
     browser.evaluate("Mobilenet.app.select({kind: 'station', id: 1})")
     assert browser.evaluate(f"{CARD}.textContent.includes('Serves now')")
     index = browser.evaluate("[...Mobilenet.app.run.handoffs.recovered].findIndex(v => v > 0)")
@@ -202,8 +210,20 @@ def test_layers_toggle(browser: Page, page: Path) -> None:
         browser.move(640, 20)
         browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         assert browser.screenshot() != before, layer
+    browser.evaluate(
+        "{ window.drawn = []; const own = CanvasRenderingContext2D.prototype; for (const name of ['fillRect',"
+        " 'drawImage', 'fillText']) { const old = own[name]; own[name] = function (...all) { drawn.push([name,"
+        " this.globalAlpha, ...all]); return old.apply(this, all); }; } }"
+    )
     browser.click_on("[data-heat=losses]")
     assert browser.evaluate("document.querySelector('.mn-heat').textContent").startswith("0 %")
+    # few receptions are small squares, and the colour is only the share
+    browser.until("new Set(drawn.filter(([name, alpha]) => name === 'fillRect' && alpha === 0.9).map((one) =>"
+                  " Math.round(one[4]))).size > 3")  # fmt: skip
+    browser.evaluate("drawn.length = 0; document.querySelector('[data-layer=buffers]').click()")
+    last = "drawn.findLastIndex(([name, , what, x]) => name === '{}' && {})"
+    buffer, host = last.format("fillText", "/^(empty|[0-9]+)$/.test(what)"), last.format("drawImage", "x !== 0")
+    browser.until(f"{buffer} > {host} && {host} >= 0")
     browser.click_on("[data-heat=delays]")
     assert "Mean delay" in browser.evaluate("document.querySelector('.mn-heat').textContent")
 

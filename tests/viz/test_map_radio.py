@@ -175,6 +175,10 @@ def test_in_a_browser(with_walls: bool, powered: Path, tmp_path: Path) -> None:
         card, words = browser.evaluate(f"{CARD}.innerText"), browser.evaluate(layers)
         assert "Last frame received" in card and " dBm, " in card
         assert ("Best station here" in card) is with_walls
+        far = "(Mobilenet.app.run.place = () => ({x: 1e6, y: 0}), Mobilenet.app.redraw())"
+        if with_walls:  # nothing is computed there, which is not the same as no station
+            browser.evaluate(far)
+            browser.until(f"{CARD}.innerText.includes('not computed here')")
         assert (("best station" in words) and ("2 buildings" in words)) is with_walls
         assert ("median reach in the open, 120 m" in words) is not with_walls
         (west, south), (east, north) = browser.evaluate("Mobilenet.app.bounds")

@@ -15,6 +15,7 @@ import mobilenet
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.study import Result
 from mobilenet.scenario.radio_words import radio_of_study
+from tests.accessibility import obstacles
 from tests.browser import Page
 from tests.tools import copy_run, editing, invoke, refusal
 from tests.viz.test_map_browser import _browser as needs_browser  # noqa: F401  (a fixture)
@@ -69,11 +70,15 @@ def test_it_asks_for_nothing(report: Path) -> None:
 @pytest.mark.browser
 def test_in_a_browser_without_a_network(report: Path) -> None:
     with Page(1400, 900) as page:
+        page.prefer(prefers_color_scheme="dark")
         page.open(report)
         page.until("document.querySelector('iframe').contentDocument.querySelector('.mn-time') !== null")
         pictures = "[...document.images].every(i => i.complete && i.naturalWidth > 100) && document.images.length"
         page.until(f"({pictures}) > 0")
+        # the report is white, and so is its map
+        assert not page.evaluate("document.querySelector('iframe').contentDocument.querySelector('.mn-dark')")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert obstacles(page) == []
         assert page.complaints == []
         assert {url.split(":")[0] for url in page.requests} <= {"file", "data"}
         assert sum(url.startswith("file:") for url in page.requests) == 1

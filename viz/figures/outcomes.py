@@ -21,7 +21,7 @@ from ..style import COLOURS, QUIET, legend_below, thousands
 from .frames import SENDERS, Frames
 
 REASONS = {  # outcome -> words, colour
-    "collision": ("collision", COLOURS[3]),
+    "collision": ("overlapped by another frame", COLOURS[3]),
     "never_attempted": ("receiver was busy with another frame", COLOURS[1]),
     "preamble_missed": ("preamble not detected", COLOURS[5]),
     "bit_errors": ("bit errors without interference", COLOURS[4]),

@@ -60,13 +60,13 @@ PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1.0, maximum-scale=1.0, user-scalable=no">
+<meta name="viewport" content="width=device-width, initial-scale=1.0">
 <title>mobilenet</title>
 <style>%(leaflet_style)s</style>
 <style>%(style)s</style>
 </head>
 <body>
-<div id="map_mobilenet"></div>
+<main id="map_mobilenet" aria-label="Map"></main>
 <script type='application/json' id='mobilenet-data'>%(data)s</script>
 <script>%(leaflet)s</script>
 <script>%(code)s

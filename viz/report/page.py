@@ -33,7 +33,7 @@ def code(value: object) -> str:
     """The text with invisible characters spelled out: some of them turn the direction of
     writing.
     """
-    return f"<pre>{escape(spell_out(str(value)))}</pre>"
+    return f"<pre tabindex=0>{escape(spell_out(str(value)))}</pre>"
 
 
 def paragraph(*words: str) -> str:
@@ -45,11 +45,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], numbers: int = 
 
     def cells(row: Sequence[object], tag: str) -> str:
         return "".join(
-            f"<{tag}{' class=n' if place >= numbers else ''}>{text(cell)}</{tag}>" for place, cell in enumerate(row)
+            f"<{tag}{' class=n' if place >= numbers else ''}>{text(cell)}</{tag[:2]}>" for place, cell in enumerate(row)
         )
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    return f"<div class=wide><table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table></div>"
+    top = f"<thead><tr>{cells(head, 'th scope=col')}</tr></thead>"
+    return f"<div class=wide tabindex=0><table>{top}<tbody>{body}</tbody></table></div>"
 
 
 def bullets(lines: Iterable[str]) -> str:

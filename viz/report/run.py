@@ -26,6 +26,8 @@ from ..words import PROPERTIES
 from .limits import ONE_RUN, limits_of
 from .page import bullets, code, details, embedded_page, paragraph, pictures, radio, table, text, whole
 
+CHECK = ("property", "answer", "question", "explanation")
+
 
 def run_page(directory: Path) -> str:
     manifest_of(directory)  # before anything is drawn
@@ -45,7 +47,7 @@ def run_page(directory: Path) -> str:
         ("The numbers", _numbers(run)),
         ("The map", _map(moving, still) if moving else ""),
         ("Figures", figures),
-        ("The verdict, property by property", table(("property", "answer", "question", ""), checks, numbers=4)),
+        ("The verdict, property by property", table(CHECK, checks, numbers=4)),
         ("The scenario with all default values", radio(radio_of_run(directory)) + code(scenario)),
         (
             "How to repeat this",

@@ -121,6 +121,13 @@ class Why(_Command):
     host: str = Field(pattern=r"^h[0-9]{1,6}$")
 
 
+class Cancel(_Command):
+    """Stop what is done in the background."""
+
+    command: Literal["cancel"]
+    job: int = Field(ge=0)
+
+
 BinS = Annotated[float, Field(ge=0.01, le=1e9, allow_inf_nan=False)]
 
 
@@ -136,7 +143,22 @@ class Since(_Command):
 
 
 Command = (
-    Play | SetSpeed | Pause | Hold | Step | Do | Rewind | Switch | Watch | Pace | Message | Save | Effect | Why | Since
+    Play
+    | SetSpeed
+    | Pause
+    | Hold
+    | Step
+    | Do
+    | Rewind
+    | Switch
+    | Watch
+    | Pace
+    | Message
+    | Save
+    | Effect
+    | Why
+    | Cancel
+    | Since
 )
 WORDS = {  # what is expected, in our words instead of pydantic's
     "speed": "expected a number from 0.01 to 1000, or max",

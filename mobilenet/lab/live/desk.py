@@ -133,6 +133,8 @@ class Desk:
                 return self._effect(command)
             case commands.Why():
                 return self._why(command)
+            case commands.Cancel():
+                self.jobs.cancel(command.job)
         return {"time_ns": session.now_ns}
 
     def hold(self, listener: Listener, on: bool) -> None:

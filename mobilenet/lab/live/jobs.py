@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mobilenet.api import RUNS, write_scenario
+from mobilenet.api import RUNS, Run, write_scenario
 from mobilenet.engine import safe_path
 from mobilenet.engine.clock import SECOND
 from mobilenet.engine.scratch import scratch_folder
@@ -32,7 +32,7 @@ from mobilenet.lab.live.effect import CONFIDENCE, EFFECTS, differences, effect_i
 from mobilenet.parameters import ScenarioError
 from mobilenet.parameters import number as host_number
 from mobilenet.quoting import cut, first_line, quote
-from mobilenet.record.reader import RunError, read_coded, read_json, read_manifest
+from mobilenet.record.reader import RunError, read_coded, read_manifest
 from mobilenet.record.table import Table
 from mobilenet.record.writer import is_being_written
 from mobilenet.scenario import Scenario
@@ -43,6 +43,7 @@ from mobilenet.world.track_mobility import Tracks
 AFTER_S = 20.0  # of the time after an intervention that is looked at
 MOST_AT_A_TIME = 4
 ENDING_S = 10.0  # that a command has to end in
+LAST = 19  # the lowest priority: the session, above all on its way back, comes first
 JUDGED = (0, 1, 4)  # exit codes of a run that is whole
 
 
@@ -57,6 +58,7 @@ class Job:
     text: str = ""
     result: dict[str, Any] = field(default_factory=dict)
     question: object = None  # which question it answers
+    is_cancelled: bool = False
 
     def report(self) -> dict[str, Any]:
         return {key: getattr(self, key) for key in ("number", "kind", "about", "state", "text", "result")}
@@ -126,6 +128,15 @@ class Jobs:
         self._start(job, lambda folder: self._why(job, folder, scenario, delivery, now_s), None)
         return job
 
+    def cancel(self, number: int) -> None:
+        """End a job that is in progress."""
+        job = next((job for job in self.jobs if (job.number, job.state) == (number, "running")), None)
+        if job is None:
+            raise ScenarioError(f"cancel: job {number} is not in progress")
+        job.is_cancelled = True
+        if (process := self._processes.get(number)) is not None:
+            process.terminate()
+
     def close(self) -> None:
         """Whatever still runs is ended."""
         self._is_closing = True
@@ -153,12 +164,15 @@ class Jobs:
         if Table.of(columns).fingerprint() != print_of_session:
             self._end(job, "failed", f"{quote(target)} has different events from the live run; please report this")
             return
-        verdict = str(read_json(target, "verdict.json")["verdict"])
+        run = Run(target)
+        verdict = run.verdict
+        why = next((f" ({name}: {one.explanation})" for name, one in run.verdicts.items() if one.answer == verdict), "")
         own = str(read_manifest(target)["fingerprint"])
         again = f"mobilenet run {quote(target / 'scenario.yaml')}{' --allow-code' if any(scenario.code()) else ''}"
         self.saved.append(scenario.interventions)
         job.result = {"directory": str(target), "verdict": verdict, "fingerprint": own, "command": again}
-        self._end(job, "done", f"saved in {quote(target)}: {verdict}, fingerprint {own[:12]}; to repeat it: {again}")
+        text = f"saved in {quote(target)}: {verdict}{why}, fingerprint {own[:12]}; to repeat it: {again}"
+        self._end(job, "done", text)
 
     def _effect(
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
@@ -217,7 +231,7 @@ class Jobs:
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...], output: Path | None = None) -> bool:
         """Run one of our commands; False: it failed, and the job has the reason. `output`: for what it prints."""
-        if self._is_closing:
+        if self._is_closing or job.is_cancelled:
             return False
         allow = ["--allow-code"] if self._allow_code else []
         with open(os.devnull if output is None else output, "w", encoding="utf-8") as printed:
@@ -226,8 +240,9 @@ class Jobs:
                 stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, text=True, errors="replace",
                 process_group=0, env={**os.environ, "NO_COLOR": "1"},
             )  # fmt: skip
+        os.setpriority(os.PRIO_PGRP, process.pid, LAST)
         self._processes[job.number] = process
-        if self._is_closing:  # which may not have seen it
+        if self._is_closing or job.is_cancelled:  # which may not have seen it
             process.terminate()
         last = ""
         with process:
@@ -238,7 +253,7 @@ class Jobs:
         code = process.returncode
         del self._processes[job.number]
         if code not in fine:
-            self._end(job, "failed", last or f"it ended with {code}")
+            self._end(job, "failed", "cancelled" if job.is_cancelled else last or f"it ended with {code}")
         return code in fine
 
     # --- what jobs share
@@ -269,7 +284,7 @@ class Jobs:
                 self._end(job, "failed", first_line(error))
             finally:
                 if job.state == "running":
-                    self._end(job, "failed", "stopped")
+                    self._end(job, "failed", "cancelled" if job.is_cancelled else "stopped")
                 if out is not None:
                     if job.kind == "effect" and job.state != "done":
                         shutil.rmtree(out, ignore_errors=True)

@@ -1,5 +1,5 @@
-"""Refuse what would have no effect: to crash a host that is down, to recover one that is up, or to let one that is
-down broadcast, join or leave.
+"""Refuse what would have no effect: to crash a host that is down, to recover one that is up, to let one that is
+down broadcast, join or leave, or to ask for a second time to join or to leave.
 
 Source    ours: docs/guide/live.md
 """
@@ -24,6 +24,11 @@ def require_effect(simulation: Simulation, now_ns: int, what: str, host: Any) ->
     if what in OF_HOSTS_THAT_ARE_UP:
         if not is_up and simulation.movement.present[node.me]:
             raise ScenarioError(f"do: {host} is down, so it cannot {what}; expected `recover` first")
+        if node.protocol is not None and not simulation.scenario.own_processes:
+            asked = simulation.lifecycle.pending.get(node.me, "leave" if node.protocol.is_out() else "join")
+            if asked == what:
+                state, other = ("out or leaves", "join") if what == "leave" else ("a member or joins", "leave")
+                raise ScenarioError(f"do: {host} is {state} already, so {what} has no effect; expected {other}")
         return
     if is_up == (what == "recover"):
         raise ScenarioError(f"do: {no_effect(host, what)}")

@@ -91,6 +91,7 @@ class Player:
             waits = self.is_going or self._is_owed
             if self._is_due or time.monotonic() >= self._next_s and waits:
                 self._tell()
+        self._do_tasks(0.0)  # what was asked before
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
         self._require_more()

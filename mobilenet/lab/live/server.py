@@ -18,6 +18,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -36,6 +37,7 @@ HOST = "127.0.0.1"
 OWN_ADDRESS = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?")
 MOST_PER_S = 100
 MOST_LISTENERS = 20
+ENDING = "the run is ending"
 CLOSING_S = 0.2  # time for a listener to close the connection
 EARLY_S = 0.01  # how early a state may come: they go out on the player's beat
 CAPTURE = "/capture/"
@@ -103,7 +105,10 @@ class Server:
     def address(self) -> str:
         return f"http://{HOST}:{self._port}/?token={self.token}"
 
-    def close(self) -> None:
+    def close(self, words: str = "") -> None:
+        """`words`: where the run is kept, for the pages that are open."""
+        for page in list(self.listeners):
+            page.tell(json.dumps({"type": "end", "text": words}))
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(5)
@@ -148,10 +153,12 @@ class Server:
             self._problem = error
             self._started.set()
             return
-        async with server:
-            self._port = next(iter(server.sockets)).getsockname()[1]
-            self._started.set()
-            await self._stop.wait()
+        self._port = next(iter(server.sockets)).getsockname()[1]
+        self._started.set()
+        await self._stop.wait()
+        server.close()
+        with suppress(TimeoutError):  # browsers keep connections open on which they ask nothing
+            await asyncio.wait_for(server.wait_closed(), 2 * CLOSING_S)
 
     async def _request(self, connection: ServerConnection, request: Request) -> Response | None:
         """Return the page, or None if the WebSocket may be opened."""
@@ -175,6 +182,8 @@ class Server:
             return await self._capture(parts.path.removeprefix(CAPTURE))
         if parts.path != "/":
             return _response(HTTPStatus.NOT_FOUND, "not found; the page is at /\n", "text/plain")
+        if self._desk.player.is_ending:
+            return _refuse(ENDING)
         page = await asyncio.wrap_future(self._desk.player.ask(self._make_page))
         return _response(HTTPStatus.OK, page, "text/html")
 
@@ -214,6 +223,8 @@ class Server:
     async def _answer(self, listener: Listener, text: str | bytes) -> dict[str, Any]:
         """The reply to a message: what it asked for, or what is wrong with it."""
         desk = self._desk
+        if desk.player.is_ending:
+            return {"type": "reply", "id": id_of(text), "error": ENDING}
         return await asyncio.wrap_future(desk.player.ask(lambda: desk.answer(text, listener)))
 
 

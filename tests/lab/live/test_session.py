@@ -292,6 +292,20 @@ def test_a_host_that_tracks_do_not_have_is_refused_and_nothing_happens() -> None
     assert live.do("crash", host=f"h{hosts}")["host"] == f"h{hosts}"
 
 
+@pytest.mark.parametrize(("what", "other"), [("leave", "join"), ("join", "leave")])
+def test_a_second_wish_is_refused(live: LiveSession, what: str, other: str) -> None:
+    live.play(4)
+    live.do("leave", host="h3")
+    if what == "join":
+        live.play(6)
+        live.do("join", host="h3")
+    for time_s in (live.now_s, 9):  # asked for, and done
+        live.play(time_s)
+        with pytest.raises(ScenarioError, match=f"do: h3 is .* already, so {what} has no effect; expected {other}"):
+            live.do(what, host="h3")
+    assert live.do(other, host="h3")["do"] == other
+
+
 def test_a_second_crash_and_a_second_recovery_are_refused(live: LiveSession) -> None:
     live.play(4)
     with pytest.raises(ScenarioError, match="do: h3 is already up, so recover has no effect; expected crash"):

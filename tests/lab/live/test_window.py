@@ -262,11 +262,28 @@ def test_two_pages_see_one_run_and_one_may_die(served: Server, window: Window) -
         window.play_to(5)
 
 
-def test_when_the_server_stops_the_page_says_so(window: Window, served: Server) -> None:
+def test_a_page_connects_again_and_ends_with_the_server(window: Window, served: Server) -> None:
+    page, jobs = window.page, "document.querySelector('[data-list=jobs]').textContent"
     window.play_to(2)
-    code, _, _ = served.end()
-    assert code == 0
-    window.page.until("document.querySelector('.mn-live-status').textContent.includes('connection is broken')")
+    window.value(f"{LIVE}.touch({{do: 'crash', host: 'h1'}})")
+    page.until(f"{LIVE}.interventions.length === 1")
+    window.value(f"void {LIVE}.ask({{command: 'x'.repeat(70000)}})")  # closes the socket
+    page.until("document.querySelector('.mn-toast')?.textContent === 'Connected again.'")
+    window.until_ready()
+    assert len(window.interventions()) == 1
+    page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+    for state in ("cancelled", "stopped, or not known"):
+        page.evaluate("document.querySelector('[data-effect]').click()")
+        page.until(f"{jobs}.includes('in progress')")
+        if state == "cancelled":
+            window.button("cancel")
+        else:
+            assert served.end()[0] == 0
+        page.until(f"!{jobs}.includes('in progress') && {jobs}.includes('{state}')")
+    page.until("document.querySelector('.mn-live-status').textContent.includes('is in runs/first-live-s1, marked')")
+    seen = window.value("[...document.querySelectorAll('button')].filter(b => b.offsetParent).map(b => b.textContent)")
+    assert "Follow" in seen and not {"Crash", "Recover", "Impair", "Save this run", "Set", "cancel"} & set(seen)
+    assert window.value("document.querySelector('.mn-verdict').textContent") == "ended"
 
 
 def test_a_violation_stops_time_and_is_explained(violating: Server) -> None:
@@ -331,7 +348,7 @@ def test_switches_show_their_state(window: Window) -> None:
     page.evaluate(f"{LIVE}.touch({{do: 'radio_off', station: 's1'}})")
     page.until(f"{APP}.run.offAt({APP}.run.now_s).has('s1')")
     page.evaluate(f"{LIVE}.touch({{do: 'loss', loss: 0.25}})")
-    page.until("document.querySelector('[data-live=loss]').placeholder === '0.25'")
+    page.until("document.querySelector('[data-live=loss]').placeholder === '25 %'")
     assert [is_disabled(words) for words in ("Radio off", "Radio on")] == [True, False]
 
 

@@ -155,7 +155,7 @@ def test_marks_of_what_was_done_by_hand_differ(served: Server) -> None:
             line.dispatchEvent(new PointerEvent('pointermove',
             {clientX: box.left + at_s / Mobilenet.app.run.end_s * box.width})); return line.title; }"""
         titles = [window.value(f"({moved})({3 * number})") for number in range(1, 5)]
-        for title, words in zip(titles, ("cut s0–s1", "radio off s1", "loss 0.1", "broadcast h1"), strict=True):
+        for title, words in zip(titles, ("cut s0–s1", "radio off s1", "loss 10 %", "broadcast h1"), strict=True):
             assert title.endswith(words)
 
 

@@ -2,13 +2,14 @@
 // that time.
 Mobilenet.find = (app, words) => {
   const { run } = app,
-    name = words.trim();
-  for (let m = 0; name.includes(":") && m < run.messages.time.length; m++)
-    if (run.messages.label(m) === name) return { kind: "message", id: m };
+    name = words.trim(),
+    label = name.toLowerCase(); // labels are in small letters; names are as in their file
+  for (let m = 0; label.includes(":") && m < run.messages.time.length; m++)
+    if (run.messages.label(m) === label) return { kind: "message", id: m };
   for (let h = 0; h < run.count; h++)
-    if (run.hostLabel(h) === name || (name && run.hostName(h) === name)) return { kind: "host", id: h };
+    if (run.hostLabel(h) === label || (name && run.hostName(h) === name)) return { kind: "host", id: h };
   for (let s = 0; s < run.stationCount; s++)
-    if (run.stationLabel(s) === name || (name && run.stationName(s) === name)) return { kind: "station", id: s };
+    if (run.stationLabel(s) === label || (name && run.stationName(s) === name)) return { kind: "station", id: s };
   return null;
 };
 

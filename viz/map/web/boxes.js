@@ -3,7 +3,7 @@
 // or hosts are close together there are smaller boxes, then none.
 Mobilenet.boxes = (app) => {
   const { run, view } = app,
-    { INK, withAlpha, text } = Mobilenet,
+    { INK, withAlpha, drawWithHalo } = Mobilenet,
     series = run.buffers.stations,
     SPAN_S = 30,
     LEAST_REACH = 45, // pixels of a station's range
@@ -129,11 +129,18 @@ Mobilenet.boxes = (app) => {
       g.closePath();
       g.fillStyle = withAlpha(app.colours[s], 0.45);
       g.fill();
-      const now = String(run.valueAt("stations", series.series[0].name, s, t));
-      g.font = "10px system-ui, sans-serif";
-      if (now === "0") text(g, "empty", x + 5, y + h - 5);
-      else text(g, now, x + w - 4, y + 9, "right", INK);
     }
   };
-  return { draw, of, higher, highest: () => top, isCharted: () => run.stationCount > 0 && of(0) !== null };
+  // Above the hosts, as the names of stations.
+  const write = (g, t) => {
+    for (let s = 0; s < run.stationCount; s++) {
+      const box = of(s);
+      if (!box) return;
+      const { x, y, w, h } = box;
+      const now = String(run.valueAt("stations", series.series[0].name, s, t));
+      if (now === "0") drawWithHalo(g, "empty", x + 5, y + h - 8, "left", "10px");
+      else drawWithHalo(g, now, x + w - 4, y + 8, "right", "600 10px");
+    }
+  };
+  return { draw, write, of, higher, highest: () => top, isCharted: () => run.stationCount > 0 && of(0) !== null };
 };

@@ -18,9 +18,10 @@ const BY_HAND = {
 };
 /* A record may name anything. */
 Mobilenet.markByHand = (what) => (Object.hasOwn(BY_HAND, what) ? BY_HAND[what] : ["", "#c2410c"]);
+const percent = (share) => +(100 * share).toFixed(4) + " %";
 /* What an impaired host or link has in addition. */
 const impairment = ({ loss, delay_s }) =>
-  [loss && "loss " + +(100 * loss).toFixed(4) + " %", delay_s && "delay " + +(1000 * delay_s).toFixed(3) + " ms"]
+  [loss && "loss " + percent(loss), delay_s && "delay " + +(1000 * delay_s).toFixed(3) + " ms"]
     .filter(Boolean)
     .join(", ") || "none";
 Mobilenet.sayImpairment = impairment;
@@ -28,7 +29,7 @@ Mobilenet.sayImpairment = impairment;
 Mobilenet.sayByHand = (one) => {
   const whose = one.host || one.station || (one.link ? one.link.join("–") : ""),
     interval = one.interval_s === undefined ? undefined : one.interval_s + " s",
-    value = one.delay_s === undefined ? one.loss ?? interval : impairment(one),
+    value = one.delay_s !== undefined ? impairment(one) : one.loss === undefined ? interval : percent(one.loss),
     where = one.to_m ? " to " + one.to_m.map((v) => v.toFixed(0)).join(", ") : "";
   const words = one.do.replace("_", " ") + (whose ? " " + whose : ""),
     colon = one.delay_s === undefined ? " " : ": ";

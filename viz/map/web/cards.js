@@ -170,9 +170,18 @@ Mobilenet.cards = (app) => {
       state.set(run.sayState(h, t));
       counter.set(Mobilenet.upTo(own.time, t) + (isSample(h) ? " (of those shown)" : ""));
       const place = run.place(h, t),
-        here = best && place ? radio.bestAt(place.x, place.y) : null,
+        here = best && place ? radio.bestAt(place.x, place.y) : undefined,
         frame = link ? radio.linkAt(h, t) : null;
-      if (best) best.set(here ? run.stationLabel(here.station) + ", " + minus(here.dbm) + " dBm" : "no station");
+      if (best)
+        best.set(
+          here
+            ? run.stationLabel(here.station) + ", " + minus(here.dbm) + " dBm"
+            : here === null
+              ? "no station"
+              : place
+                ? "not computed here"
+                : "–",
+        );
       if (link) {
         link.set(frame ? "from " + frame.from + ", " + duration(frame.since) + " ago" : "none yet");
         strength.set(

@@ -8,7 +8,7 @@ Mobilenet.eventCards = (app, { hostLink, stationLink, live, isSample, sampleNote
       open();
       clock.seek(t);
     });
-    line.append(el("span.mn-when", app.clockText(t, true)), ...parts);
+    line.append(el("span.mn-when", app.clockText(t, true)), ...parts.flatMap((part) => [" ", part]));
     line.classList.add("mn-event");
     return line;
   };

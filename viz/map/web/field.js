@@ -337,6 +337,7 @@ Mobilenet.field = (app) => {
     hosts(g);
     if (app.layers.names) names(g);
     labels(g);
+    if (app.layers.buffers) app.boxes.write(g, t);
     if (run.switches.length) drawSwitches(g, t);
     drawChosen(g, t);
     if (app.isSelected("message")) message(g, t);

@@ -100,10 +100,12 @@ Mobilenet.ground = (app) => {
       side = run.places.side_m;
     if (!grid) return;
     const top = app.heatTop(name);
+    g.globalAlpha = 0.9;
     for (let i = 0; i < grid.mean.length; i++) {
-      g.globalAlpha = 0.35 + 0.55 * Math.min(1, grid.count[i] / 20);
+      const own = side * Math.max(0.3, Math.sqrt(Math.min(1, grid.count[i] / 20))), // the colour is only the value
+        rim = (side - own) / 2;
       g.fillStyle = ramp(name, grid.mean[i] / top);
-      square(g, run.places.x_m + grid.column[i] * side, run.places.y_m + grid.row[i] * side, side);
+      square(g, run.places.x_m + grid.column[i] * side + rim, run.places.y_m + grid.row[i] * side + rim, own);
     }
     g.globalAlpha = 1;
   };

@@ -65,10 +65,10 @@ Mobilenet.heat = (app) => {
                 (app.radio.isSinr ? "that could detect its preamble in silence" : "in range") +
                 ") lost to another frame (collided, " +
                 (app.radio.isSinr ? "never attempted, or its preamble missed" : "or never attempted") +
-                "), by position of the receiver; whole run. Pale: few receptions."
+                "), by position of the receiver; whole run. Small squares: fewer than 20 receptions."
             : "Mean delay of " +
                 grid.total.toLocaleString("en") +
-                " deliveries, by position of the host; whole run. Pale: few deliveries.",
+                " deliveries, by position of the host; whole run. Small squares: fewer than 20 deliveries.",
         ),
       );
     } else if (name === "losses") {

@@ -12,8 +12,14 @@ Mobilenet.layers = (app) => {
       release(box);
       app.redraw(true);
     });
-    return el("label.mn-layer", box, symbol(paint), el("span", words));
+    return el("label.mn-layer", box, symbol(paint), words instanceof Node ? words : el("span", words));
   };
+  const bufferWords = el("span"),
+    updateBuffers = () => {
+      const words = "stations' " + (run.buffers.stations.series[0]?.name ?? "buffer") + "s, 30 s",
+        far = run.buffers.stations.series[0] && !app.boxes.isCharted() ? "; zoom in to see them" : "";
+      if (bufferWords.textContent !== words + far) bufferWords.textContent = words + far;
+    };
   const fixedEntry = (paint, words) => el("div.mn-layer.mn-fixed", symbol(paint), el("span", words));
   const dot = (colour, hollow) => (g, x, y) => {
     Mobilenet.circle(g, x, y, 5);
@@ -88,7 +94,7 @@ Mobilenet.layers = (app) => {
         g.globalAlpha = 0.6;
         for (const r of [4, 7.5]) Mobilenet.ring(g, x, y, r, INK);
       }),
-      toggle("buffers", "stations' " + (run.buffers.stations.series[0]?.name ?? "buffer") + "s, 30 s", (g, x, y) => {
+      toggle("buffers", bufferWords, (g, x, y) => {
         g.fillStyle = withAlpha(c0, 0.5);
         g.beginPath();
         [
@@ -119,8 +125,12 @@ Mobilenet.layers = (app) => {
       toggle("gaps", "gap; given up (hollow)", markOf("gap")),
       toggle("keep", "keep marks (otherwise " + app.marks.keepS.toFixed(0) + " s)", () => {}),
     ),
-    el("div.mn-group", heading("Heat map"), ...heat.choices, heat.box),
+    el("div.mn-group", heading("Heat map", "h2"), ...heat.choices, heat.box),
   );
   box.firstChild.addEventListener("click", () => release(box.firstChild));
-  return { box, update: heat.update };
+  const update = () => {
+    heat.update();
+    updateBuffers();
+  };
+  return { box, update };
 };

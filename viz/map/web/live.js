@@ -137,7 +137,8 @@ Mobilenet.live = (app) => {
 
   const waitingFor = new Map(),
     unsent = [], // until the connection is open
-    BROKEN = { error: "the run has ended, or the connection is broken" };
+    BROKEN = { error: "the run has ended, or the connection is broken" },
+    LONGEST_WAIT_MS = 30_000; // between two attempts to connect again
   let socket = null,
     serial = 0;
   live.ask = (command) =>
@@ -217,9 +218,13 @@ Mobilenet.live = (app) => {
     location.reload();
   };
 
-  live.connect = () => {
+  live.connect = (wait_ms = 1000) => {
     socket = new WebSocket("ws://" + location.host + "/socket?token=" + encodeURIComponent(run.live.token));
     socket.onopen = () => {
+      if (live.isBroken) {
+        again("Connected again.");
+        return;
+      }
       const { generation, row, curves, sample } = run.live,
         bins_s = [run.buffers.stations.bin_s, run.buffers.hosts.bin_s];
       live.ask({ command: "since", generation, row, point_ns: curves.time_ns.at(-1) ?? -1, sample, bins_s });
@@ -228,6 +233,7 @@ Mobilenet.live = (app) => {
     socket.onmessage = ({ data }) => {
       const message = JSON.parse(data);
       if (message.type === "state") take(message);
+      else if (message.type === "end") live.kept = message.text;
       else if (message.type === "again") again("The run has gone back in time.");
       else if (message.type === "busy") {
         live.busy = message;
@@ -239,6 +245,12 @@ Mobilenet.live = (app) => {
     };
     socket.onclose = () => {
       live.isBroken = true;
+      document.body.classList.add("mn-broken");
+      live.jobs = live.jobs.map((job) =>
+        job.state === "running" ? { ...job, state: "failed", text: "stopped, or not known" } : job,
+      );
+      if (live.kept === undefined)
+        setTimeout(() => live.connect(Math.min(2 * wait_ms, LONGEST_WAIT_MS)), wait_ms);
       for (const resolve of waitingFor.values()) resolve(BROKEN);
       waitingFor.clear();
       clock.playing = false;

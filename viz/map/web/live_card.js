@@ -4,7 +4,7 @@ Mobilenet.liveCard = (app, kind, i) => {
     { el, action, row, heading, link, note } = app.parts,
     name = (kind === "host" ? "h" : "s") + i,
     touch = (words, what) => action(words, () => live.touch(what));
-  // Two fields and a button; the values that hold now stand in the empty fields.
+  // Two fields and a button; the values that hold now stand in the empty fields, and stay.
   const impairing = (make, isIt, hint) => {
     const field = (words, unit, max) => {
         const label = { "aria-label": words + ", " + unit, title: hint };
@@ -12,21 +12,28 @@ Mobilenet.liveCard = (app, kind, i) => {
       },
       loss = field("Additional loss", "%", "100"),
       delay = field("Additional delay", "ms", "60000"),
-      set = action("Impair", () =>
-        live.touch({ ...make(), loss: Number(loss.value) / 100, delay_s: Number(delay.value) / 1000 }).then(
-          ({ error }) => error || [loss, delay].forEach((each) => (each.value = "")),
-        ),
-      );
+      now = () => {
+        const t = app.clock.t,
+          last = live.interventions.filter((one) => isIt(one) && one.at_s <= t + 1e-9).at(-1);
+        return last && t <= run.live.duration_s ? last : { loss: 0, delay_s: 0 };
+      },
+      set = action("Impair", () => {
+        if (![loss, delay].every((each) => each.reportValidity())) return;
+        const value = (input, scale, kept) => (input.value === "" ? kept : Number(input.value) / scale);
+        app.parts.emptyIf(
+          live.touch({ ...make(), loss: value(loss, 100, now().loss), delay_s: value(delay, 1000, now().delay_s) }),
+          loss,
+          delay,
+        );
+      });
     for (const input of [loss, delay])
       input.addEventListener("keydown", (event) => {
         if (event.key === "Enter") set.click();
       });
     const update = () => {
-      const t = app.clock.t,
-        last = live.interventions.filter((one) => isIt(one) && one.at_s <= t + 1e-9).at(-1),
-        now = last && t <= run.live.duration_s ? last : { loss: 0, delay_s: 0 };
-      loss.placeholder = +(100 * now.loss).toFixed(4) + " %";
-      delay.placeholder = +(1000 * now.delay_s).toFixed(3) + " ms";
+      const { loss: share, delay_s } = now();
+      loss.placeholder = +(100 * share).toFixed(4) + " %";
+      delay.placeholder = +(1000 * delay_s).toFixed(3) + " ms";
     };
     return { nodes: [loss, delay, set], loss, update };
   };
@@ -43,7 +50,7 @@ Mobilenet.liveCard = (app, kind, i) => {
       worse = impairing(
         () => ({ do: "impair", host: name }),
         (one) => one.do === "impair" && one.host === name,
-        "Loss: of frames from and to this host. Delay: of frames that it sends. Empty fields: none",
+        "Loss: of frames from and to this host. Delay: of frames that it sends. An empty field: as it is",
       );
     const both = () => {
       update();
@@ -68,7 +75,7 @@ Mobilenet.liveCard = (app, kind, i) => {
       worse = impairing(
         () => ({ do: "impair_link", link: [name, chosen.value] }),
         (one) => one.do === "impair_link" && one.link.includes(name) && one.link.includes(chosen.value),
-        "Of messages on this wire, in both directions. Empty fields: none",
+        "Of messages on this wire, in both directions. An empty field: as it is",
       ),
       wires = el("span.mn-field", el("label", "Wire to"), chosen, cut, restore),
       quality = el("span.mn-field", el("label", "Its loss, delay"), ...worse.nodes);
@@ -86,6 +93,7 @@ Mobilenet.liveCard = (app, kind, i) => {
     return { nodes: others.length ? [off, on, wires, quality] : [off, on], update };
   };
   const buttons = kind === "host" ? hostButtons() : stationButtons();
+  for (const node of buttons.nodes) node.classList.add("mn-asks");
   const packets = app.packets.section(name),
     top = el("div"),
     messages = el("div.mn-list"),

@@ -30,24 +30,25 @@ Mobilenet.livePanel = (app) => {
 
   // A value that can be set; the one that holds now stands in the empty field.
   const settings = [];
-  const field = (label, name, unit, attributes, make) => {
-    const input = el("input", { type: "number", "aria-label": label, "data-live": name, ...attributes }),
+  const field = (label, name, unit, scale, attributes, make) => {
+    const title = label + "," + unit,
+      input = el("input", { type: "number", "aria-label": title, "data-live": name, step: "any", ...attributes }),
       set = action("Set", () => {
         if (input.value === "") app.say("Enter a number.");
-        else live.touch(make(Number(input.value)));
+        else if (input.reportValidity()) app.parts.emptyIf(live.touch(make(Number(input.value))), input);
       });
     input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") set.click();
     });
-    settings.push({ input, name, unit });
+    settings.push({ input, name, unit, scale });
     return el("div.mn-field", el("label", label), input, set);
   };
   const showSettings = () => {
-    for (const { input, name, unit } of settings) {
+    for (const { input, name, unit, scale } of settings) {
       const isIt = (one) => name in one && one.delay_s === undefined && one.at_s <= clock.t + 1e-9,
         last = live.interventions.filter(isIt).at(-1),
         value = (last || run.live)[name],
-        words = value === null ? "none" : value + unit;
+        words = value === null ? "none" : +(scale * value).toPrecision(6) + unit;
       if (input.placeholder !== words) input.placeholder = words;
     }
   };
@@ -60,14 +61,14 @@ Mobilenet.livePanel = (app) => {
     window.matchMedia("(max-width: 900px)").matches ? {} : { open: "" },
     el("summary", "Intervene"),
     note("Select a host or a station to see more interventions. Drag a host to move it."),
-    field("Random loss", "loss", "", { min: "0", max: "1", step: "0.05" }, (loss) => ({
+    field("Random loss", "loss", " %", 100, { min: "0", max: "100" }, (percent) => ({
       do: "loss",
-      loss,
+      loss: percent / 100,
     })),
     ...(isReal
       ? []
       : [
-          field("Broadcast interval", "interval_s", " s", { min: "0.001", step: "0.5" }, (interval_s) => ({
+          field("Broadcast interval", "interval_s", " s", 1, { min: "0.001", max: "1000000" }, (interval_s) => ({
             do: "interval",
             interval_s,
           })),
@@ -126,7 +127,8 @@ Mobilenet.livePanel = (app) => {
         : job.state === "done"
           ? null // the answer begins with it
           : el("b", "Effect of " + job.about + ": "),
-      el("span", job.state === "running" ? "in progress; " + job.text : job.text),
+      el("span", job.state === "running" ? "in progress; " + job.text + " " : job.text),
+      job.state === "running" ? link("cancel", () => live.ask({ command: "cancel", job: job.number })) : "",
     );
 
   const curve = (label, colour, column, show) => {
@@ -163,13 +165,13 @@ Mobilenet.livePanel = (app) => {
     culprits,
     past,
     isReal ? null : el("div.mn-field", step, what),
-    touch,
-    el("div", ...curves.map(({ canvas }) => canvas)),
-    heading("Done by hand"),
-    list,
-    branches,
     el("div.mn-field", save, name),
     jobs,
+    touch,
+    el("div", ...curves.map(({ canvas }) => canvas)),
+    heading("Done by hand", "h2"),
+    list,
+    branches,
   );
 
   let foundRow = -1, // of the violation that is shown
@@ -179,7 +181,8 @@ Mobilenet.livePanel = (app) => {
     worked = "",
     latest = ""; // the state of the last job
   const words = () => {
-    if (live.isBroken) return "The connection is broken: the run has ended, or the page was refused.";
+    if (live.kept !== undefined) return "mobilenet live has ended: " + live.kept + ".";
+    if (live.isBroken) return "No connection to mobilenet live; trying to connect again.";
     if (live.busy)
       return (
         "Running again from the beginning: " +
@@ -200,6 +203,7 @@ Mobilenet.livePanel = (app) => {
   const update = (stamp) => {
     const s = live.state;
     text(status, words());
+    text(app.badge, live.kept !== undefined ? "ended" : live.isBroken ? "offline" : "live");
     save.disabled = isReal && !(s && s.is_over);
     showSettings();
     const report = s && s.violation;

@@ -130,9 +130,8 @@ Mobilenet.messageCard = (app, m) => {
     chart.update(t);
   };
   const when = () => {
-    clock.pause();
+    clock.seek(msg.time[m] - 0.02); // first: the speed of a live run stays
     clock.at(0.1);
-    clock.seek(msg.time[m] - 0.02);
     clock.play();
   };
   return { title: "Message " + msg.label(m), body, update, actions: [action("Watch it spread", when)] };
@@ -155,7 +154,9 @@ Mobilenet.messageLine = (app, m) => {
   line.classList.add("mn-event");
   line.append(
     el("span.mn-when", app.clockText(msg.time[m], true)),
+    " ",
     el("span", msg.label(m)),
+    " ",
     el("span.mn-bar-of", bar),
     count,
   );

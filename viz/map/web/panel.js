@@ -15,6 +15,7 @@ Mobilenet.panels = (app) => {
       },
       about.verdict,
     );
+  app.badge = verdict;
   const size = () =>
     [
       about.protocol,
@@ -39,7 +40,8 @@ Mobilenet.panels = (app) => {
   if (narrow.matches || (app.tiles === false && window.innerHeight < 700)) layers.box.removeAttribute("open");
   const touch = app.live ? Mobilenet.livePanel(app) : null;
   if (touch) layers.box.removeAttribute("open");
-  const left = el("aside", { class: "mn-left" + (touch ? " mn-wide" : "") }, head, touch && touch.box, layers.box);
+  const left = el("aside.mn-left", { "aria-label": "Run and layers" }, head, touch && touch.box, layers.box);
+  left.classList.toggle("mn-wide", Boolean(touch));
 
   const title = el("h2", { tabindex: "-1" }),
     actions = el("div.mn-actions"),
@@ -50,7 +52,7 @@ Mobilenet.panels = (app) => {
   const fold = el("button.mn-fold", { "aria-label": "Show or hide the details" });
   const right = el(
     "aside.mn-right-side",
-    { "aria-live": "off" },
+    { "aria-live": "off", "aria-label": "Details" },
     el("div.mn-title", title, fold, close),
     actions,
     content,
@@ -59,6 +61,7 @@ Mobilenet.panels = (app) => {
   const refold = () => {
     const now = folded && !app.selected;
     right.classList.toggle("mn-folded", now);
+    left.classList.toggle("mn-brief", !now); // where there is little room, it leaves that to the map
     fold.textContent = now ? "▴" : "▾";
     fold.setAttribute("aria-expanded", String(!now));
   };
@@ -81,7 +84,6 @@ Mobilenet.panels = (app) => {
     actions.replaceChildren(...card.actions);
     content.replaceChildren(card.body);
     content.scrollTop = 0;
-    left.classList.toggle("mn-brief", Boolean(s)); // where there is little room, it leaves that to the map
     right.dataset.card = s ? s.kind : "overview";
     card.update(clock.t);
     const isWhole = narrow.matches && app.refit() && app.isRoomy; // between the panels, which have other sizes now

@@ -74,7 +74,11 @@ Mobilenet.parts = () => {
       next = places[Math.min(at, places.length - 1)] || list.closest("aside").querySelector("h2");
     next.focus({ preventScroll: true });
   };
-  const heading = (words) => el("h3", words);
+  // Fields whose values were taken are empty again.
+  const emptyIf = async (asked, ...inputs) => {
+    if (!(await asked).error) for (const input of inputs) input.value = "";
+  };
+  const heading = (words, level = "h3") => el(level, words);
   const note = (...words) => el("p.mn-note", ...words);
   const symbol = (draw, width = 22, height = 18) => {
     const c = Mobilenet.canvas(document.createElement("span"), "mn-symbol");
@@ -106,5 +110,6 @@ Mobilenet.parts = () => {
     release,
     onClick,
     keep,
+    emptyIf,
   };
 };

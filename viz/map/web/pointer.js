@@ -2,7 +2,7 @@
 Mobilenet.pointer = (app) => {
   const { run, map } = app,
     host = map.getContainer(),
-    tip = app.parts.el("div.mn-tip");
+    tip = app.parts.el("div.mn-tip", { "aria-hidden": "true" }); // cards have the same, without a mouse
   const stationNear = (x, y) => {
     for (let s = 0; s < run.stationCount; s++) {
       const p = app.stationPoint(s);

@@ -69,13 +69,14 @@ Mobilenet.radio = (app) => {
     g.drawImage(made[name], a.x, a.y, b.x - a.x, b.y - a.y);
     g.restore();
   };
-  // The station that is received best at a place, on average, and its power in dBm; null: none, or not known.
+  // The station that is received best at a place, on average, and its power in dBm; null: none, undefined: unknown.
   const bestAt = (x, y) => {
-    if (!power) return null;
+    if (!power) return undefined;
     const column = Math.floor((x - power.x_m) / power.side_m),
       row = Math.floor((y - power.y_m) / power.side_m),
       i = row * power.columns + column;
-    if (column < 0 || row < 0 || column >= power.columns || row >= power.rows || !isReceived(i)) return null;
+    if (column < 0 || row < 0 || column >= power.columns || row >= power.rows) return undefined;
+    if (!isReceived(i)) return null;
     return { station: power.best[i], dbm: -power.below_dbm[i] };
   };
 

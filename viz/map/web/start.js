@@ -33,7 +33,8 @@ Mobilenet.start = (map, L) => {
   };
   app.colours = run.stations.colours;
   app.dark = (on) => document.documentElement.classList.toggle("mn-dark", on);
-  app.dark(window.matchMedia("(prefers-color-scheme: dark)").matches);
+  // Inside a report, which is white, it is light.
+  app.dark(location.protocol !== "about:" && window.matchMedia("(prefers-color-scheme: dark)").matches);
   app.parts = Mobilenet.parts();
   app.clockText = (s, fine, digits = 1) => {
     const sign = s < 0 ? "−" : "",
@@ -176,21 +177,16 @@ Mobilenet.start = (map, L) => {
   };
   map.on("move zoom viewreset resize", () => app.redraw(true));
   map.on("dragstart", () => {
+    isMoved = true;
     app.following = false;
   });
-  let isTouched = false; // until the user moves the map, it shows all of the field, whatever size the window takes
-  for (const kind of ["pointerdown", "wheel"])
-    host.addEventListener(
-      kind,
-      () => {
-        isTouched = true;
-      },
-      { passive: true },
-    );
+  let isMoved = false; // until the user moves the map, it shows all of the field, whatever size the window takes
+  for (const kind of ["wheel", "touchmove", "dblclick"])
+    host.addEventListener(kind, () => (isMoved = true), { passive: true });
   window.addEventListener("resize", () => {
     map.invalidateSize({ animate: false });
     layout();
-    if (!isTouched) app.fit();
+    if (!isMoved) app.fit();
   });
 
   const paint = (stamp) => {

@@ -170,6 +170,7 @@ Mobilenet.addStates = (run) => {
       have = [],
       lack = [],
       predecessors = msg.predecessors(m);
+    if (t < msg.time[m]) return { have, lack }; // no host owes it yet
     for (const [h, when] of at) if (when <= t) have.push(h);
     for (let h = 0; h < n; h++) {
       if (at.has(h) && at.get(h) <= t) continue;

@@ -74,9 +74,11 @@ Mobilenet.travel = (app, panels) => {
   // A view that is still as it was fitted is fitted again when panels take another place. Returns whether it is.
   let fitted = null,
     highest = 0; // the left panel, when the view was fitted
-  const viewKey = () => map.getZoom() + " " + map.getCenter();
+  // To the pixel: Leaflet rounds the centre when the window changes its size.
+  const isAsFitted = ({ zoom, center }) =>
+    map.getZoom() === zoom && map.latLngToContainerPoint(center).distanceTo(map.getSize().divideBy(2)) < 2;
   app.refit = () => {
-    const isFitted = fitted !== null && !app.following && viewKey() === fitted;
+    const isFitted = fitted !== null && !app.following && isAsFitted(fitted);
     if (isFitted) app.fit();
     return isFitted;
   };
@@ -102,7 +104,7 @@ Mobilenet.travel = (app, panels) => {
       paddingBottomRight: [frame.right, roomy ? bottom : 14],
       animate: false,
     });
-    fitted = viewKey();
+    fitted = { zoom: map.getZoom(), center: map.getCenter() };
   };
   // A followed host stays in the middle.
   app.goAlong = (t) => {

@@ -1,0 +1,120 @@
+"""What the live page shows is so: of the view, of the speed, of a message, and once the server is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.accessibility import obstacles
+from tests.browser import Page, chromium, is_required
+from tests.conftest import SCENARIOS
+from tests.lab.live.conftest import Server, serving
+from tests.lab.live.test_window import APP, LIVE, Window
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")]
+CARD = "document.querySelector('.mn-right-side')"
+
+
+def test_a_view_that_was_not_moved_is_fitted_in_a_turned_window(tmp_path: Path) -> None:
+    scale = f"({APP}.view.renew(), {APP}.view.scaleAt(0))"
+    with serving(tmp_path, str(SCENARIOS / "dynamic.yaml")) as served, Page(820, 1180) as page:
+        window = Window(page, served)
+        window.play_to(4)
+        window.choose(1)
+        page.until("document.querySelector('.mn-content .mn-space canvas')?.clientWidth > 200")
+        narrow = window.value(scale)
+        page.resize(1180, 820)
+        page.until("document.querySelector('.mn-space').parentNode === document.body")
+        page.until(f"{scale} !== {narrow}")
+        window.value("new Promise(done => setTimeout(done, 100))")
+        turned = window.value(scale)
+        page.evaluate(f"{APP}.fit()")
+        assert window.value(scale) == pytest.approx(turned)
+
+
+def test_a_message_and_its_speed_are_not_those_of_another_time(served: Server) -> None:
+    spread = "[...document.querySelectorAll('button')].find((each) => each.textContent === 'Watch it spread')"
+    with Page(1280, 800) as page:
+        window = Window(page, served)
+        window.value(f"{LIVE}.ask({{command: 'speed', speed: 4}})")
+        window.play_to(5)
+        window.value(f"{LIVE}.ask({{command: 'speed', speed: 4}})")
+        page.until(f"{LIVE}.state.speed === 4")
+        page.evaluate(f"{APP}.select({{kind: 'message', id: 2}})")
+        page.evaluate(f"{spread}.click()")
+        page.until(f"!{LIVE}.following && {APP}.clock.speed === 0.1")
+        page.evaluate(f"{APP}.clock.pause()")
+        page.evaluate(f"{APP}.clock.seek({APP}.run.messages.time[2] - 0.01)")
+        page.until(f"{CARD}.textContent.includes('Not broadcast yet')")
+        assert "reason not known" not in window.value(f"{CARD}.textContent")
+        assert window.value(f"{APP}.run.progress(2, {APP}.clock.t).lack.length") == 0
+        assert obstacles(page) == []
+        window.button("Back to now")
+        page.until(f"{LIVE}.following && {APP}.clock.speed === 4")
+        assert window.value(f"{LIVE}.state.speed") == 4
+        # while the count is not known, no bar is full
+        page.evaluate(
+            f"{{ {LIVE}.isPartial = true; window.ask = {LIVE}.ask; {LIVE}.ask = () => new Promise(() => 0); }}"
+        )
+        page.evaluate(f"{APP}.select(null)")
+        page.until("document.querySelector('[data-list=messages] button')?.textContent.endsWith('…')")
+        assert window.value("document.querySelector('[data-list=messages] i').getBoundingClientRect().width") == 0
+        page.evaluate(f"{LIVE}.ask = ask")
+        assert page.complaints == []
+
+
+def test_a_field_keeps_what_was_not_entered_and_refuses_in_its_own_unit(served: Server) -> None:
+    def enter(label: str, value: str) -> None:
+        page.evaluate(f"document.querySelector('[aria-label^=\"{label}\"]').value = '{value}'")
+
+    with Page(1280, 800) as page:
+        window = Window(page, served)
+        window.play_to(3)
+        page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")
+        for count, (label, value) in enumerate((("Additional loss", "10"), ("Additional delay", "200")), 1):
+            enter(label, value)
+            window.button("Impair")
+            page.until(f"{LIVE}.interventions.length === {count}")
+        assert [(one["loss"], one["delay_s"]) for one in window.interventions()] == [(0.1, 0.0), (0.1, 0.2)]
+        enter("Additional delay", "70000")
+        window.button("Impair")
+        delay = "document.querySelector('[aria-label=\"Additional delay, ms\"]')"
+        page.until(f"document.activeElement === {delay} && {delay}.validity.rangeOverflow && {delay}.max === '60000'")
+        enter("Random loss", "20")
+        page.evaluate("document.querySelector('[data-live=loss]').nextSibling.click()")
+        page.until(f"{LIVE}.interventions.length === 3")
+        assert window.interventions()[2]["loss"] == 0.2
+        loss = "document.querySelector('[data-live=loss]')"
+        page.until(f"{loss}.value === '' && {loss}.placeholder === '20 %'")
+        page.evaluate(f"{APP}.clock.seek(1)")
+        page.until(f"{loss}.placeholder === '0 %'")
+
+
+def test_what_is_asked_for_is_in_sight(tmp_path: Path) -> None:
+    many = ("--set", "hosts.count=280")
+    with serving(tmp_path, str(SCENARIOS / "dynamic.yaml"), *many) as served, Page(1280, 720) as page:
+        window = Window(page, served)
+        below = "document.querySelector('.mn-left').getBoundingClientRect().bottom"
+        lowest = "document.querySelector('[data-list=jobs]').getBoundingClientRect().bottom"
+        window.play_to(0.5)
+        for host in range(5):
+            page.evaluate(f"{LIVE}.touch({{do: 'crash', host: 'h{host}'}})")
+        page.until(f"document.querySelectorAll('.mn-intervention').length === 5 && {lowest} < {below}")
+        # stations' buffers are ticked, and not drawn before one has come closer
+        words = "document.querySelector('[data-layer=buffers]').parentNode.textContent"
+        page.until(f"{words}.endsWith('; zoom in to see them')")
+        page.evaluate(f"void {APP}.map.setZoom({APP}.map.getZoom() + 3, {{animate: false}})")
+        page.until(f"!{words}.includes('zoom in')")
+        # one panel leaves its room to the other
+        page.resize(820, 1180)
+        page.until("document.querySelector('.mn-fold').offsetHeight > 0")
+        page.evaluate("document.querySelector('.mn-touch').open = document.querySelector('.mn-layers').open = true")
+        if "mn-folded" in window.value("document.querySelector('.mn-right-side').className"):
+            page.evaluate("document.querySelector('.mn-fold').click()")
+        assert window.value(f"document.querySelector('.mn-right-side').getBoundingClientRect().top - {below}") > 400
+        # bars are seen where the system chooses the colours
+        page.prefer(forced_colors="active")
+        colour = "(what) => getComputedStyle(document.querySelector(what)).backgroundColor"
+        page.evaluate("document.querySelector('.mn-content').innerHTML = '<b class=mn-bar-of><i></i></b>'")
+        assert len(set(window.value(f"['.mn-bar-of', '.mn-bar-of i'].map({colour})"))) == 2
