@@ -44,17 +44,29 @@ def query(
     """
     early = "Spark ended before the query was answered, for example because memory ran out"
     with reporting(quiet, reads=[where]), while_spark_lives(early):
-        from mobilenet.lab.studies.query.asking import answer, ask, heap, plan_of, tasks_done, views_of
+        from mobilenet.lab.studies.query.asking import (
+            FAILURES,
+            answer,
+            ask,
+            heap,
+            plan_of,
+            tasks_done,
+            views_of,
+        )
         from mobilenet.lab.studies.query.places import runs_of
         from mobilenet.lab.studies.spark import local_master, spark_session
 
         refuse_both(master, workers)
         if out is not None and out.suffix not in FORMATS:
             fail(f"--out {out}: expected a file that ends in .csv or .parquet", Exit.BAD_INPUT)
+        if out is not None and (explain or out.is_dir() or not out.absolute().parent.is_dir()):
+            why = "--explain has no answer to write" if explain else "expected a file in a folder that exists"
+            fail(f"--out {out}: {why}", Exit.BAD_INPUT)
         runs = runs_of(where)
         if runs.unfinished:
             say(runs.unfinished)
-        with spark_session(master or local_master(workers), heap()) as session, views_of(runs, session) as views:
+        spark = spark_session(master or local_master(workers), heap(), failures=FAILURES)
+        with spark as session, views_of(runs, session) as views:
             frame = ask(views, session, sql)
             if explain:
                 say(plan_of(frame), always=True)
@@ -76,6 +88,7 @@ def query(
 def _as_csv(rows: pa.Table) -> str:
     import pyarrow.csv
 
+    _require_plain(rows)
     text = BytesIO()
     pyarrow.csv.write_csv(rows, text)
     return text.getvalue().decode().rstrip("\n")
@@ -87,9 +100,23 @@ def _write(rows: pa.Table, out: Path) -> None:
 
     from mobilenet.record.whole import in_place_of
 
+    if out.suffix == ".csv":
+        _require_plain(rows)
     write = pyarrow.csv.write_csv if out.suffix == ".csv" else pyarrow.parquet.write_table
     with in_place_of(out) as partial:
         write(rows, partial)
+
+
+def _require_plain(rows: pa.Table) -> None:
+    """Refuse what CSV cannot hold."""
+    import pyarrow.types as kinds
+
+    for field in rows.schema:
+        if kinds.is_nested(field.type) or kinds.is_binary(field.type):
+            fail(
+                f"{field.name}: CSV cannot hold {field.type}; expected --out with a file that ends in .parquet",
+                Exit.BAD_INPUT,
+            )
 
 
 def _print(rows: pa.Table) -> None:

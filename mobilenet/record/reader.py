@@ -209,6 +209,17 @@ def glance_at_tables(directory: Path, manifest: dict[str, Any]) -> None:
             )
 
 
+def glance_at_table(path: Path) -> None:
+    """Refuse a file that is plainly not a whole table, by its two ends."""
+    try:
+        with path.open("rb") as file:
+            is_whole = path.stat().st_size > 8 and _has_both_ends(file)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror}") from None
+    if not is_whole:
+        raise RunError(f"{path}: damaged; `mobilenet verify {quote(path.parent)}` checks all files")
+
+
 def _has_both_ends(file: BinaryIO) -> bool:
     """Parquet: its mark at the beginning; at the end a footer, its length and the mark."""
     begin = file.read(4)

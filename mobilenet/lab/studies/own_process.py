@@ -32,6 +32,8 @@ def chosen_spark(workers: int | None, master: str | None, session: Any) -> Spark
     """Return the one that was given: cores of this machine, a master, or a session."""
     if sum(choice is not None for choice in (workers, master, session)) > 1:
         raise StudyError("workers, master, spark: expected one of them, since each decides where the runs are made")
+    if isinstance(session, str):
+        raise StudyError("spark: got a name, expected a SparkSession; master is for the address of a cluster")
     return local_master(workers) if master is None and session is None else master or session
 
 

@@ -52,12 +52,10 @@ def local_master(workers: int | None) -> str:
 def _settings(master: str, is_local: bool, memory: str, java_options: str) -> dict[str, str]:
     settings = {
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f'"-Djava.io.tmpdir={_scratch()}"',
         "spark.sql.warehouse.dir": str(_scratch() / "warehouse"),  # else a folder in the current one
-        "spark.task.maxFailures": str(MOST_DEATHS),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",  # fewer are listed sooner without a job
         f"spark.executorEnv.{safe_path.VARIABLE}": safe_path.value(),
     }
@@ -93,9 +91,12 @@ def is_installed() -> bool:
 
 
 @contextmanager
-def spark_session(spark: Spark, memory: str = "1g", java_options: str | None = None) -> Iterator[SparkSession]:
+def spark_session(
+    spark: Spark, memory: str = "1g", java_options: str | None = None, failures: int = MOST_DEATHS
+) -> Iterator[SparkSession]:
     """Open a Spark session for one command: quietly, and on loopback if the master is local. A session that is open
-    serves as it is. `java_options`: for the Java of a local master, instead of those with which it starts sooner.
+    serves as it is. `java_options`: for the Java of a local master, instead of those with which it starts sooner;
+    `failures`: of a task, upon which Spark gives up.
     """
     require_spark(spark)
     if not isinstance(spark, str):
@@ -113,14 +114,13 @@ def spark_session(spark: Spark, memory: str = "1g", java_options: str | None = N
     logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
     logging.getLogger("py4j").propagate = False
     logging.getLogger("SQLQueryContextLogger").disabled = True  # each refusal of SQL as JSON, with its Java
-    logging.getLogger().addFilter(
-        lambda record: "py4j" not in Path(record.pathname).parts
-    )  # it writes to the root, too
+    logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)  # it writes there, too
     local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
     is_local = spark.startswith("local")
     settings = _settings(spark, is_local, memory, class_options(java) if java_options is None else java_options) | {
         "spark.app.name": "mobilenet",
-        "spark.master": f"local[{local[1]},{MOST_DEATHS}]" if local else spark,
+        "spark.master": f"local[{local[1]},{failures}]" if local else spark,
+        "spark.task.maxFailures": str(failures),
     }
     with _quiet_stderr():
         try:
@@ -227,6 +227,8 @@ def require_spark(spark: Spark) -> None:
     if not is_installed():
         raise StudyError(f"studies run on Spark: {NOT_INSTALLED}")
     if not isinstance(spark, str):
+        if not hasattr(spark, "newSession"):
+            raise StudyError(f"spark: got {type(spark).__name__}, expected a SparkSession")
         if type(spark).__module__.startswith("pyspark.sql.connect"):
             raise StudyError("spark: a session of Spark Connect; expected one that was made without remote()")
         if has_stopped(spark):

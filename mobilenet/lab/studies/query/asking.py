@@ -28,12 +28,18 @@ from mobilenet.lab.studies.query.views import EVENTS_OF_DELIVERIES, NAMES, RUNS,
 from mobilenet.lab.studies.spark import path_pattern, require_spark
 from mobilenet.lab.studies.tables import TASKS_PER_WORKER
 from mobilenet.quoting import unknown
+from mobilenet.record.reader import glance_at_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_SENT_BYTES = 2**32  # of events, whose broadcasts each worker gets as a whole
-A_QUERY = re.compile(r"\s*(\(|SELECT|WITH|FROM|VALUES|TABLE)\b", re.IGNORECASE)
+COMMENTS = r"(\s|/\*.*?\*/|--[^\n]*\n)*"
+A_QUERY = re.compile(rf"{COMMENTS}(\(|(SELECT|WITH|FROM|VALUES|TABLE)\b)", re.IGNORECASE | re.DOTALL)
+OF_PYTHON = re.compile(r"\n(?:\w+\.)*\w*(?:Error|Exception): (.*)")  # the end of a traceback
+READING = re.compile(r"file:(/\S+?\.parquet)")
+FAILURES = 4  # of a task; a damaged file fails each time
+EXPECTED = f"the views are {', '.join(NAMES)}"
 
 
 def table(runs: Runs, name: str) -> pa.Table:
@@ -52,9 +58,15 @@ def table(runs: Runs, name: str) -> pa.Table:
 
 def _with_table(runs: Runs, view: View) -> list[int]:
     """The places of the runs that recorded what the view shows."""
+    for name in (f"{table}.parquet" for table in ("events", "samples") if view.table in (None, table)):
+        for path in runs.paths:
+            glance_at_table(path / name)
     if view.table is None:
         return list(range(len(runs.paths)))
-    places = [place for place, path in enumerate(runs.paths) if (path / f"{view.table}.parquet").is_file()]
+    files = [path / f"{view.table}.parquet" for path in runs.paths]
+    places = [place for place, file in enumerate(files) if file.is_file()]
+    for place in places:
+        glance_at_table(files[place])
     if not places:
         hint = f"; set {view.needs}: true in the scenario" if view.needs else ""
         raise StudyError(f"{runs.where}: no run recorded {view.table}{hint}")
@@ -109,7 +121,7 @@ class Views(Mapping[str, "DataFrame"]):
         """The rows with what names their runs, instead of their places."""
         from pyspark.sql.functions import broadcast
 
-        names = [f"`{name}`" for name in (*self._runs.columns, *columns)]
+        names = ["`{}`".format(name.replace("`", "``")) for name in (*self._runs.columns, *columns)]
         return rows.join(broadcast(self._session.createDataFrame(self._runs.keys)), "place").select(names)
 
     def _of_table(self, view: View) -> DataFrame:
@@ -148,6 +160,7 @@ class Views(Mapping[str, "DataFrame"]):
         """Run by run, by Python."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
+        _with_table(self._runs, view)
         schema = from_arrow_schema(view.schema.insert(0, pa.field("place", pa.int32())))
         places = self._session.range(
             0, len(self._runs.paths), 1, TASKS_PER_WORKER * self._session.sparkContext.defaultParallelism
@@ -190,19 +203,21 @@ def ask(views: Views, session: SparkSession, sql: str) -> DataFrame:
     from pyspark.errors import AnalysisException, ParseException
 
     if not A_QUERY.match(sql):
-        raise StudyError(f"SQL: expected a query that begins with SELECT or WITH, got: {sql[:40]}")
+        raise StudyError(
+            f"SQL: expected a query, such as SELECT verdict, count(*) FROM runs GROUP BY 1; got: {sql[:40]}"
+        )
     while True:
         try:
             return session.sql(sql)
         except ParseException as error:
-            raise StudyError(f"SQL: {_reason(error)}") from None
+            raise StudyError(f"SQL: {_reason(error)}; {EXPECTED}") from None
         except AnalysisException as error:
             if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
-                raise StudyError(f"SQL: {_reason(error)}") from None
-            name = (error.getMessageParameters() or {}).get("relationName", "").strip("`")
+                raise StudyError(f"SQL: {_reason(error)}; {EXPECTED}") from None
+            name = (error.getMessageParameters() or {}).get("relationName", "").strip("`").lower()
             if name not in NAMES:
                 raise StudyError(f"SQL: {unknown('view', name, NAMES)}") from None
-            views.name_in_sql(name)
+        views.name_in_sql(name)  # out of the block: what goes wrong here has nothing to do with Spark's refusal
 
 
 def answer(frame: DataFrame) -> pa.Table:
@@ -239,8 +254,13 @@ def tasks_done(session: SparkSession) -> tuple[int, int]:
 
 
 def _reason(error: Exception) -> str:
-    """Spark's, in one line."""
-    text = str(error).rpartition("\nCaused by: ")[2]
+    """Spark's, or that of the code that it ran, in one line; with the run's file that it was reading."""
+    whole = str(error)
+    if (own := OF_PYTHON.search(whole)) is not None:
+        return own[1][:400]
+    if (file := READING.search(whole)) is not None:
+        return f"{os.path.realpath(file[1])}: cannot be read; `mobilenet verify RUN` checks all files of a run"
+    text = whole.rpartition("\nCaused by: ")[2]
     for end in ("\n\nJVM stacktrace", "\n\tat ", ";\n", "== SQL"):
         text = text.partition(end)[0]
     return " ".join(text.split())[:400]

@@ -85,7 +85,7 @@ def _of_study(where: Path) -> Runs:
         raise StudyError(f"{where}: no run is done yet; run the study: mobilenet study {quote(where)}")
     store = open_store(where)
     rows = read_table(where, TABLE).select([*KEYS]).to_pylist()
-    names = {f: f"level of {f}" if f in TAKEN else f for f in store.study.factors}
+    names = {f: f"level of {f}" if f.lower() in TAKEN else f for f in store.study.factors}
     for row in rows:
         levels = store.configurations[row["configuration"]].row()
         row.update({names[factor]: level for factor, level in levels.items()})

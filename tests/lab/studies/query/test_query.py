@@ -19,6 +19,7 @@ from mobilenet.lab.studies.query.places import runs_of
 from mobilenet.lab.studies.query.views import NAMES
 from mobilenet.lab.studies.spark import local_master, spark_session
 from mobilenet.lab.studies.study import run_study
+from mobilenet.record.reader import RunError
 from tests.conftest import SCENARIOS
 from tests.lab.studies.directories import nothing
 from tests.tools import invoke, refusal
@@ -29,7 +30,11 @@ pytestmark = pytest.mark.spark
 STUDY = f"""
 scenario: {SCENARIOS}/faults.yaml
 set: {{duration_s: 20, record.causes: true, record.messages: true, record.frames: true}}
-factors: {{protocol.name: [mobile_causal], wireless.loss: [0, 0.2]}}
+factors:
+  protocol.name: [mobile_causal]
+  wireless.loss: [0, 0.2]
+  "a`b": [{{warmup_s: 0}}]
+  RUN: [{{workload.payload_bytes: 100}}]
 replications: {{min: 2}}
 """
 QUESTIONS = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -137,16 +142,30 @@ def test_what_is_refused(study: Path) -> None:
     with spark_session(local_master(1)) as session, views_of(runs_of(study), session) as views:
         for sql, why in (
             ("SELECT x FROM rnus", "unknown view 'rnus'"),
-            ("SELECT nothing FROM runs", "UNRESOLVED_COLUMN"),
+            ("SELECT nothing FROM runs", "UNRESOLVED_COLUMN.*; the views are runs, events"),
             ("SELECT run, FROM runs", "TRAILING_COMMA"),
             ("SELECT 1 / 0", "DIVIDE_BY_ZERO"),
             ("SELECT * FROM links", "set record.frames"),
-            ("DROP TABLE runs", "begins with SELECT"),
+            ("DROP TABLE runs", "expected a query"),
         ):
             with pytest.raises(StudyError, match=why) as error:
                 answer(ask(views, session, sql))
             assert "\n" not in str(error.value)
-    assert "UNRESOLVED_COLUMN" in refusal("query", study, "SELECT nothing FROM runs", "--workers", 1)
+        sql = "/* of all runs */ SELECT `a``b`, `level of RUN`, count(*) AS n FROM Deliveries GROUP BY 1, 2"
+        assert answer(ask(views, session, sql))["n"].to_pylist() == [len(table(runs_of(study), "deliveries"))]
+    for sql, why in (("SELECT nothing FROM runs", "UNRESOLVED_COLUMN"), ("SELECT array(1) AS a", "a: CSV cannot hold")):
+        assert why in refusal("query", study, sql, "--workers", 1, "--quiet")
+
+
+@pytest.mark.parametrize("view", ["events", "deliveries", "handoffs", "positions"])
+def test_a_damaged_table_is_named(view: str, study: Path, tmp_path: Path) -> None:
+    name = "positions.parquet" if view == "positions" else "events.parquet"
+    shutil.copytree(study / "runs" / "c000-r0001", tmp_path / "runs" / "mine")
+    (tmp_path / "runs" / "mine" / name).write_bytes(b"")
+    with spark_session(local_master(1)) as session, views_of(runs_of(tmp_path / "runs"), session) as views:
+        for read in (lambda: table(runs_of(tmp_path / "runs"), view), lambda: ask(views, session, f"TABLE {view}")):
+            with pytest.raises(RunError, match=f"mine/{name}: damaged"):
+                read()
 
 
 def test_what_is_refused_before_spark_starts(study: Path, tmp_path: Path) -> None:
@@ -154,6 +173,8 @@ def test_what_is_refused_before_spark_starts(study: Path, tmp_path: Path) -> Non
         ((tmp_path / "none", "SELECT 1"), "no such directory"),
         ((tmp_path, "SELECT 1"), "contains no run"),
         ((study, "SELECT 1", "--out", "x.txt"), "ends in .csv or .parquet"),
+        ((study, "SELECT 1", "--out", tmp_path / "none" / "x.csv"), "a folder that exists"),
+        ((study, "SELECT 1", "--out", "x.csv", "--explain"), "no answer to write"),
     ):
         assert why in refusal("query", *words)
     with pytest.raises(StudyError, match="unknown view 'rnus'"):
