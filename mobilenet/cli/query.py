@@ -44,35 +44,24 @@ def query(
     """
     early = "Spark ended before the query was answered, for example because memory ran out"
     with reporting(quiet, reads=[where]), while_spark_lives(early):
-        from mobilenet.lab.studies.query.asking import (
-            FAILURES,
-            answer,
-            ask,
-            heap,
-            plan_of,
-            tasks_done,
-            views_of,
-        )
+        from mobilenet.lab.studies.query import asking
         from mobilenet.lab.studies.query.places import runs_of
         from mobilenet.lab.studies.spark import local_master, spark_session
 
         refuse_both(master, workers)
-        if out is not None and out.suffix not in FORMATS:
-            fail(f"--out {out}: expected a file that ends in .csv or .parquet", Exit.BAD_INPUT)
-        if out is not None and (explain or out.is_dir() or not out.absolute().parent.is_dir()):
-            why = "--explain has no answer to write" if explain else "expected a file in a folder that exists"
-            fail(f"--out {out}: {why}", Exit.BAD_INPUT)
+        if out is not None:
+            _require_place(out, explain)
         runs = runs_of(where)
         if runs.unfinished:
             say(runs.unfinished)
-        spark = spark_session(master or local_master(workers), heap(), failures=FAILURES)
-        with spark as session, views_of(runs, session) as views:
-            frame = ask(views, session, sql)
+        spark = spark_session(master or local_master(workers), asking.heap(), failures=asking.FAILURES)
+        with spark as session, asking.views_of(runs, session) as views:
+            frame = asking.ask(views, session, sql)
             if explain:
-                say(plan_of(frame), always=True)
+                say(asking.plan_of(frame), always=True)
                 return
-            with tasks_progress(quiet, lambda: tasks_done(session)):
-                rows = answer(frame)
+            with tasks_progress(quiet, lambda: asking.tasks_done(session)):
+                rows = asking.answer(frame)
         if out is not None:
             _write(rows, out)
             say(f"{pluralize(len(rows), 'row')} in {quote(out)}")
@@ -83,6 +72,16 @@ def query(
             return
         _print(rows)
         say(f"Next: mobilenet query {quote(where)} {shlex.quote(sql)} --out answer.csv")
+
+
+def _require_place(out: Path, explain: bool) -> None:
+    """Refuse a file that cannot be written, before Spark starts."""
+    if out.suffix not in FORMATS:
+        fail(f"--out {out}: expected a file that ends in .csv or .parquet", Exit.BAD_INPUT)
+    if explain:
+        fail(f"--out {out}: --explain has no answer to write", Exit.BAD_INPUT)
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        fail(f"--out {out}: expected a file in a folder that exists", Exit.BAD_INPUT)
 
 
 def _as_csv(rows: pa.Table) -> str:
