@@ -283,8 +283,12 @@ def _estimate(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> f
 
 
 def _hops_of_joins(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
-    edges, stations = links(scenario.stations.backbone, sites.tolist()), len(sites)
-    between = 1 - 1 / stations if edges is None else mean_hops(edges, stations)
+    stations = len(sites)
+    try:
+        edges = links(scenario.stations.backbone, sites.tolist())
+        between = 1 - 1 / stations if edges is None else mean_hops(edges, stations)
+    except ValueError:  # of edges or places that _objections names
+        return 0.0
     return hosts * declaration_of(scenario.protocol).hops_per_join(scenario.protocol, stations, between)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from mobilenet.protocols.names import RULE_OF_A_NEW_SESSION
 from mobilenet.why import kinds
 from mobilenet.why.record import ACKNOWLEDGED, NONE, OUT_OF_RANGE, SENT, Record
 from mobilenet.why.stretches import Stretch
@@ -53,7 +54,6 @@ AT_A_PLACE = {  # what needs no more than the place
     kinds.HANDOFF: "{place} is between two sessions",
     kinds.DETECTION: "{place} enters the new cell; its attachment changes at the end of this period",
 }
-NEW_SESSION = "Wilhelm, Arantes, Sens (2020), Algorithm 1, lines 6-9"  # upon changing cell: see host.py
 MOST_NAMED = 3  # frames in a sentence
 
 
@@ -101,7 +101,8 @@ class Words:
             case kinds.HEAD_OF_LINE:
                 return f"{place} waits for earlier bytes of its connection with {record.node[s.row]}"
             case kinds.OLD_SESSION:
-                rule = f" ({NEW_SESSION})" if self._protocol == "mobile_causal" else ""
+                source = RULE_OF_A_NEW_SESSION.get(self._protocol)
+                rule = "" if source is None else f" ({source})"
                 early_ns = s.end_ns - record.broadcasts[s.reason].time_ns
                 when = f"{abs(early_ns) / 1e9:.3g} s {'before' if early_ns >= 0 else 'after'} that"
                 return (
