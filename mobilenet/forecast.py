@@ -25,7 +25,6 @@ from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
 
 MOST_EVENTS = 200_000  # that are played: one or two seconds
 ENOUGH_S = 2.0  # of playing, at the end of a simulated second
-ENOUGH = EarlyEnd("the beginning has been played")
 LEAST_S = 1e-9
 OTHERS_TAKE = 4.0  # times as long as a message on a link
 ROWS_PER_EVENT = 1.5  # of those that are not about joins
@@ -77,15 +76,15 @@ def forecast(scenario: AnyScenario, allow_code: bool = False) -> Forecast | None
 
     def mark(*_: float) -> None:
         if time.process_time() > built_s + ENOUGH_S:
-            raise ENOUGH
+            calendar.max_events = calendar.handled
         marks.append(_Mark(calendar.now / 1e9, calendar.handled, recording.rows))
 
     try:
         with attributing_errors(scenario):
             parts.run(mark)
         is_whole = True
-    except EarlyEnd as error:
-        if error is not ENOUGH and calendar.handled <= MOST_EVENTS:
+    except EarlyEnd:
+        if calendar.handled <= calendar.max_events:
             raise
         is_whole = False
     marks.append(_Mark(calendar.now / 1e9, calendar.handled, recording.rows))

@@ -165,7 +165,7 @@ class Record:
     def _read_events(self, begins: str, ends: str) -> None:
         events = self.events
         kinds, words = events.column("event"), events["message"]
-        self._handlers = np.flatnonzero(self.steps.among(HANDLERS)).astype(np.int32)
+        self._handlers = self.steps.rows(*HANDLERS)
         self._handler_events = np.asarray(self.events_before)[self._handlers]
         columns = events["time_ns"], events["node"], words
         self.broadcasts = {  # the last of each name
@@ -173,7 +173,7 @@ class Record:
             for row in kinds.rows(begins).tolist()
             for time_ns, node, message in [tuple(column[row] for column in columns)]
         }
-        rows = kinds.rows(ends).astype(np.int32)
+        rows = kinds.rows(ends)
         handlers = self._handlers_of(rows, events.numbers("time_ns")[rows])
         self.delivered = Words[str](events.column("message").codes[rows], events.column("message").words)
         self.deliveries = Deliveries(events, rows, handlers, np.arange(len(rows), dtype=np.int32))

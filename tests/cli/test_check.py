@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.forecast import forecast
+from mobilenet.forecast import Forecast, forecast, shortages
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario, load_scenario
 from mobilenet.scenario.preflight import drain_events
@@ -60,6 +60,12 @@ def test_a_forecast_is_within_a_factor_of_two(file: str, changes: list[str], mon
     monkeypatch.setattr("mobilenet.forecast.MOST_EVENTS", whole.events // 4)
     foreseen = forecast(load_scenario(SCENARIOS / file, changes))
     assert whole.events / 2 < foreseen.events < 2 * whole.events and whole.rows / 2 < foreseen.rows < 2 * whole.rows
+
+
+def test_what_a_run_needs_more_of_than_there_is(tmp_path: Path) -> None:
+    lines = [*shortages(load_scenario(FIRST), Forecast(1e12, 1e7, 1e12), tmp_path)]
+    assert [line.partition(" may")[0] for line in lines] == ["limits.max_events: the run", "the run", "the record"]
+    assert [*shortages(load_scenario(FIRST), Forecast(3000, 0.1, 2000), tmp_path)] == []
 
 
 def test_cells_that_do_not_touch_are_told(tmp_path: Path) -> None:

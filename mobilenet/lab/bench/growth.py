@@ -81,22 +81,20 @@ class Row(Head):
 
 def measure(_: int) -> Iterator[Row]:
     """All cases, one after the other."""
-    before: tuple[Case, dict[str, float]] | None = None
+    before, measured = CASES[0], dict[str, float]()
     for case in CASES:
         now = in_a_process("mobilenet.lab.bench.growth", case.name)
-        smaller = before if before is not None and before[0].family == case.family else None
-
-        def exponent(name: str, case: Case = case, now: Any = now, smaller: Any = smaller) -> float | None:
-            if smaller is None or name not in now:
-                return None
-            return round(log(now[name] / smaller[1][name]) / log(case.size / smaller[0].size), 3)
-
+        smaller = measured if case.family == before.family else {}
+        exponents = {
+            name: round(log(now[name] / smaller[name]) / log(case.size / before.size), 3)
+            for name in now.keys() & smaller.keys()
+        }
         work, cpu_s, rest_s = now.get("work"), now["simulating_cpu_s"], now.get("rest_cpu_s")
         yield Row.now(
-            case.name, round(cpu_s, 3), exponent("simulating_cpu_s"), rest_s, exponent("rest_cpu_s"), work,
+            case.name, round(cpu_s, 3), exponents.get("simulating_cpu_s"), rest_s, exponents.get("rest_cpu_s"), work,
             None if work is None else round(cpu_s / work * 1e6, 3),
         )  # fmt: skip
-        before = case, now
+        before, measured = case, now
 
 
 def once(case: Case) -> dict[str, float]:

@@ -114,7 +114,7 @@ def spark_session(
     logging.getLogger("py4j").addHandler(logging.NullHandler())  # tracebacks when Java goes first
     logging.getLogger("py4j").propagate = False
     logging.getLogger("SQLQueryContextLogger").disabled = True  # each refusal of SQL as JSON, with its Java
-    logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)  # it writes there, too
+    logging.getLogger().addFilter(lambda record: "py4j" not in Path(record.pathname).parts)  # to the root, too
     local = re.fullmatch(r"local\[(\*|\d+)\]", spark)
     is_local = spark.startswith("local")
     settings = _settings(spark, is_local, memory, class_options(java) if java_options is None else java_options) | {

@@ -18,6 +18,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 MOST_SENT_BYTES = 2**32  # of events, whose broadcasts each worker gets as a whole
 COMMENTS = r"(\s|/\*.*?\*/|--[^\n]*\n)*"
 A_QUERY = re.compile(rf"{COMMENTS}(\(|(SELECT|WITH|FROM|VALUES|TABLE)\b)", re.IGNORECASE | re.DOTALL)
-OF_PYTHON = re.compile(r"\n(?:\w+\.)*\w*(?:Error|Exception): (.*)")  # the end of a traceback
+OF_PYTHON = re.compile(r"Traceback \(most(?:.|\n)*?\n(?:\w+\.)*\w*(?:Error|Exception): (.*)")
 READING = re.compile(r"file:(/\S+?\.parquet)")
 FAILURES = 4  # of a task; a damaged file fails each time
 EXPECTED = f"the views are {', '.join(NAMES)}"
@@ -58,18 +59,14 @@ def table(runs: Runs, name: str) -> pa.Table:
 
 def _with_table(runs: Runs, view: View) -> list[int]:
     """The places of the runs that recorded what the view shows."""
-    for name in (f"{table}.parquet" for table in ("events", "samples") if view.table in (None, table)):
-        for path in runs.paths:
-            glance_at_table(path / name)
-    if view.table is None:
-        return list(range(len(runs.paths)))
-    files = [path / f"{view.table}.parquet" for path in runs.paths]
-    places = [place for place, file in enumerate(files) if file.is_file()]
-    for place in places:
-        glance_at_table(files[place])
+    tables = ("events", "samples") if view.table is None else (view.table,)
+    files = [[path / f"{name}.parquet" for name in tables] for path in runs.paths]
+    places = [place for place, (first, *_) in enumerate(files) if not view.needs or first.is_file()]
     if not places:
-        hint = f"; set {view.needs}: true in the scenario" if view.needs else ""
-        raise StudyError(f"{runs.where}: no run recorded {view.table}{hint}")
+        raise StudyError(f"{runs.where}: no run recorded {view.table}; set {view.needs}: true in the scenario")
+    for place in places:
+        for file in files[place]:
+            glance_at_table(file)
     return places
 
 
@@ -258,9 +255,9 @@ def _reason(error: Exception) -> str:
     whole = str(error)
     if (own := OF_PYTHON.search(whole)) is not None:
         return own[1][:400]
-    if (file := READING.search(whole)) is not None:
-        return f"{os.path.realpath(file[1])}: cannot be read; `mobilenet verify RUN` checks all files of a run"
+    file = READING.search(whole)
+    reading = "" if file is None else f", when it read {os.path.realpath(unquote(file[1]))}"
     text = whole.rpartition("\nCaused by: ")[2]
     for end in ("\n\nJVM stacktrace", "\n\tat ", ";\n", "== SQL"):
         text = text.partition(end)[0]
-    return " ".join(text.split())[:400]
+    return " ".join(text.split())[:400] + reading
