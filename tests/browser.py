@@ -145,10 +145,19 @@ class Page:
     def until(self, condition: str) -> None:
         """Wait for a condition in the page."""
         end = time.monotonic() + self._patience_s
-        while not self.evaluate(condition):
+        while not self._is_so(condition):
             if time.monotonic() > end:
                 raise BrowserError(f"still not: {condition}; {self.complaints}")
             time.sleep(0.05)
+
+    def _is_so(self, condition: str) -> bool:
+        """Evaluate a condition, which does not hold while the page gives way to another."""
+        try:
+            return bool(self.evaluate(condition))
+        except BrowserError as error:
+            if "target navigated" in str(error):
+                return False
+            raise
 
     def screenshot(self, file: Path | None = None) -> bytes:
         data = base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])

@@ -227,10 +227,10 @@ def require_spark(spark: Spark) -> None:
     if not is_installed():
         raise StudyError(f"studies run on Spark: {NOT_INSTALLED}")
     if not isinstance(spark, str):
-        if not hasattr(spark, "newSession"):
-            raise StudyError(f"spark: got {type(spark).__name__}, expected a SparkSession")
         if type(spark).__module__.startswith("pyspark.sql.connect"):
             raise StudyError("spark: a session of Spark Connect; expected one that was made without remote()")
+        if not hasattr(spark, "newSession"):
+            raise StudyError(f"spark: got {type(spark).__name__}, expected a SparkSession")
         if has_stopped(spark):
             raise StudyError("spark: the session has been stopped; expected one that is running")
         return

@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 
 from tests.conftest import FIRST, SCENARIOS
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 class Server:
