@@ -114,9 +114,9 @@ def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
     return {name: list(values) for name, values in read_coded(directory, table).items()}
 
 
-def read_coded(directory: Path, table: str) -> Table:
-    """Read a table of a run as whole columns."""
-    return Table(read_table(directory, table).select(list(COLUMNS[table])))
+def read_coded(directory: Path, table: str, columns: Sequence[str] | None = None) -> Table:
+    """Read a table of a run, or some of its columns, as whole columns."""
+    return Table(read_table(directory, table, columns).select(list(COLUMNS[table] if columns is None else columns)))
 
 
 def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:

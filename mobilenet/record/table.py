@@ -57,6 +57,10 @@ class CodedColumn(NamedTuple):
         """Row by row, what `by_word` has for its value."""
         return np.take(np.array([*by_word, nothing]), self.codes)
 
+    def number(self, numbers: Mapping[Any, int]) -> np.ndarray:
+        """Row by row, the number of its value, int64; -1 for a value that has none."""
+        return self.map([numbers.get(word, NOTHING) for word in self.words], NOTHING)
+
 
 def rows_where(is_one: np.ndarray) -> np.ndarray:
     """The rows for which this is true, in half the memory that numpy takes for them."""

@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from mobilenet.viz.figures import frames as drawn_frames
 from mobilenet.viz.figures import run_figures
-from mobilenet.viz.figures.frames import _by_distance, read_frames
+from mobilenet.viz.figures.frames import _by_distance
 from mobilenet.viz.figures.outcomes import REASONS
 from mobilenet.viz.map.data import document
+from mobilenet.viz.map.record import read_frames
 from mobilenet.viz.style import Look
 
 import mobilenet

@@ -9,7 +9,6 @@ Source    ours: docs/guide/pictures.md
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mobilenet.record.reader import read_table
+from mobilenet.record.table import Table
 from mobilenet.scenario.radio_words import Radio, radio_keys
 
-from ..map.record import CodedText, coded_column, integers, scenario_of, without_acks
+from ..map.record import scenario_of
 from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
@@ -33,26 +32,6 @@ SENDERS = (("s", "stations"), ("h", "hosts"))
 Floats = NDArray[np.float64]
 
 
-@dataclass(slots=True)
-class Frames:
-    """The table of frames, coded."""
-
-    start_ns: NDArray[np.int64]
-    sender: CodedText
-    receiver: CodedText
-    outcome: CodedText
-
-
-def read_frames(directory: Path) -> Frames | None:
-    """Return the frames without the MAC's ACKs, or None if they were not recorded or nothing was sent."""
-    if not (directory / "frames.parquet").exists():
-        return None
-    table = without_acks(read_table(directory, "frames", ("start_ns", "sender", "receiver", "fate", "kind")))
-    if not len(table):
-        return None
-    return Frames(integers(table, "start_ns"), *(coded_column(table, name) for name in ("sender", "receiver", "fate")))
-
-
 def radio_of(directory: Path) -> type[Radio]:
     """The radio model of a run."""
     wireless = scenario_of(directory).get("wireless")
@@ -60,7 +39,7 @@ def radio_of(directory: Path) -> type[Radio]:
     return radio_keys(name)
 
 
-def reception(axes: Any, frames: Frames, positions: pd.DataFrame, stations_m: list[list[float]]) -> str:
+def reception(axes: Any, frames: Table, positions: pd.DataFrame, stations_m: list[list[float]]) -> str:
     pairs, received, every = _by_distance(frames, positions, stations_m)
     if not any(row.sum() for row in received.values()):
         return in_words(axes, "Nothing was received between nodes whose positions are known.")
@@ -87,19 +66,20 @@ def reception(axes: Any, frames: Frames, positions: pd.DataFrame, stations_m: li
 
 
 def _by_distance(
-    frames: Frames, positions: pd.DataFrame, stations_m: list[list[float]]
+    frames: Table, positions: pd.DataFrame, stations_m: list[list[float]]
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]], int]:
     """Pairs and those received in each step of distance, by kind of sender; and of how many frames one was taken."""
     nodes = {f"s{i}": i for i in range(len(stations_m))}
     for name in positions.node.unique():
         nodes.setdefault(str(name), len(nodes))
-    sender, receiver = frames.sender.as_(nodes), frames.receiver.as_(nodes)
+    sender, receiver = (frames.column(name).number(nodes) for name in ("sender", "receiver"))
+    start_ns = frames.numbers("start_ns")
     is_first = np.ones(len(sender), dtype=bool)  # rows of one frame lie together
-    is_first[1:] = (np.diff(frames.start_ns) != 0) | (np.diff(sender) != 0)
+    is_first[1:] = (np.diff(start_ns) != 0) | (np.diff(sender) != 0)
     number = np.cumsum(is_first) - 1
     every = max(1, -(-int(number[-1] + 1) * len(nodes) // PAIRS))
     firsts = np.flatnonzero(is_first)[::every]
-    x, y = _places(frames.start_ns[firsts], positions, stations_m, nodes)
+    x, y = _places(start_ns[firsts], positions, stations_m, nodes)
     at = np.arange(len(firsts))
     from_x, from_y = x[sender[firsts], at], y[sender[firsts], at]
     is_known, is_station = sender[firsts] >= 0, sender[firsts] < len(stations_m)
@@ -110,7 +90,7 @@ def _by_distance(
         distance = np.where(sender[firsts] == node, np.nan, np.hypot(x[node] - from_x, y[node] - from_y))
         for kind, own in kinds.items():
             pairs[kind] += _counts(distance[own], steps)
-    rows = np.flatnonzero((frames.outcome.as_({"received": 1}) == 1) & (receiver >= 0) & (number % every == 0))
+    rows = np.flatnonzero(frames.column("fate").among(["received"]) & (receiver >= 0) & (number % every == 0))
     column = number[rows] // every
     distance = np.hypot(
         x[receiver[rows], column] - from_x[column], y[receiver[rows], column] - from_y[column]

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from mobilenet.record.table import Table
 from mobilenet.scenario.radio_words import Radio
 
 from ..style import COLOURS, QUIET, legend_below, thousands
-from .frames import SENDERS, Frames
+from .frames import SENDERS
 
 REASONS = {  # outcome -> words, colour
     "collision": ("overlapped by another frame", COLOURS[3]),
@@ -47,11 +48,11 @@ class Bar(NamedTuple):
         return sum(self.counts.values())
 
 
-def has_outcomes(frames: Frames | None, samples: pd.DataFrame) -> bool:
+def has_outcomes(frames: Table | None, samples: pd.DataFrame) -> bool:
     return frames is not None or any(bar.total for bar in _of_totals(samples))
 
 
-def outcomes(axes: Any, frames: Frames | None, samples: pd.DataFrame, radio: type[Radio]) -> str:
+def outcomes(axes: Any, frames: Table | None, samples: pd.DataFrame, radio: type[Radio]) -> str:
     """The share of each way to be lost, in two bars."""
     bars = _of_totals(samples) if frames is None else _of_senders(frames)
     places = list(range(len(bars)))[::-1]
@@ -74,13 +75,13 @@ def outcomes(axes: Any, frames: Frames | None, samples: pd.DataFrame, radio: typ
     return f"A reception is a frame at one node {radio.receivers}: {totals}. Whole run.{_missing(frames, radio)}"
 
 
-def _of_senders(frames: Frames) -> list[Bar]:
-    codes = frames.outcome.as_({word: i for i, word in enumerate(frames.outcome.words)})
+def _of_senders(frames: Table) -> list[Bar]:
+    sender, outcome = frames.column("sender"), frames.column("fate")
     bars = []
     for kind, words in SENDERS:
-        own = codes[frames.sender.as_({word: 1 for word in frames.sender.words if word[:1] == kind}) == 1]
-        counts = np.bincount(own, minlength=len(frames.outcome.words)).tolist()
-        bars.append(Bar(f"from {words}", f"from {words}", dict(zip(frames.outcome.words, counts, strict=True))))
+        own = outcome.codes[sender.among([word for word in sender.words if word[:1] == kind])]
+        counts = np.bincount(own, minlength=len(outcome.words)).tolist()
+        bars.append(Bar(f"from {words}", f"from {words}", dict(zip(outcome.words, counts, strict=True))))
     return bars
 
 
@@ -94,7 +95,7 @@ def _of_totals(samples: pd.DataFrame) -> list[Bar]:
     return bars
 
 
-def _missing(frames: Frames | None, radio: type[Radio]) -> str:
+def _missing(frames: Table | None, radio: type[Radio]) -> str:
     """What this run would show if it had recorded its frames."""
     if frames is not None:
         return ""

@@ -24,13 +24,13 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import percentage
 from mobilenet.record.kinds import RunKind, run_kind
 from mobilenet.record.reader import RunError, read_manifest
+from mobilenet.record.table import Table
 from mobilenet.scenario.radio_words import Radio, radio_keys
 from mobilenet.scenario.run_source import read_source
 from mobilenet.why.stories import Stories
 
 from ..connections import ShownConnection
 from ..style import FAULT
-from .frames import Frames
 
 BUCKETS = 200
 
@@ -64,7 +64,7 @@ class Record:
     deliveries: Deliveries
     samples: pd.DataFrame
     positions: pd.DataFrame
-    frames: Frames | None = None
+    frames: Table | None = None
     radio: type[Radio] = field(default_factory=lambda: radio_keys("unit_disk"))
     buildings: list[Building] = field(default_factory=list)
     stories: Stories | None = None  # if the run recorded its causes

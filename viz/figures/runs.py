@@ -33,6 +33,7 @@ from mobilenet.why.stories import recorded_stories
 
 from ..connections import connections_in
 from ..files import make_folder
+from ..map.record import read_frames
 from ..style import (
     COLOURS,
     LINES,
@@ -51,7 +52,7 @@ from ..style import (
 )
 from .connections import round_trips, throughput
 from .field import field
-from .frames import radio_of, read_frames, reception
+from .frames import radio_of, reception
 from .outcomes import has_outcomes, outcomes
 from .record import (
     BUCKETS,
@@ -67,6 +68,7 @@ from .stretches import bars_of_run, draw_bars
 
 MOST_LINES = 8
 BINS = 60  # of delays over time
+STEPS = 2000  # of a cumulative distribution, more than a picture has rows of pixels
 SHORTEST = 1e-4  # that a logarithmic axis shows
 
 
@@ -201,8 +203,8 @@ def _members(record: Record, edges: NDArray[np.float64]) -> NDArray[np.float64]:
 def delay_distribution(axes: Any, record: Record) -> str:
     delays = np.sort(record.delays_s)
     most = record.delivery_ratio
-    shares = np.arange(1, len(delays) + 1) / len(delays) * most
-    axes.step(delays, shares, where="post", color=COLOURS[0], linewidth=1.5)
+    drawn = np.unique(np.linspace(0, len(delays) - 1, STEPS).astype(int))
+    axes.step(delays[drawn], (drawn + 1) / len(delays) * most, where="post", color=COLOURS[0], linewidth=1.5)
     for share, name, style in ((0.5, "median", "-"), (0.95, "95 %", "--"), (0.99, "99 %", ":")):
         value = float(np.quantile(delays, share))
         axes.plot(

@@ -18,13 +18,13 @@ from folium.plugins import HeatMap
 from folium.raster_layers import ImageOverlay
 
 from mobilenet.network.propagation.walls import Building
-from mobilenet.record.reader import read_table
+from mobilenet.record.reader import read_coded
 from mobilenet.record.schema import buffers_of
 
 from ..map.data import area, edges
 from ..map.places import Grid
 from ..map.radio import NOTHING, Ground, Squares
-from ..map.record import Floats, Record, coded_column, integers
+from ..map.record import Floats, Record
 from ..style import QUIET, station_colour
 from .plane import Plane, collection, feature, inert
 
@@ -162,14 +162,14 @@ def _heat(run: Record, plane: Plane) -> folium.FeatureGroup | None:
 
 def _entries(run: Record) -> tuple[Floats, Floats, Floats]:
     """Return the recorded places of all hosts, and what the buffers of the host contain there, all together."""
-    samples = read_table(run.folder, "samples")
-    owner, time_ns = coded_column(samples, "node").as_(run.host_of), integers(samples, "time_ns")
-    quantity, value = coded_column(samples, "quantity"), samples["value"].to_numpy()
+    samples = read_coded(run.folder, "samples")
+    owner, quantity = samples.column("node").number(run.host_of), samples.column("quantity")
+    time_ns, value = samples.numbers("time_ns"), samples.numbers("value")
     places = run.places
     entries = np.zeros(len(places.host))
     span = int(max(time_ns.max(initial=0), places.time_ns.max(initial=0))) + 1
     for name in buffers_of(run.manifest)["h"]:
-        rows = np.flatnonzero((owner >= 0) & (quantity.as_({name: 0}) == 0))
+        rows = np.flatnonzero((owner >= 0) & (quantity.codes == quantity.code(name)))
         rows = rows[np.lexsort((time_ns[rows], owner[rows]))]
         last = np.searchsorted(owner[rows] * span + time_ns[rows], places.host * span + places.time_ns, "right") - 1
         is_own = (last >= 0) & (owner[rows][last] == places.host) if len(rows) else np.zeros(len(entries), dtype=bool)

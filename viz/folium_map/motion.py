@@ -87,8 +87,8 @@ def states(run: Record) -> list[tuple[Ints, Ints]]:
     """Return when each host changed its state, in nanoseconds, and to what: the number of its station, NO_CELL or
     DOWN.
     """
-    code = run.event.as_({kind: number for number, kind in enumerate(KINDS)})
-    host = run.node.as_(run.host_of)
+    code = run.event.number({kind: number for number, kind in enumerate(KINDS)})
+    host = run.node.number(run.host_of)
     changes: list[list[tuple[int, int]]] = [[] for _ in run.hosts]
     station, is_down = [NO_CELL] * len(run.hosts), [False] * len(run.hosts)
     for row in np.flatnonzero((code >= 0) & (host >= 0)).tolist():

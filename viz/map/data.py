@@ -21,8 +21,9 @@ import numpy as np
 
 from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.network import LOST_TO_OTHERS
-from mobilenet.record.reader import RunError, read_table
+from mobilenet.record.reader import RunError, read_coded
 from mobilenet.record.schema import BUFFERS, buffers_of
+from mobilenet.record.table import CodedColumn
 
 from ..style import station_colour
 from .connections import connections
@@ -31,7 +32,7 @@ from .messages import DELIVERIES, is_causal, messages
 from .pack import narrow, pack_column
 from .places import places
 from .radio import radio
-from .record import CodedText, Record, coded_column, harmless_text, integers, name_of_run, record
+from .record import Record, harmless_text, name_of_run, record
 from .stories import MOST, stories
 
 VALUES = 1_500_000  # of buffers in one page
@@ -225,23 +226,22 @@ def end_s(run: Record) -> float:
 
 
 def _samples(run: Record, end_s: float) -> dict[str, Any]:
-    data = read_table(run.folder, "samples")
-    node, quantity, time_ns = coded_column(data, "node"), coded_column(data, "quantity"), integers(data, "time_ns")
-    value = data["value"].combine_chunks().to_numpy(zero_copy_only=False)
+    data = read_coded(run.folder, "samples")
+    node, quantity = data.column("node"), data.column("quantity")
+    time_ns, value = data.numbers("time_ns"), data.numbers("value")
     if not np.isfinite(value).all():
         raise RunError(f"{run.folder / 'samples.parquet'}: a value that is not a number")
     measured = buffers_of(run.manifest)
     content: dict[str, Any] = {"buffers": {}, "losses": _losses(node, quantity, time_ns, value)}
     for kind, numbers in (("stations", run.station_of), ("hosts", run.host_of)):
-        owner = node.as_(numbers)
+        owner = node.number(numbers)
         names = list(dict.fromkeys((*BUFFERS, *measured[kind[0]])))
         share = VALUES // (2 * len(names))
         bin_s = max(FINEST_BIN_S, end_s * len(numbers) / share, end_s / 4000)
         bins = max(1, math.ceil(end_s / bin_s + 1e-9))
         series: dict[str, Any] = {}
         for name in names:
-            code = quantity.words.index(name) if name in quantity.words else -2
-            rows = np.flatnonzero((owner >= 0) & (quantity.codes == code))
+            rows = np.flatnonzero((owner >= 0) & (quantity.codes == quantity.code(name)))
             if len(rows):
                 sizes = narrow(_largest(owner[rows], time_ns[rows], value[rows], len(numbers), bins, bin_s))
                 series[WORDS.get(name, harmless_text(name))] = sizes
@@ -266,12 +266,12 @@ def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s
     return flat
 
 
-def _losses(node: CodedText, quantity: CodedText, time_ns: Any, value: Any) -> dict[str, Any]:
+def _losses(node: CodedColumn, quantity: CodedColumn, time_ns: Any, value: Any) -> dict[str, Any]:
     """The losses of the whole network: the share of pairs (frame, receiver in range) that were lost, between the
     moments at which it was sampled.
     """
     names = {word: code for code, word in enumerate(quantity.words) if word.startswith("pairs_")}
-    rows = np.flatnonzero((node.as_({"network": 0}) == 0) & np.isin(quantity.codes, list(names.values())))
+    rows = np.flatnonzero(node.among(["network"]) & np.isin(quantity.codes, list(names.values())))
     if not len(rows):
         return {"time_ns": pack_column([], "f64"), "share": pack_column([], "f32")}
     moments, index = np.unique(time_ns[rows], return_inverse=True)

@@ -28,9 +28,9 @@ def map_events(run: Record) -> dict[str, Any]:
     """Every row of events.parquet but broadcasts and deliveries, in order. `about` is the host that a station gave
     up.
     """
-    kind = run.event.as_({name: i for i, name in enumerate(KINDS)})
+    kind = run.event.number({name: i for i, name in enumerate(KINDS)})
     rows = np.flatnonzero(kind >= 0)
-    host, at = run.node.as_(run.host_of)[rows], run.node.as_(run.station_of)[rows]
+    host, at = run.node.number(run.host_of)[rows], run.node.number(run.station_of)[rows]
     station = np.where(at >= 0, at, run.station[rows])
     about = host.copy()
     for i in np.flatnonzero(kind[rows] == KINDS.index("expire")).tolist():
@@ -62,8 +62,8 @@ def handoff_rows(run: Record) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """One row per handoff_start, with moments in nanoseconds and the numbers of host, stations, cause and next
     handoff, -1 for none; and the causes.
     """
-    kind = run.event.as_({name: i for i, name in enumerate(("join", "handoff_start", "handoff_end"))})
-    host = run.node.as_(run.host_of)
+    kind = run.event.number({name: i for i, name in enumerate(("join", "handoff_start", "handoff_end"))})
+    host = run.node.number(run.host_of)
     confirmed = [-1] * len(run.hosts)
     open_: dict[int, dict[str, Any]] = {}
     rows: list[dict[str, Any]] = []
@@ -104,8 +104,8 @@ def _count(details: dict[str, Any], key: str) -> int:
 
 def _interruptions(run: Record, rows: list[dict[str, Any]]) -> None:
     """Adds the last delivery before and the first one after."""
-    delivered = np.flatnonzero(run.event.as_({"deliver": 0}) == 0)
-    host = run.node.as_(run.host_of)[delivered]
+    delivered = run.event.rows("deliver")
+    host = run.node.number(run.host_of)[delivered]
     order = np.argsort(host, kind="stable")
     host, times = host[order], run.time_ns[delivered][order]
     for row in rows:

@@ -45,7 +45,7 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
     index = place[run.message.codes[own]]
     own, index = (column[np.argsort(index, kind="stable")] for column in (own, index))
     rows = broadcast_of[sample]
-    hosts = run.node.as_(run.host_of)
+    hosts = run.node.number(run.host_of)
     known = [[int(place[p]) for p in before[m] if place[p] >= 0] for m in sample.tolist()]
     return {
         "total": len(all_ids), "deliveries_total": len(delivered), "every": every,
@@ -67,8 +67,8 @@ def is_causal(run: Record) -> bool:
 
 
 def _rows(run: Record) -> tuple[Ints, Ints]:
-    kinds = run.event.as_({"broadcast": 0, "deliver": 1})
-    host = run.node.as_(run.host_of)
+    kinds = run.event.number({"broadcast": 0, "deliver": 1})
+    host = run.node.number(run.host_of)
     named = (run.message.codes >= 0) & (host >= 0)
     sent, delivered = np.flatnonzero((kinds == 0) & named), np.flatnonzero((kinds == 1) & named)
     _, first = np.unique(run.message.codes[sent], return_index=True)
@@ -78,7 +78,7 @@ def _rows(run: Record) -> tuple[Ints, Ints]:
 def _predecessors(run: Record, sent: Ints, delivered: Ints) -> dict[int, frozenset[int]]:
     rows = np.sort(np.concatenate([sent, delivered]))
     is_sent = np.isin(rows, sent, assume_unique=True)
-    hosts, ids = run.node.as_(run.host_of)[rows], run.message.codes[rows]
+    hosts, ids = run.node.number(run.host_of)[rows], run.message.codes[rows]
     frontier: list[set[int]] = [set() for _ in run.hosts]
     before: dict[int, frozenset[int]] = {}
     for host, m, own in zip(hosts.tolist(), ids.tolist(), is_sent.tolist(), strict=True):

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from mobilenet.metrics.network import LOST_TO_OTHERS
-from mobilenet.record.reader import read_table
 
 from .pack import narrow, pack_column
-from .record import Floats, Ints, Record, coded_column, integers, without_acks
+from .record import Floats, Ints, Record, read_frames
 
 SQUARES_ACROSS_A_RANGE = 10
 MOST_ACROSS = 240
@@ -65,7 +64,7 @@ class Grid:
 
 
 def _delays(run: Record, grid: Grid) -> dict[str, Any]:
-    kinds, host = run.event.as_({"broadcast": 0, "deliver": 1}), run.node.as_(run.host_of)
+    kinds, host = run.event.number({"broadcast": 0, "deliver": 1}), run.node.number(run.host_of)
     sent = np.flatnonzero((kinds == 0) & (run.message.codes >= 0))
     sent_ns = np.full(len(run.message.words) + 1, -1, dtype=np.int64)
     sent_ns[run.message.codes[sent]] = run.time_ns[sent]
@@ -77,18 +76,13 @@ def _delays(run: Record, grid: Grid) -> dict[str, Any]:
 
 
 def _losses(run: Record, grid: Grid, frames_in: Path) -> dict[str, Any] | None:
-    if not (frames_in / "frames.parquet").exists():
+    if (frames := read_frames(frames_in)) is None:
         return None
-    frames = without_acks(read_table(frames_in, "frames", ("start_ns", "receiver", "fate", "kind")))
-    receiver, time_ns, outcome = (
-        coded_column(frames, "receiver"),
-        integers(frames, "start_ns"),
-        coded_column(frames, "fate"),
-    )
-    host, station = receiver.as_(run.host_of), receiver.as_(run.station_of)
+    receiver, time_ns, outcome = frames.column("receiver"), frames.numbers("start_ns"), frames.column("fate")
+    host, station = receiver.number(run.host_of), receiver.number(run.station_of)
     x, y = run.places.at(np.maximum(host, 0), time_ns)
     x, y = np.where(host >= 0, x, np.nan), np.where(host >= 0, y, np.nan)
     at_station = station >= 0
     x[at_station], y[at_station] = run.stations_m[station[at_station]].T
-    lost: Ints = outcome.as_({**dict.fromkeys(outcome.words, 0), **dict.fromkeys(LOST_TO_OTHERS, 1)})
+    lost: Ints = outcome.number({**dict.fromkeys(outcome.words, 0), **dict.fromkeys(LOST_TO_OTHERS, 1)})
     return grid.means(x, y, lost.astype(np.float64))

@@ -24,12 +24,12 @@ from mobilenet.network.propagation.obstacles import read_buildings
 from mobilenet.network.propagation.serving import NOBODY, Serving
 from mobilenet.network.propagation.walls import Building
 from mobilenet.parameters import ScenarioError
-from mobilenet.record.reader import read_table
+from mobilenet.record.reader import read_coded, read_table
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.radio_words import power_of
 
 from .pack import narrow, pack_column
-from .record import Record, coded_column, integers
+from .record import Record
 
 SIDE_M = 4.0
 SQUARES = 250_000
@@ -133,14 +133,13 @@ def _links(run: Record, frames_in: Path) -> dict[str, Any] | None:
     """Null where they were not recorded."""
     if not all((frames_in / f"{name}.parquet").exists() for name in ("frames", "links")):
         return None
-    frames = read_table(frames_in, "frames", ("start_ns", "end_ns", "sender", "receiver", "fate"))
+    frames = read_coded(frames_in, "frames", ("start_ns", "end_ns", "sender", "receiver", "fate"))
     links = read_table(frames_in, "links", ("start_ns", "power_dbm", "sinr_db"))
-    start_ns = integers(frames, "start_ns")
-    if not np.array_equal(start_ns, integers(links, "start_ns")):
+    if not np.array_equal(frames.numbers("start_ns"), links["start_ns"]):
         return None
-    host = coded_column(frames, "receiver").as_(run.host_of)
-    rows = np.flatnonzero((host >= 0) & (coded_column(frames, "fate").as_({"received": 1}) == 1))
-    end_ms = -(-integers(frames, "end_ns") // 1_000_000)
+    host = frames.column("receiver").number(run.host_of)
+    rows = np.flatnonzero((host >= 0) & frames.column("fate").among(["received"]))
+    end_ms = -(-frames.numbers("end_ns") // 1_000_000)
     rows = rows[np.lexsort((end_ms[rows], host[rows]))]
     every_ms = 1
     rows_to_draw = rows
@@ -157,6 +156,6 @@ def _links(run: Record, frames_in: Path) -> dict[str, Any] | None:
         "every_s": every_ms / 1000 if every_ms > 1 else 0.0,
         "count": narrow(np.bincount(host[rows_to_draw], minlength=len(run.hosts))),
         "time_ms": narrow(end_ms[rows_to_draw]),
-        "sender": narrow(coded_column(frames, "sender").as_(senders)[rows_to_draw]),
+        "sender": narrow(frames.column("sender").number(senders)[rows_to_draw]),
         "power_ddbm": narrow(tenths[0]), "sinr_ddb": narrow(tenths[1]),
     }  # fmt: skip

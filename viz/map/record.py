@@ -16,33 +16,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.kinds import run_kind
-from mobilenet.record.reader import RunError, read_manifest, read_table
+from mobilenet.record.reader import RunError, read_coded, read_manifest, read_table
 from mobilenet.record.schema import MAC_ACK
+from mobilenet.record.table import NOTHING, CodedColumn, Table, Values
 from mobilenet.scenario.yaml_reader import read
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LONGEST_TEXT = 200  # of a name from outside; what is longer ends in "…"
 FARTHEST_M = 20_000_000.0  # a place farther out than half the Earth is invalid; and centimetres still fit 32 bits
-
-
-@dataclass(frozen=True)
-class CodedText:
-    """A column of text as numbers: which of `words` each row has, -1 for null."""
-
-    words: list[str]
-    codes: Ints
-
-    def as_(self, numbers: dict[str, int]) -> Ints:
-        """Other numbers for the same words; -1 for words without one."""
-        table = np.array([*(numbers.get(word, -1) for word in self.words), -1], dtype=np.int64)
-        return table[self.codes]
 
 
 @dataclass(frozen=True)
@@ -91,12 +78,12 @@ class Record:
     stations_m: Floats
     range_m: float
     time_ns: Ints
-    event: CodedText
-    node: CodedText
-    message: CodedText
+    event: CodedColumn
+    node: CodedColumn
+    message: CodedColumn
     station: Ints
     session: Ints
-    detail: list[str | None]
+    detail: Values
     places: Places
 
     def details(self, row: int) -> dict[str, Any]:
@@ -113,11 +100,8 @@ def record(folder: Path, hosts_there: int = 0) -> Record:
     manifest = read_manifest(folder)
     run_kind(manifest).require_hosts(folder, "it has no places to show on a map; `mobilenet show` has its numbers")
     stations_m, range_m = _stations(folder, manifest)
-    events, positions = (
-        read_table(folder, "events"),
-        read_table(folder, "positions"),
-    )
-    node, placed = coded_column(events, "node"), coded_column(positions, "node")
+    events, positions = (read_coded(folder, table) for table in ("events", "positions"))
+    node, placed = events.column("node"), positions.column("node")
     hosts = sorted(
         {word for word in (*node.words, *placed.words) if word[:1] == "h" and word[1:].isdecimal()}
         | {f"h{number}" for number in range(hosts_there)},
@@ -128,35 +112,20 @@ def record(folder: Path, hosts_there: int = 0) -> Record:
     return Record(
         folder=folder, manifest=manifest, scenario=scenario_of(folder), hosts=hosts, host_of=host_of,
         station_of=station_of, stations_m=stations_m, range_m=range_m,
-        time_ns=integers(events, "time_ns"), event=coded_column(events, "event"), node=node,
-        message=coded_column(events, "message"), station=coded_column(events, "station").as_(station_of),
-        session=integers(events, "session"),
-        detail=events["detail"].to_pylist(), places=_places(folder, positions, placed.as_(host_of)),
+        time_ns=events.numbers("time_ns"), event=events.column("event"), node=node,
+        message=events.column("message"), station=events.column("station").number(station_of),
+        session=events.numbers_or("session", NOTHING),
+        detail=events["detail"], places=_places(folder, positions, placed.number(host_of)),
     )  # fmt: skip
 
 
-def without_acks(frames: pa.Table) -> pa.Table:
-    """Return the rows of frames, without those of the MAC's ACKs."""
-    return frames.filter(pc.not_equal(frames["kind"], MAC_ACK))
-
-
-def coded_column(data: pa.Table, column: str) -> CodedText:
-    values = data[column].combine_chunks()
-    if pa.types.is_null(values.type):
-        return CodedText([], np.full(len(values), -1, dtype=np.int64))
-    packed = values.dictionary_encode()
-    return CodedText(
-        packed.dictionary.to_pylist(), pc.fill_null(packed.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    )
-
-
-def integers(data: pa.Table, column: str) -> Ints:
-    """As they are; -1 for null."""
-    values = data[column].combine_chunks()
-    if pa.types.is_null(values.type):
-        return np.full(len(values), -1, dtype=np.int64)
-    numbers: Ints = pc.fill_null(values, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return numbers
+def read_frames(folder: Path) -> Table | None:
+    """Read the frames without the MAC's ACKs; None where none were recorded."""
+    if not (folder / "frames.parquet").exists():
+        return None
+    frames = read_table(folder, "frames", ("start_ns", "sender", "receiver", "fate", "kind"))
+    frames = frames.filter(pc.not_equal(frames["kind"], MAC_ACK))
+    return Table(frames) if frames.num_rows else None
 
 
 def harmless_text(text: object) -> str:
@@ -170,9 +139,8 @@ def harmless_text(text: object) -> str:
     return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 1] + "…"
 
 
-def _places(folder: Path, data: pa.Table, host: Ints) -> Places:
-    x, y = (data[name].combine_chunks().to_numpy(zero_copy_only=False) for name in ("x_m", "y_m"))
-    time_ns = integers(data, "time_ns")
+def _places(folder: Path, data: Table, host: Ints) -> Places:
+    x, y, time_ns = (data.numbers(name) for name in ("x_m", "y_m", "time_ns"))
     if not (np.abs(x) <= FARTHEST_M).all() or not (np.abs(y) <= FARTHEST_M).all():
         raise RunError(f"{folder / 'positions.parquet'}: a position is outside the plane or not a number")
     if len(time_ns) and time_ns.min() < 0:

@@ -13,7 +13,7 @@ from mobilenet.engine.scratch import scratch_folder
 from mobilenet.metrics.registry import VOCABULARIES
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.record.kinds import run_kind
-from mobilenet.record.reader import read_frame
+from mobilenet.record.reader import read_coded
 from mobilenet.scenario.radio_words import radio_of_run
 
 from ..figures import run_figures
@@ -105,10 +105,10 @@ def _answer(run: Run) -> str:
     )
     if broken:
         return paragraph(f"<b>{text(question)} No.</b>") + "".join(code(line) for line in broken)
-    happened = read_frame(run.path, "events", ["event"]).event.value_counts()
+    event = read_coded(run.path, "events", ["event"]).column("event")
     counts = (
-        f"The verdict covers the whole run: {pluralize(int(happened.get('deliver', 0)), 'delivery')} of"
-        f" {pluralize(int(happened.get('broadcast', 0)), 'broadcast')}."
+        f"The verdict covers the whole run: {pluralize(len(event.rows('deliver')), 'delivery')} of"
+        f" {pluralize(len(event.rows('broadcast')), 'broadcast')}."
     )
     _, _, share = run.answer.partition("; ")
     counts += f" The measurement period {share}." if share else ""
