@@ -148,7 +148,8 @@ def check(scenario: ScenarioFile, overrides: Overrides = None, quiet: Quiet = Fa
         foreseen = forecast(loaded)
         say(f"{scenario}: no problems found; {loaded.lasts} of simulated time, {describe_effort(loaded, foreseen)}")
         conclude(f"{scenario}: no problems found")
-        for line in [*loaded.warnings(), *(shortages(loaded, foreseen, Path()) if foreseen is not None else ())]:
+        lacking = shortages(loaded, foreseen, Path()) if foreseen is not None else ()
+        for line in (*loaded.warnings(), *loaded.doubts_about_files(), *lacking):
             say(f"warning: {line}", always=True)
         for reason in plans_of(loaded).doubts(loaded):
             say(f"the verdict may be unknown: {reason}")

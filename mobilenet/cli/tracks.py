@@ -26,7 +26,7 @@ TracksFile = Annotated[
         help=(
             "Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id,"
             " node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV),"
-            " ns-2, BonnMotion or GPX; may be gzipped (.gz)."
+            " ns-2, BonnMotion, GPX, ONE, Cabspotting, or one walker's t x y; may be gzipped (.gz)."
         ),
     ),
 ]
@@ -50,7 +50,10 @@ RadioOf = Annotated[
 Format = Annotated[
     str,
     typer.Option(
-        "--format", metavar="F", help="Format of the tracks: auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion or gpx."
+        "--format",
+        metavar="F",
+        help="Format of the tracks: auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion, gpx, one, cabspotting or"
+        " walker.",
     ),
 ]
 Coordinates = Annotated[
@@ -96,6 +99,7 @@ def inspect_tracks(
         from mobilenet.viz.files import whole_file
         from mobilenet.viz.tracks_figure import draw
         from mobilenet.world.inspection import inspect
+        from mobilenet.world.track_mobility import doubt_about_metres
         from mobilenet.world.tracks.read import read_tracks
         from mobilenet.world.tracks.sites import read_sites
 
@@ -113,6 +117,8 @@ def inspect_tracks(
             at = _origin(origin, recorded, sites)
             inspection = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
         _print(inspection, sites, _is_exchanged(recorded, inspection))
+        if coordinates == "auto" and (doubt := doubt_about_metres(recorded, range_m)):
+            say(f"warning: {doubt}", always=True)
         target = out or (Path() if scenario is None else scenario.parent) / f"{_stem(file)}_tracks.png"
         replaced = ", replacing the existing file" if target.exists() else ""
         again = _again(file, stations, radio_of, range_m, origin, format, coordinates)
@@ -269,8 +275,11 @@ def _is_exchanged(tracks: Any, inspection: Any) -> bool:
 def _print(inspection: Any, sites: Any, exchanged: bool) -> None:
     of_cells = [] if inspection.cells is None else _of_cells(inspection, sites)
     print_table(("", ""), [*_of_tracks(inspection, exchanged), *of_cells])
-    if inspection.recorded.choice:
-        say(f"Coordinates: {inspection.recorded.choice}")
+    recorded = inspection.recorded
+    if recorded.choice:
+        say(f"Coordinates: {recorded.choice}")
+    if recorded.skipped:
+        say(f"Skipped: {pluralize(recorded.skipped, 'line')} without movement")
 
 
 def _of_tracks(inspection: Any, exchanged: bool) -> list[tuple[str, str]]:
@@ -289,7 +298,7 @@ def _of_tracks(inspection: Any, exchanged: bool) -> list[tuple[str, str]]:
         gaps = "none between waypoints by definition"
     exchange = "; are lon and lat swapped?" if exchanged else ""
     return [
-        ("format", recorded.format),
+        ("format", f"{recorded.format}{f': {recorded.why}' if recorded.why else ''}"),
         ("hosts", f"{len(recorded.names):,}"),
         ("samples", f"{len(recorded.t_s):,}"),
         ("time", f"{begins:g} to {float(recorded.t_s.max()):g} s{since}"),

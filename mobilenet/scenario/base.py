@@ -108,6 +108,10 @@ class ScenarioFile(Parameters):
         """How many events the drain may add."""
         return 0
 
+    def doubts_about_files(self) -> list[str]:
+        """Return what is probably not meant in files that take long to read."""
+        return []
+
     def warnings(self) -> list[str]:
         """What can run, and is probably not meant, or not here."""
         raise NotImplementedError

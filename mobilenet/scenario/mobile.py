@@ -85,6 +85,9 @@ class Scenario(MobileKeys):
     def events_of_drain(self) -> int:
         return preflight.drain_events(self, self.longest_drain_s)
 
+    def doubts_about_files(self) -> list[str]:
+        return preflight.doubts_about_tracks(self)
+
     def warnings(self) -> list[str]:
         return [*warnings_of(self.protocol, self.folder), *preflight.warnings(self)]
 

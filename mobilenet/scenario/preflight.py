@@ -38,7 +38,7 @@ from mobilenet.world.faults import ExplicitFaults, PaperFaults
 from mobilenet.world.interventions import added_hosts
 from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
-from mobilenet.world.track_mobility import Tracks
+from mobilenet.world.track_mobility import Tracks, doubt_about_metres
 from mobilenet.world.tracks.projection import Origin
 from mobilenet.world.tracks.read import is_lonlat, read_tracks
 from mobilenet.world.tracks.sites import read_sites
@@ -180,6 +180,16 @@ def warnings(scenario: MobileKeys) -> list[str]:
         *radio_preflight.warnings(scenario.wireless, scenario.workload.payload_bytes, unicast),
         *_separate_cell_warnings(scenario),
     ]
+
+
+def doubts_about_tracks(scenario: MobileKeys) -> list[str]:
+    """Return a warning, if tracks in metres may be in degrees."""
+    mobility = scenario.hosts.mobility
+    if not isinstance(mobility, Tracks) or mobility.coordinates != "auto":
+        return []
+    recorded = read_tracks(scenario.folder / mobility.file, mobility.format)
+    doubt = doubt_about_metres(recorded, model_of(scenario.wireless).cell_m)
+    return [doubt] if doubt else []
 
 
 def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:

@@ -30,6 +30,8 @@ from mobilenet.world.tracks.samples import RecordedSamples
 from mobilenet.world.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
 
+SLOWEST_MPS = 0.1  # of hosts that move at all; an airliner makes 0.003 degrees a second
+
 
 class Tracks(Parameters):
     """Hosts follow tracks from a file, which were recorded or computed by another program."""
@@ -197,6 +199,23 @@ def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
     gap_s[first] = np.nan
     with np.errstate(invalid="ignore", divide="ignore"):
         return gap_s, np.hypot(dx, dy) / gap_s
+
+
+def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
+    """Return a warning, if the coordinates may be degrees: as metres, all hosts would stay within one cell and hardly
+    move. Empty otherwise.
+    """
+    wide_m, high_m = (float(np.ptp(v)) for v in (recorded.x, recorded.y))
+    fits = np.abs(recorded.x).max() <= 180 and np.abs(recorded.y).max() <= 90
+    if recorded.lonlat or not fits or max(wide_m, high_m) >= cell_m:
+        return ""
+    if float(np.nan_to_num(steps(recorded)[1]).max()) >= SLOWEST_MPS:
+        return ""
+    return (
+        f"{recorded.file}: x and y may be longitude and latitude: as metres, all hosts stay within {wide_m:.3g} by"
+        f" {high_m:.3g} m, and none is faster than {SLOWEST_MPS:g} m/s; if they are, choose --coordinates lonlat"
+        " (hosts.mobility.coordinates in a scenario)"
+    )
 
 
 def extend_to(track: Track, until_s: float) -> Track:

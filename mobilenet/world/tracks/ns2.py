@@ -2,18 +2,21 @@
 
 Model     `$node_(0) set X_ 150.0` is where a node begins, at 0 s; `$ns_ at 2.0 "$node_(0) setdest 250.0 90.0 1.5"`
           sends it straight to (250, 90) at 1.5 m/s from wherever it is at 2 s, and it stands there until it is sent
-          elsewhere. Nodes are there from the beginning to the end. Heights, comments and other Tcl commands that are
-          not about where nodes are do nothing
+          elsewhere. `$ns_ at 7.0 "$node_(0) set X_ 100.0"` puts it there at 7 s, within JUMP_S, and it stands; a node
+          that has no place before appears there. A node that is first sent somewhere comes from (0, 0), as in ns-2.
+          Nodes never leave. Heights and commands that are not about where nodes are do nothing, and are counted
 Units     seconds, metres, metres per second
 Errors    ScenarioError with line and column
-Source    The ns Manual, 16.1 (mobilenode); CMU's setdest
+Source    The ns Manual, 16.1 (mobilenode); CMU's setdest; ns-3, Ns2MobilityHelper
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from math import hypot
+from collections.abc import Iterator
+from dataclasses import replace
+from math import hypot, inf, isnan, nan
 from typing import IO, NamedTuple
 
 from mobilenet.parameters import ScenarioError
@@ -26,12 +29,17 @@ SENT = re.compile(
     r'\s*\$ns_?\s+at\s+(\S+)\s+"\s*\$node_\(\s*([^()\s]+)\s*\)'
     r'\s+setdest\s+(\S+)\s+(\S+)\s+([^\s"]+)\s*"\s*;?\s*(?:#.*)?'
 )
+PUT = re.compile(
+    r'\s*\$ns_?\s+at\s+(\S+)\s+"\s*\$node_\(\s*([^()\s]+)\s*\)\s+set\s+([XYZ])_\s+([^\s"]+)\s*"\s*;?\s*(?:#.*)?'
+)
+MOVES = re.compile(r"\$node_\(.*(?:\bsetdest\b|\bset\s+[XYZ]_)")
+JUMP_S = 0.001
 EXAMPLE_LINES = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest 3.0 4.0 1.5"'
 
 
 class _Node(NamedTuple):
     begins: dict[str, tuple[float, int]]  # X or Y: where, and in which line
-    commands: array[float]  # t, x, y, speed, line; t, ...
+    commands: array[float]  # t, x, y, speed, line; t, ...; of one that puts the node somewhere, speed is nan
 
 
 def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
@@ -46,49 +54,62 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
         except ValueError:
             raise ScenarioError(f"{file}:{line}:{match.start(group) + 1}: {name}: {no_number(match[group])}") from None
 
+    def time(line: int, match: re.Match[str]) -> float:
+        t_s = number(line, match, 1, "t")
+        if not 0 <= t_s <= 1e9:
+            raise ScenarioError(f"{file}:{line}:{match.start(1) + 1}: t: {t_s:g} s is not between 0 and 1e9")
+        return t_s
+
+    skipped = 0
     for line, text in enumerate(lines(stream, file), 1):
         if match := SENT.fullmatch(text.rstrip("\r\n")):
-            t_s, x, y, speed = (
-                number(line, match, group, name) for group, name in ((1, "t"), (3, "x"), (4, "y"), (5, "speed"))
-            )
-            if not 0 <= t_s <= 1e9:
-                raise ScenarioError(f"{file}:{line}:{match.start(1) + 1}: t: {t_s:g} s is not between 0 and 1e9")
+            t_s = time(line, match)
+            x, y, speed = (number(line, match, group, name) for group, name in ((3, "x"), (4, "y"), (5, "speed")))
             if not 0 <= speed < 1e6:
                 raise ScenarioError(
                     f"{file}:{line}:{match.start(5) + 1}: speed: got {speed:g} m/s, expected a number ≥ 0"
                 )
             node(match[2]).commands.extend((t_s, x, y, speed, line))
+        elif match := PUT.fullmatch(text.rstrip("\r\n")):
+            t_s, value = time(line, match), number(line, match, 4, match[3].lower())
+            if match[3] != "Z":
+                place = (value, nan) if match[3] == "X" else (nan, value)
+                node(match[2]).commands.extend((t_s, *place, nan, line))
         elif match := PLACE.fullmatch(text.rstrip("\r\n")):
             if match[2] != "Z":
                 node(match[1]).begins[match[2]] = (number(line, match, 3, match[2].lower()), line)
-        elif "$node_(" in text and not text.lstrip().startswith("#"):
+        elif MOVES.search(text) and not text.lstrip().startswith("#"):
             raise ScenarioError(f"{file}:{line}:{text.index('$node_(') + 1}: {short(text.strip())}: {EXAMPLE_LINES}")
         elif text.lstrip().startswith("$") and not text.endswith("\n"):
             raise ScenarioError(f"{file}:{line}:{len(text) + 1}: the file ends within a command, {short(text.strip())}")
+        else:
+            skipped += bool(text.strip()) and not text.lstrip().startswith("#")
     sink = Sink(file)
     for name, each in nodes.items():
         _walk(sink, name, each)
-    return sink.finish("ns2", False, waypoints=True)
+    return replace(sink.finish("ns2", False, waypoints=True), skipped=skipped)
 
 
 def _walk(sink: Sink, name: str, node: _Node) -> None:
     """The node's waypoints: where it is whenever it turns, sets off or arrives."""
-    each = [tuple(node.commands[i : i + 5]) for i in range(0, len(node.commands), 5)]
-    for axis in "XY":
-        if axis not in node.begins:
-            line = int(each[0][4]) if each else next(line for _, line in node.begins.values())
+    commands = list(_in_order(node))
+    if len(node.begins) == 1:
+        [(axis, (_, line))] = node.begins.items()
+        raise sink.error(line, 1, f"node {short(name)} begins with {axis.lower()} only; expected both axes")
+    t_s, x, y, line = 0.0, 0.0, 0.0, int(commands[0][4]) if commands else 0
+    if node.begins:
+        (x, line), (y, _) = node.begins["X"], node.begins["Y"]
+    elif isnan(commands[0][3]):
+        t_s, x, y = commands.pop(0)[:3]
+        if isnan(x) or isnan(y):
+            missing = "XY"[isnan(y)]
             raise sink.error(
-                line,
-                1,
-                f"{axis.lower()}: the first position of node {short(name)} is missing; expected $node_({name[:20]})"
-                f" set {axis}_ ...",
-            )
-    (x, line), (y, _) = node.begins["X"], node.begins["Y"]
-    t_s = 0.0
+                line, 1, f"{missing.lower()}: the first position of node {short(name)} is missing; expected"
+                f" $node_({name[:20]}) set {missing}_ ... at the same time",
+            )  # fmt: skip
     sink.add(t_s, name, x, y, line)
     goal: tuple[float, float, float, int] | None = None  # x, y, speed, line
-    each.sort(key=lambda command: command[0])
-    for begins_s, *to in [*each, (float("inf"), 0.0, 0.0, 0.0, 0.0)]:
+    for begins_s, to_x, to_y, to_speed, to_line in [*commands, (inf, 0.0, 0.0, 0.0, 0.0)]:
         if goal is not None:
             goal_x, goal_y, speed, line = goal
             apart = hypot(goal_x - x, goal_y - y)
@@ -97,12 +118,26 @@ def _walk(sink: Sink, name: str, node: _Node) -> None:
                 if arrives_s > t_s:
                     t_s, x, y = arrives_s, goal_x, goal_y
                     sink.add(t_s, name, x, y, line)
-            else:
+            elif begins_s > t_s:
                 share = (begins_s - t_s) / (arrives_s - t_s)
                 x, y = x + share * (goal_x - x), y + share * (goal_y - y)
-        if begins_s == float("inf"):
+        if begins_s == inf:
             break
         if begins_s > t_s:
             t_s = begins_s
-            sink.add(t_s, name, x, y, int(to[3]))
-        goal = (to[0], to[1], to[2], int(to[3]))
+            sink.add(t_s, name, x, y, int(to_line))
+        goal = (to_x, to_y, to_speed, int(to_line))
+        if isnan(to_speed):
+            t_s, x, y, goal = t_s + JUMP_S, x if isnan(to_x) else to_x, y if isnan(to_y) else to_y, None
+            sink.add(t_s, name, x, y, int(to_line))
+
+
+def _in_order(node: _Node) -> Iterator[tuple[float, ...]]:
+    """The node's commands by time; those that put it somewhere at the same time are one."""
+    each = sorted(zip(*[iter(node.commands)] * 5, strict=True), key=lambda command: command[0])
+    while each:
+        t_s, x, y, speed, line = each.pop(0)
+        while isnan(speed) and each and each[0][0] == t_s and isnan(each[0][3]):
+            _, next_x, next_y, _, _ = each.pop(0)
+            x, y = x if isnan(next_x) else next_x, y if isnan(next_y) else next_y
+        yield t_s, x, y, speed, line

@@ -1,7 +1,7 @@
 """Tracks of any format, known by what is in the file.
 
-Model     XML by its first element, ns-2 and BonnMotion by their first line with content, everything else is a
-          table
+Model     XML by its first element, ns-2 by a line with a node, lines of numbers by what fits all of them; everything
+          else is a table. Where two formats fit, the user has to choose
 Errors    ScenarioError, one line
 Source    ours: docs/guide/tracks.md
 """
@@ -9,48 +9,61 @@ Source    ours: docs/guide/tracks.md
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.world.tracks import bonnmotion, csv, gpx, ns2, sumo
+from mobilenet.world.tracks import bonnmotion, csv, gpx, ns2, plain, sumo
 from mobilenet.world.tracks.samples import RecordedSamples
-from mobilenet.world.tracks.source import head, open_tracks, path_text
+from mobilenet.world.tracks.source import HEAD_BYTES, head, open_tracks, path_text
 
-Format = Literal["auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion", "gpx"]
+Format = Literal["auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion", "gpx", "one", "cabspotting", "walker"]
 Coordinates = Literal["auto", "metres", "lonlat"]
 FORMATS = get_args(Format)
-STREAMED = {"sumo_fcd": sumo.read, "gpx": gpx.read, "ns2": ns2.read, "bonnmotion": bonnmotion.read}
+STREAMED = {
+    "sumo_fcd": sumo.read, "gpx": gpx.read, "ns2": ns2.read, "bonnmotion": bonnmotion.read, "one": plain.read_one,
+    "cabspotting": plain.read_cabspotting, "walker": plain.read_walker,
+}  # fmt: skip
+ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting"), ("ns2", "bonnmotion")
+MOST_LOOKED_AT = 10  # lines of numbers; a line that is wrong further on is that format with an error
 NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+)*", re.DOTALL)
 
 
 def read_tracks(path: Path, format: Format = "auto", coordinates: Coordinates = "auto") -> RecordedSamples:
     """As the file has them: in degrees, if it does."""
-    kind = recognise_format(path) if format == "auto" else format
+    kind, why = recognise_format(path) if format == "auto" else (format, "")
     lonlat = None if coordinates == "auto" else coordinates == "lonlat"
-    if lonlat is False and kind == "gpx" or lonlat and kind in ("ns2", "bonnmotion"):
+    if lonlat is False and kind in ON_EARTH or lonlat and kind in ON_THE_PLANE:
         raise ScenarioError(
-            f"{path_text(path)}: {kind} is always in {'lonlat' if kind == 'gpx' else 'metres'};"
+            f"{path_text(path)}: {kind} is always in {'lonlat' if kind in ON_EARTH else 'metres'};"
             " expected coordinates: auto"
         )
-    if kind in STREAMED:
-        with open_tracks(path) as stream:
-            return STREAMED[kind](stream, path_text(path), lonlat)
-    return csv.read(path, lonlat)
+    try:
+        if kind in STREAMED:
+            with open_tracks(path) as stream:
+                recorded = STREAMED[kind](stream, path_text(path), lonlat)
+        else:
+            recorded = csv.read(path, lonlat)
+    except ScenarioError as error:
+        raise ScenarioError(f"{error} (read as {kind}: {why})" if why else str(error)) from None
+    recorded.require_one_kind_of_coordinates()
+    return replace(recorded, why=why)
 
 
 def is_lonlat(path: Path, format: Format = "auto", coordinates: Coordinates = "auto") -> bool:
     """Whether these are longitudes and latitudes; only the beginning is read."""
     if coordinates != "auto":
         return coordinates == "lonlat"
-    kind = recognise_format(path) if format == "auto" else format
+    kind = recognise_format(path)[0] if format == "auto" else format
     if kind in ("csv", "sumo_fcd_csv"):
         return csv.says_lonlat(head(path))
-    return kind == "gpx" or kind == "sumo_fcd" and sumo.says_lonlat(head(path).partition("<fcd-export")[0])
+    return kind in ON_EARTH or kind == "sumo_fcd" and sumo.says_lonlat(head(path).partition("<fcd-export")[0])
 
 
-def recognise_format(path: Path) -> Format:
+def recognise_format(path: Path) -> tuple[Format, str]:
+    """Return the format, and by what it was recognised, in words."""
     text = head(path)
     start = PROLOGUE.match(text)
     rest = text[start.end() :] if start else text
@@ -58,19 +71,39 @@ def recognise_format(path: Path) -> Format:
         element = re.match(r"<(?:[\w.-]+:)?([\w.-]+)", rest)
         name = element[1] if element else ""
         if name == "fcd-export":
-            return "sumo_fcd"
+            return "sumo_fcd", "the file begins with <fcd-export>"
         if name == "gpx":
-            return "gpx"
+            return "gpx", "the file begins with <gpx>"
         raise ScenarioError(
             f"{path_text(path)}:1: XML that begins with <{name[:40]}>; expected <fcd-export> (SUMO) or <gpx>"
         )
+    if text.lstrip().startswith(("{", "[")):
+        raise ScenarioError(
+            f"{path_text(path)}:1: JSON, which is not read, nor is GeoJSON; expected a table with the columns"
+            " t,id,lon,lat, or another format"
+        )
     text_lines = [line.strip() for line in text.splitlines()]
-    first = next((line for line in text_lines if line and not line.startswith("#")), "")
-    if re.search(r"\$(node|god|ns)_?\b", first) or any(line.startswith("$node_(") for line in text_lines):
-        return "ns2"
-    if not first:
+    content = [line for line in text_lines if line and not line.startswith("#")]
+    if not content:
         raise ScenarioError(f"{path_text(path)}:1: empty, expected tracks")
-    words = first.split()
-    if len(words) >= 3 and all(re.fullmatch(NUMBER, word) for word in words[:3]):
-        return "bonnmotion"
-    return "sumo_fcd_csv" if "timestep_time" in first else "csv"
+    if re.search(r"\$(node|god|ns)_?\b", content[0]) or any(line.startswith("$node_(") for line in text_lines):
+        return "ns2", "the file has commands for nodes, $node_(...) or $ns_"
+    rows = [line.split() for line in content[:MOST_LOOKED_AT]]
+    if len(rows[0]) >= 3 and all(re.fullmatch(NUMBER, word) for word in rows[0][:3]):
+        is_cut = len(content) == len(rows) > 1 and len(text) >= HEAD_BYTES
+        return _plain_format(path, rows[:-1] if is_cut else rows, "#3D" in [line.upper() for line in text_lines])
+    if "timestep_time" in content[0]:
+        return "sumo_fcd_csv", "the first line names the column timestep_time"
+    return "csv", "the first line is taken for the names of columns"
+
+
+def _plain_format(path: Path, rows: list[list[str]], is_3d: bool) -> tuple[Format, str]:
+    """The same of lines of numbers."""
+    fits = plain.formats_that_fit(rows, is_3d)
+    if len(fits) > 1:
+        both = " and ".join(f"{kind} ({why})" for kind, why in fits.items())
+        raise ScenarioError(
+            f"{path_text(path)}:1: fits {both}; choose one with --format, or with hosts.mobility.format in a scenario"
+        )
+    kind, why = next(iter(fits.items()), ("bonnmotion", "the first line begins with three numbers"))
+    return cast(Format, kind), why

@@ -35,6 +35,7 @@ EARLIEST_EPOCH_S, LATEST_EPOCH_S = -62_135_596_800.0, 253_402_300_800.0
 OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # in which programs count the time since 1970
 LATEST_S = 1e9
 FARTHEST_M = 1_000_000.0
+FAR_FROM_DEGREES_M = 10_000.0  # if all others are that far out, numbers up to 180 may be degrees
 MOST_PLACES = 2**31 - 1
 ACROSS = "tracks that extend across the 180° meridian are not supported"
 
@@ -127,6 +128,8 @@ class RecordedSamples:
     column: Ints
     columns: dict[str, int] = field(default_factory=dict)
     choice: str = ""  # which of two pairs of coordinates was taken, if the file has two
+    skipped: int = 0  # lines that are not about movement
+    why: str = ""  # by what the format was recognised, if it was
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -193,6 +196,22 @@ class RecordedSamples:
                     " expected a later time"
                 ),
             )
+        )
+
+    def require_one_kind_of_coordinates(self) -> None:
+        """Refuse metres of which a few are degrees, as a file has that was put together from two."""
+        if self.lonlat:
+            return
+        small = (np.abs(self.x) <= 180) & (np.abs(self.y) <= 90)
+        far = np.maximum(np.abs(self.x), np.abs(self.y)) >= FAR_FROM_DEGREES_M
+        if not small.any() or not far.any() or not (small | far).all():
+            return
+        (a, b) = sorted((self._first_in_file(rows)[0] for rows in (small, far)), key=self.line.__getitem__)
+        raise self.error(
+            b,
+            "x",
+            f"({self.x[b]:.10g}, {self.y[b]:.10g}) here, but ({self.x[a]:.10g}, {self.y[a]:.10g}) in line"
+            f" {self.line[a]}: some may be degrees and others metres; expected one of them",
         )
 
     def origin(self) -> Origin:

@@ -97,10 +97,7 @@ def refusal(path: Path) -> str:
         ("0 1 2\n0 1 2 5 1e5 x", "f:2:13: 'x' is not a number, expected t x y t x y ..."),
         ("5 1 2 4 1 2", "f:1:7: t: '0' has a sample at 5 s and then at 4 s, expected a later time"),
         ("$node_(0) set X_ 1\n$node_(0) set Y_ one", "f:2:18: y: 'one' is not a number"),
-        (
-            '$ns_ at 1 "$node_(0) setdest 1 2 3"',
-            "f:1:1: x: the first position of node '0' is missing; expected $node_(0) set X_ ...",
-        ),
+        ("$node_(0) set X_ 1", "f:1:1: node '0' begins with x only; expected both axes"),
         (
             '$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns_ at 1 "$node_(0) setdest 1 2"',
             "f:3:12: '$ns_ at 1 \"$node_(0) setdest 1 2\"': expected $node_(0) set X_",
@@ -264,6 +261,7 @@ def test_names_are_only_names(tmp_path: Path) -> None:
     assert (
         str(caught.value) == f"{tmp_path}/$(touch x)�<b>�[31m.csv:5:1: t: "
         "'[red]</script>\\n=1+1' has a sample at 0 s and then at 0 s, expected a later time"
+        " (read as csv: the first line is taken for the names of columns)"
     )
 
 

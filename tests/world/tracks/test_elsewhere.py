@@ -1,0 +1,107 @@
+"""Files that work in other programs: each is read as what it is, or the user is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mobilenet.cli.main import app
+from mobilenet.parameters import ScenarioError
+from mobilenet.world.track_mobility import Tracks, import_tracks
+from mobilenet.world.tracks.read import read_tracks
+
+ONE = "0 100 0 900 0 900\n0 n0 10 20\n0 n1 30 40\n5 n0 15 20\n5 n1 30 45\n"
+CABSPOTTING = "37.75134 -122.39488 0 1213084687\n37.75136 -122.39527 0 1213084659\n37.75199 -122.3946 1 1213084540\n"
+WALKER = "0 0 0\n30 12.5 -4\n60 20 -4\n"
+
+
+def read(folder: Path, text: str, name: str = "walk.txt", **how: str) -> dict[str, list[tuple[float, float, float]]]:
+    (folder / name).write_text(text)
+    tracks = read_tracks(folder / name, **how).tracks()  # type: ignore[arg-type]
+    return {host: list(zip(*(column.tolist() for column in columns), strict=True)) for host, *columns in tracks}
+
+
+def refusal(folder: Path, text: str, **how: str) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        read(folder, text, **how)
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+def test_lines_of_numbers(tmp_path: Path) -> None:
+    assert read(tmp_path, ONE) == {"n0": [(0, 10, 20), (5, 15, 20)], "n1": [(0, 30, 40), (5, 30, 45)]}
+    assert read(tmp_path, ONE.replace("900\n", "900 0 0\n", 1).replace(" 20\n", " 20 0\n"))["n0"][1] == (5, 15, 20)
+    cab = read(tmp_path, CABSPOTTING, "new_abboip.txt")
+    assert cab == {"new_abboip": [(0, -122.3946, 37.75199), (119, -122.39527, 37.75136), (147, -122.39488, 37.75134)]}
+    assert read_tracks(tmp_path / "new_abboip.txt").lonlat
+    assert read(tmp_path, WALKER, format="walker") == {"walk": [(0, 0, 0), (30, 12.5, -4), (60, 20, -4)]}
+    assert read(tmp_path, "0 1 2 9 3 4\n0 5 6\n") == {"0": [(0, 1, 2), (9, 3, 4)], "1": [(0, 5, 6)]}  # BonnMotion
+
+
+@pytest.mark.parametrize(
+    ("text", "formats"),
+    [(WALKER, ("bonnmotion", "walker")), ("0 100 0 900 0 900\n", ("bonnmotion", "one"))],
+)
+def test_what_fits_two_formats_has_to_be_chosen(text: str, formats: tuple[str, str], tmp_path: Path) -> None:
+    message = refusal(tmp_path, text)
+    assert message.startswith("walk.txt:1: fits ") and "--format" in message and "hosts.mobility.format" in message
+    assert all(f"{one} (" in message for one in formats)
+
+
+def test_errors_name_the_format_and_why(tmp_path: Path) -> None:
+    message = refusal(tmp_path, ONE + "7 n0 x 3\n")
+    assert message.startswith("walk.txt:6:6: x: 'x' is not a number (read as one: the first line has the limits of ")
+    assert "read as" not in refusal(tmp_path, ONE + "7 n0 x 3\n", format="one")
+    assert refusal(tmp_path, ONE + "7 n0\n").startswith("walk.txt:6:5: the line ends too soon; expected time id x y")
+    assert "(read as csv: " in refusal(tmp_path, "t,id,x,y\n1,a,x,2\n")
+    assert refusal(tmp_path, '{"type": "FeatureCollection"}').startswith("walk.txt:1: JSON")
+
+
+def test_a_node_of_ns2_appears_and_jumps(tmp_path: Path) -> None:
+    text = (
+        '$ns_ at 5 "$node_(7) set X_ 100"\n$ns_ at 5 "$node_(7) set Y_ 30"\n$ns_ at 5 "$node_(7) set Z_ 0"\n'
+        '$ns_ at 10 "$node_(7) setdest 200 30 10"\n$ns_ at 15 "$node_(7) set X_ 0"\n$god_ set-dist 0 1 2\n'
+        '$ns_ at 99 "$node_(7) reset"\n$ns_ at 2 "$node_(9) setdest 0 40 4"\n'
+    )
+    tracks = read(tmp_path, text)
+    assert tracks == {
+        "7": [(5, 100, 30), (10, 100, 30), (15, 150, 30), (15.001, 0, 30)],
+        "9": [(0, 0, 0), (2, 0, 0), (12, 0, 40)],
+    }
+    assert read_tracks(tmp_path / "walk.txt").skipped == 2
+    parameters = Tracks(file="walk.txt", max_speed_mps=1e6)
+    hosts = import_tracks(parameters, tmp_path, 20).trajectories
+    assert [host.appears_ns for host in hosts] == [5_000_000_000, 0]
+    assert refusal(tmp_path, text.replace('"$node_(7) set Y_ 30"', '"$node_(7) set Z_ 1"')).startswith(
+        "walk.txt:1:1: y:"
+    )
+    assert refusal(tmp_path, "$node_(1) set X_ 4\n").startswith("walk.txt:1:1: node '1' begins with x only")
+
+
+DEGREES = "t,id,x,y\n" + "".join(f"{t},a,{9.43 + t / 90_000:.6f},47.51\n" for t in range(9))
+
+
+def test_metres_that_may_be_degrees_are_doubted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text(DEGREES)
+    (tmp_path / "a.yaml").write_text(
+        "seed: 1\nduration_s: 9\nstations: {layout: {shape: hexagon, rings: 1}}\nprotocol: {name: mobile_causal}\n"
+        "hosts: {mobility: {model: tracks, file: a.csv}}\nwireless: {range_m: 120}\n"
+        "workload: {interval_s: 2, payload_bytes: 100}\n"
+    )
+    for command in (["inspect-tracks", "a.csv"], ["check", "a.yaml"]):
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0 and "warning: a.csv: x and y may be longitude and latitude" in done.output
+        assert "--coordinates lonlat" in " ".join(done.output.split())
+    for sound in (["inspect-tracks", "a.csv", "--coordinates", "metres"], ["inspect-tracks", "b.csv"]):
+        (tmp_path / "b.csv").write_text("t,id,x,y\n0,a,9.4,47.5\n1,a,10.4,47.5\n")  # a step of a metre
+        assert "may be longitude" not in CliRunner().invoke(app, sound).output
+
+
+def test_degrees_and_metres_in_one_file(tmp_path: Path) -> None:
+    message = refusal(tmp_path, DEGREES + "0,b,532226.5,761\n1,b,532227.5,761\n")
+    assert message.startswith("walk.txt:11:3: x: (532226.5, 761) here, but (9.43, 47.51) in line 2: ")
+    near = read(tmp_path, "t,id,x,y\n0,a,10,20\n0,b,532226,761\n1,b,5000,761\n")
+    assert np.shape(near["b"]) == (2, 3)  # metres between both
