@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -16,7 +16,6 @@ from mobilenet.record.whole import write_whole
 
 MOST_LISTED = 5
 RANGE_M = 120.0
-READ_AS = ("format", "coordinates")
 
 
 TracksFile = Annotated[
@@ -59,6 +58,17 @@ Format = Annotated[
 Coordinates = Annotated[
     str, typer.Option("--coordinates", metavar="C", help="Coordinates of the tracks: auto, metres or lonlat.")
 ]
+Id = Annotated[
+    str | None, typer.Option("--id", metavar="NAME", help="Name of the only host, for a table without names.")
+]
+Duplicates = Annotated[
+    str,
+    typer.Option(
+        "--duplicates",
+        metavar="D",
+        help="Several samples of a host at the same time: refuse, or keep-last uses the last.",
+    ),
+]
 At = Annotated[
     str | None,
     typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth, if the sites do not determine it."),
@@ -85,6 +95,8 @@ def inspect_tracks(
     radio_of: RadioOf = None,
     format: Format = "auto",
     coordinates: Coordinates = "auto",
+    id: Id = None,
+    duplicates: Duplicates = "refuse",
     origin: At = None,
     out: Picture = None,
     scenario: NewScenario = None,
@@ -103,12 +115,12 @@ def inspect_tracks(
         from mobilenet.world.tracks.read import read_tracks
         from mobilenet.world.tracks.sites import read_sites
 
-        _require_known(format, coordinates)
+        read_as = _reading(format, coordinates, duplicates) | ({} if id is None else {"id": id})
         if scenario is not None and os.path.lexists(scenario):
             fail(f"{scenario}: already exists; remove it, or name another file", Exit.BAD_INPUT)
         if radio_of is not None:
             _refuse_beside_a_scenario(stations=stations, range_m=range_m != RANGE_M, scenario=scenario)
-        recorded = read_tracks(file, format, coordinates)  # type: ignore[arg-type]
+        recorded = read_tracks(file, **read_as)  # type: ignore[arg-type]
         at, sites = None, None
         if radio_of is not None:
             inspection = _by_scenario(radio_of, recorded, origin)
@@ -121,7 +133,7 @@ def inspect_tracks(
             say(f"warning: {doubt}", always=True)
         target = out or (Path() if scenario is None else scenario.parent) / f"{_stem(file)}_tracks.png"
         replaced = ", replacing the existing file" if target.exists() else ""
-        again = _again(file, stations, radio_of, range_m, origin, format, coordinates)
+        again = _again(file, stations, radio_of, range_m, origin, read_as)
         command = again.replace(quote(file), "FILE", 1)
         with whole_file(target) as partial, stamping(new_provenance(command, inputs_of_file(file))):
             draw(inspection, partial, file.name)
@@ -133,30 +145,39 @@ def inspect_tracks(
         elif scenario is None:
             say(f"Next: {again} --scenario own.yaml")
         else:
-            read_as = {"format": format, "coordinates": coordinates}
             _write_scenario(scenario, file, stations, inspection, range_m, at, read_as)
             say(f"Next: mobilenet run {quote(scenario)}")
 
 
-def _require_known(format: str, coordinates: str) -> None:
-    from mobilenet.world.tracks.read import FORMATS
+def _reading(format: str, coordinates: str, duplicates: str) -> dict[str, str]:
+    """Return how to read tracks, as far as it is not the usual way."""
+    from mobilenet.world.tracks import read
 
-    known = {"--format": (format, FORMATS), "--coordinates": (coordinates, ("auto", "metres", "lonlat"))}
-    for option, (value, values) in known.items():
+    chosen = {
+        "format": (format, read.FORMATS), "coordinates": (coordinates, get_args(read.Coordinates)),
+        "duplicates": (duplicates, get_args(read.Duplicates)),
+    }  # fmt: skip
+    for option, (value, values) in chosen.items():
         if value not in values:
-            fail(f"{option}: unknown value {value[:40]!r}; expected one of {', '.join(values)}", Exit.BAD_INPUT)
+            fail(f"--{option}: unknown value {value[:40]!r}; expected one of {', '.join(values)}", Exit.BAD_INPUT)
+    return {option: value for option, (value, values) in chosen.items() if value != values[0]}
 
 
 def _again(
-    file: Path, stations: Path | None, radio_of: Path | None, range_m: float, origin: str | None, *read_as: str
+    file: Path,
+    stations: Path | None,
+    radio_of: Path | None,
+    range_m: float,
+    origin: str | None,
+    read_as: dict[str, Any],
 ) -> str:
-    """The command that repeats the inspection; `read_as`: format and coordinates."""
+    """The command that repeats the inspection; `read_as`: options of reading."""
     options = {
         "stations": stations and quote(stations),
         "radio-of": radio_of and quote(radio_of),
         "range-m": None if range_m == RANGE_M else f"{range_m:g}",
         "origin": origin and "".join(origin.split()),
-        **{name: None if value == "auto" else value for name, value in zip(READ_AS, read_as, strict=True)},
+        **{name: quote(value) for name, value in read_as.items()},
     }
     arguments = (f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in options.items() if value)
     return f"mobilenet inspect-tracks {quote(file)}" + "".join(arguments)
@@ -352,7 +373,7 @@ def _write_scenario(
     folder = target.parent.resolve()
     tracks: dict[str, Any] = {
         "file": os.path.relpath(file.resolve(), folder),
-        **{key: value for key, value in read.items() if value != "auto"},
+        **read,
     }
     if inspection.gaps:
         tracks["max_gap_s"] = float(max(gap.value for gap in inspection.gaps)) + 1.0

@@ -40,7 +40,7 @@ from mobilenet.world.layout import FileLayout, HexagonLayout, station_positions
 from mobilenet.world.mobility import Population, trajectories
 from mobilenet.world.track_mobility import Tracks, doubt_about_metres
 from mobilenet.world.tracks.projection import Origin
-from mobilenet.world.tracks.read import is_lonlat, read_tracks
+from mobilenet.world.tracks.read import is_lonlat
 from mobilenet.world.tracks.sites import read_sites
 
 ADVICE = "specify the position of (0, 0) on Earth with origin: {lon: ..., lat: ...}"
@@ -81,7 +81,7 @@ def origin_of(scenario: MobileKeys, root: Node) -> Origin | None:
             )
         )
     assert isinstance(mobility, Tracks)
-    return read_tracks(scenario.folder / mobility.file, mobility.format, mobility.coordinates).origin()
+    return mobility.read(scenario.folder).origin()
 
 
 def check(scenario: MobileKeys, root: Node) -> None:
@@ -187,8 +187,7 @@ def doubts_about_tracks(scenario: MobileKeys) -> list[str]:
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, Tracks) or mobility.coordinates != "auto":
         return []
-    recorded = read_tracks(scenario.folder / mobility.file, mobility.format)
-    doubt = doubt_about_metres(recorded, model_of(scenario.wireless).cell_m)
+    doubt = doubt_about_metres(mobility.read(scenario.folder), model_of(scenario.wireless).cell_m)
     return [doubt] if doubt else []
 
 

@@ -25,7 +25,7 @@ from mobilenet.engine.clock import ns
 from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.world.tracks.projection import Floats, Origin
-from mobilenet.world.tracks.read import Coordinates, Format, read_tracks
+from mobilenet.world.tracks.read import Coordinates, Duplicates, Format, read_tracks
 from mobilenet.world.tracks.samples import RecordedSamples
 from mobilenet.world.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
@@ -44,6 +44,12 @@ class Tracks(Parameters):
     format: Format = Field(default="auto", description="file format; auto: recognised by the content of the file")
     coordinates: Coordinates = Field(
         default="auto", description="kind of coordinates; auto: recognised by the format or the column titles"
+    )
+    id: str | None = Field(
+        default=None, min_length=1, description="name of the only host, for a table without a column of names"
+    )
+    duplicates: Duplicates = Field(
+        default="refuse", description="what happens to several samples of a host at the same time"
     )
     start_s: float = Field(default=0.0, ge=0, le=1e9, description="time in the file at which the run begins")
     end_s: float | None = Field(
@@ -92,6 +98,10 @@ class Tracks(Parameters):
             raise ValueError("end_s: should be after start_s")
         return self
 
+    def read(self, folder: Path) -> RecordedSamples:
+        """The file's samples, as it has them."""
+        return read_tracks(folder / self.file, self.format, self.coordinates, self.id, self.duplicates)
+
     @property
     def are_worlds_of_their_own(self) -> bool:
         """Whether another seed means other movement."""
@@ -123,7 +133,7 @@ def import_tracks(
     trajectories: dict[str, Trajectory] = {}
     too_short = 0
     fastest_mps = 0.0
-    recorded = read_tracks(folder / parameters.file, parameters.format, parameters.coordinates).on_plane(origin)
+    recorded = parameters.read(folder).on_plane(origin)
     require_continuous(recorded, parameters.max_gap_s, parameters.max_speed_mps)
     for name, *columns in recorded.tracks():
         track = cut(

@@ -241,6 +241,8 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("inspect-tracks", "--radio-of"): more(f"inspect-tracks {WALK} --stations sites.csv", "--radio-of town.yaml"),
     ("inspect-tracks", "--format"): "--format gpx",
     ("inspect-tracks", "--coordinates"): "--coordinates lonlat",
+    ("inspect-tracks", "--id"): "--id bus",
+    ("inspect-tracks", "--duplicates"): more("inspect-tracks twice.csv", "--duplicates keep-last"),
     ("inspect-tracks", "--origin"): more(f"inspect-tracks {LONLAT}", "--origin 52.5,13.4"),
     ("inspect-tracks", "--out"): "--out elsewhere.svg",
     ("inspect-tracks", "--scenario"): more(f"{INSPECT} --stations sites.csv", "--scenario elsewhere.yaml"),
@@ -332,6 +334,7 @@ def make_inputs(place: Path) -> None:
     (place / "code.yaml").write_text(STUDY.replace("first.yaml", GOSSIP))
     (place / "code_claims.yaml").write_text(CLAIMS.replace("first.yaml", GOSSIP))
     (place / "sites.csv").write_text("id,x_m,y_m\ns0,0,0\ns1,150,0\n")
+    (place / "twice.csv").write_text("t,id,x,y\n0,a,1,2\n1,a,2,2\n1,a,3,2\n")
     shutil.copy(ROOT / "data" / "town" / "buildings.geojson", place / "walls.geojson")
     runs = {
         "run": f"run {FIRST} --set duration_s=6",

@@ -26,7 +26,7 @@ ID = ("id", "host", "node")
 TIME_TOO, ID_TOO = ("time_s",), ("host_id", "node_id", "vehicle", "person")  # where none of those is
 X, Y = ("x", "x_m"), ("y", "y_m")
 LON, LAT = ("lon", "longitude", "lng"), ("lat", "latitude")
-SUMO = ("vehicle", "person")
+SUMO = ("vehicle", "person", "container")
 
 CHOSEN_XY = "x and y are used, as metres; the columns lon and lat are ignored (--coordinates lonlat uses them)"
 CHOSEN_LONLAT = "lon and lat are used, as requested; the columns x and y are ignored"
@@ -34,13 +34,14 @@ CHOSEN_LONLAT = "lon and lat are used, as requested; the columns x and y are ign
 Columns = tuple[int, int, int]  # of id and both coordinates
 
 
-def read(path: Path, lonlat: bool | None) -> RecordedSamples:
+def read(path: Path, lonlat: bool | None, id: str | None = None) -> RecordedSamples:
+    """`id`: the only host, of a table without a column for it."""
     sink = Sink(path_text(path))
     with table(path) as rows:
         time = rows.need(TIME, TIME_TOO)
         both = _both(rows)
         is_lonlat = both and bool(lonlat) or _lonlat(rows)
-        choices = _columns(rows, is_lonlat)
+        choices = _columns(rows, is_lonlat, id)
         lonlat = is_lonlat if lonlat is None else lonlat
         dates: bool | None = None
         for line, fields in rows.rows():
@@ -58,7 +59,7 @@ def read(path: Path, lonlat: bool | None) -> RecordedSamples:
                 x, y = as_number(fields[a]), as_number(fields[b])
             except ValueError:
                 raise _wrong(rows, line, fields, time, a, b, dates) from None
-            name = fields[who].strip()
+            name = fields[who].strip() if id is None else id
             if not name:
                 raise rows.error(line, who, "id", "empty, expected a name")
             sink.add(t_s, name, x, y, line, who + 1)
@@ -102,8 +103,8 @@ def _both(rows: Table) -> bool:
     return all(not set(rows.titles).isdisjoint(titles) for titles in (X, Y, LON, LAT))
 
 
-def _columns(rows: Table, lonlat: bool) -> list[Columns]:
-    """Where each kind of host has its name and place; the first one that is there."""
+def _columns(rows: Table, lonlat: bool, id: str | None) -> list[Columns]:
+    """Where each kind of host has its name and place; the first one that is there. With an `id`, no name is read."""
     a, b = (LON, LAT) if lonlat else (X, Y)
     choices: list[Columns] = []
     if rows.find(ID) is None:
@@ -112,4 +113,9 @@ def _columns(rows: Table, lonlat: bool) -> list[Columns]:
             if who is not None:
                 x, y = (rows.need((f"{kind}_{t[0]}" if rows.find(t) is None else t[0], *t)) for t in (a, b))
                 choices.append((who, x, y))
-    return choices or [(rows.need(ID, ID_TOO), rows.need(a), rows.need(b))]
+    if id is not None:
+        if choices or rows.find(ID) is not None or rows.find(ID_TOO) is not None:
+            raise ScenarioError(f"{rows.file}:1: the table names its hosts; leave out --id (hosts.mobility.id)")
+        return [(0, rows.need(a), rows.need(b))]
+    one_host = "; if all lines are one host, name it with --id NAME (hosts.mobility.id)"
+    return choices or [(rows.need(ID, ID_TOO, one_host), rows.need(a), rows.need(b))]

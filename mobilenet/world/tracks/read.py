@@ -20,6 +20,7 @@ from mobilenet.world.tracks.source import HEAD_BYTES, head, open_tracks, path_te
 
 Format = Literal["auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion", "gpx", "one", "cabspotting", "walker"]
 Coordinates = Literal["auto", "metres", "lonlat"]
+Duplicates = Literal["refuse", "keep-last"]
 FORMATS = get_args(Format)
 STREAMED = {
     "sumo_fcd": sumo.read, "gpx": gpx.read, "ns2": ns2.read, "bonnmotion": bonnmotion.read, "one": plain.read_one,
@@ -31,8 +32,13 @@ NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+)*", re.DOTALL)
 
 
-def read_tracks(path: Path, format: Format = "auto", coordinates: Coordinates = "auto") -> RecordedSamples:
-    """As the file has them: in degrees, if it does."""
+def read_tracks(
+    path: Path, format: Format = "auto", coordinates: Coordinates = "auto", id: str | None = None,
+    duplicates: Duplicates = "refuse",
+) -> RecordedSamples:  # fmt: skip
+    """As the file has them: in degrees, if it does. `id`: of the only host of a table that names none; `duplicates`:
+    which of several samples of a host at the same time counts.
+    """
     kind, why = recognise_format(path) if format == "auto" else (format, "")
     lonlat = None if coordinates == "auto" else coordinates == "lonlat"
     if lonlat is False and kind in ON_EARTH or lonlat and kind in ON_THE_PLANE:
@@ -40,12 +46,15 @@ def read_tracks(path: Path, format: Format = "auto", coordinates: Coordinates = 
             f"{path_text(path)}: {kind} is always in {'lonlat' if kind in ON_EARTH else 'metres'};"
             " expected coordinates: auto"
         )
+    if id is not None and kind in STREAMED:
+        raise ScenarioError(f"{path_text(path)}: id: only tables may lack names of hosts, not {kind}; leave it out")
     try:
         if kind in STREAMED:
             with open_tracks(path) as stream:
                 recorded = STREAMED[kind](stream, path_text(path), lonlat)
         else:
-            recorded = csv.read(path, lonlat)
+            recorded = csv.read(path, lonlat, id)
+        recorded = recorded.in_order(duplicates == "keep-last")
     except ScenarioError as error:
         raise ScenarioError(f"{error} (read as {kind}: {why})" if why else str(error)) from None
     recorded.require_one_kind_of_coordinates()

@@ -37,6 +37,7 @@ LATEST_S = 1e9
 FARTHEST_M = 1_000_000.0
 FAR_FROM_DEGREES_M = 10_000.0  # if all others are that far out, numbers up to 180 may be degrees
 MOST_PLACES = 2**31 - 1
+KEEP_LAST = "; --duplicates keep-last (hosts.mobility.duplicates) uses the last of them"
 ACROSS = "tracks that extend across the 180° meridian are not supported"
 
 Ints = NDArray[np.int32]
@@ -105,11 +106,7 @@ class Sink:
         )
         tracks.require_numbers()
         order = np.argsort(host, kind="stable") if (np.diff(host) < 0).any() else np.arange(len(host))
-        tracks = replace(
-            tracks, **{name: getattr(tracks, name)[order] for name in ("host", "t_s", "x", "y", "line", "column")}
-        )
-        tracks.require_order()
-        return tracks
+        return tracks.pick(order)
 
 
 @dataclass(frozen=True)
@@ -183,7 +180,20 @@ class RecordedSamples:
             yield ~np.isfinite(v), name, partial(_infinite, v)
             yield ~(np.abs(v) <= most), name, partial(_far, v, most)
 
-    def require_order(self) -> None:
+    def pick(self, rows: NDArray[Any]) -> RecordedSamples:
+        """Some of the samples, or all in another order."""
+        names = ("host", "t_s", "x", "y", "line", "column")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+    def in_order(self, keeps_last: bool) -> RecordedSamples:
+        """Refuse a host whose times do not grow. `keeps_last`: of samples at the same time, the last one counts."""
+        if keeps_last:
+            repeats = (self.host[1:] == self.host[:-1]) & (self.t_s[1:] == self.t_s[:-1])
+            return self.pick(np.flatnonzero(~np.r_[repeats, False])).in_order(False)
+        self._require_order()
+        return self
+
+    def _require_order(self) -> None:
         same = self.host[1:] == self.host[:-1]
         back = np.r_[False, same & (np.diff(self.t_s) <= 0)]
         self.refuse(
@@ -193,7 +203,7 @@ class RecordedSamples:
                 lambda i: (
                     f"{short(self.names[self.host[i]])} has a sample at {self.t_s[i - 1]:.15g} s and then"
                     f" at {self.t_s[i]:.15g} s,"
-                    " expected a later time"
+                    " expected a later time" + (KEEP_LAST if self.t_s[i - 1] == self.t_s[i] else "")
                 ),
             )
         )

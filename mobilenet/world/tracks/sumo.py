@@ -1,7 +1,7 @@
-"""SUMO's floating-car data as XML: all vehicles and persons, timestep by timestep.
+"""SUMO's floating-car data as XML: all vehicles, persons and containers, timestep by timestep.
 
 Model     <fcd-export><timestep time="1.00"><vehicle id="v0" x="5.10" y="498.35" speed="13.9" .../><person
-          .../></timestep>... Containers and everything else inside a timestep are passed over. With --fcd-output.geo
+          .../><container .../></timestep>... Everything else inside a timestep is passed over. With --fcd-output.geo
           x and y are longitude and latitude, which only a comment states (SUMO's options) before the first element
 Units     seconds (or h:m:s, with --human-readable-time), metres or degrees
 Errors    ScenarioError, see xml.py
@@ -17,7 +17,7 @@ from mobilenet.world.tracks.samples import RecordedSamples, Sink
 from mobilenet.world.tracks.table import as_number, no_number
 from mobilenet.world.tracks.xml import Attributes, Xml
 
-WHO = ("vehicle", "person")
+WHO = ("vehicle", "person", "container")
 GEO = re.compile(r'<fcd-output\.geo\s+value="(true|1|t|yes|on|x)"', re.IGNORECASE)
 
 

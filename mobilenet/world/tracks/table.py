@@ -21,6 +21,10 @@ from mobilenet.world.tracks.source import lines, open_tracks, path_text, short
 
 MOST_CHARACTERS_IN_A_FIELD = 1000
 SEPARATORS = ",;\t"
+UNITS = {
+    "ft": "feet", "feet": "feet", "mi": "miles", "miles": "miles", "yd": "yards", "km": "kilometres",
+    "cm": "centimetres", "mm": "millimetres",
+}  # fmt: skip
 
 Titles = tuple[str, ...]
 
@@ -51,7 +55,7 @@ class Table:
             )
         return places[0] if places else None
 
-    def need(self, titles: Titles, instead: Titles = ()) -> int:
+    def need(self, titles: Titles, instead: Titles = (), advice: str = "") -> int:
         """`instead`: taken if there is none of the first."""
         place = self.find(titles)
         if place is None and instead:
@@ -59,8 +63,17 @@ class Table:
         if place is None:
             also = f" (or {', '.join((*titles[1:], *instead))})" if len(titles) + len(instead) > 1 else ""
             names = ", ".join(title if title.isprintable() else short(title) for title in self.titles)
-            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}{also}, only: {names[:200]}")
+            advice = advice or self._unit_advice(titles)
+            raise ScenarioError(f"{self.file}:1: no column {titles[0]!r}{also}, only: {names[:200]}{advice}")
         return place
+
+    def _unit_advice(self, titles: Titles) -> str:
+        """What to do about a column of that name in another unit, if there is one."""
+        for title in self.titles:
+            name, _, unit = title.replace(" ", "_").replace("(", "").replace(")", "").rpartition("_")
+            if name in titles and unit in UNITS:
+                return f"; {short(title)} seems to be in {UNITS[unit]}: expected {name}_m in metres"
+        return ""
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """(line, fields)"""

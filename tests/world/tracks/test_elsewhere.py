@@ -12,6 +12,7 @@ from mobilenet.cli.main import app
 from mobilenet.parameters import ScenarioError
 from mobilenet.world.track_mobility import Tracks, import_tracks
 from mobilenet.world.tracks.read import read_tracks
+from mobilenet.world.tracks.sites import read_sites
 
 ONE = "0 100 0 900 0 900\n0 n0 10 20\n0 n1 30 40\n5 n0 15 20\n5 n1 30 45\n"
 CABSPOTTING = "37.75134 -122.39488 0 1213084687\n37.75136 -122.39527 0 1213084659\n37.75199 -122.3946 1 1213084540\n"
@@ -105,3 +106,38 @@ def test_degrees_and_metres_in_one_file(tmp_path: Path) -> None:
     assert message.startswith("walk.txt:11:3: x: (532226.5, 761) here, but (9.43, 47.51) in line 2: ")
     near = read(tmp_path, "t,id,x,y\n0,a,10,20\n0,b,532226,761\n1,b,5000,761\n")
     assert np.shape(near["b"]) == (2, 3)  # metres between both
+
+
+def test_tables_of_one_host_and_repeated_times(tmp_path: Path) -> None:
+    text = "t,x,y\n0,1,2\n1,2,2\n"
+    assert read(tmp_path, text, id="bus 7") == {"bus 7": [(0, 1, 2), (1, 2, 2)]}
+    assert "; if all lines are one host, name it with --id NAME (hosts.mobility.id)" in refusal(tmp_path, text)
+    assert "leave out --id" in refusal(tmp_path, "t,id,x,y\n0,a,1,2\n", id="b")
+    assert "id: only tables may lack names" in refusal(tmp_path, ONE, id="b")
+    point = '<trkpt lat="52.5" lon="{}"><time>2024-05-01T08:00:0{}Z</time></trkpt>'
+    gpx = (
+        f"<gpx><trk><trkseg>{point.format(13.1, 0)}{point.format(13.2, 1)}{point.format(13.3, 1)}</trkseg></trk></gpx>"
+    )
+    assert read(tmp_path, gpx, duplicates="keep-last") == {"track 1": [(0, 13.1, 52.5), (1, 13.3, 52.5)]}
+    assert "--duplicates keep-last" in refusal(tmp_path, gpx)
+    back = gpx.replace("0Z", "2Z", 1)  # an earlier time is not a repeated one
+    assert "expected a later time" in refusal(tmp_path, back, duplicates="keep-last")
+
+
+def test_containers_and_empty_steps_of_sumo(tmp_path: Path) -> None:
+    fcd = (
+        '<fcd-export><timestep time="0"><vehicle id="v" x="1" y="2"/><container id="c" x="3" y="4"/></timestep>'
+        '<timestep time="1"/><timestep time="2"><container id="c" x="5" y="4"/></timestep></fcd-export>'
+    )
+    assert read(tmp_path, fcd) == {"v": [(0, 1, 2)], "c": [(0, 3, 4), (2, 5, 4)]}
+    table = (
+        "timestep_time,vehicle_id,vehicle_x,vehicle_y,container_id,container_x,container_y\n0,v,1,2,,,\n0,,,,c,3,4\n"
+    )
+    assert read(tmp_path, table) == {"v": [(0, 1, 2)], "c": [(0, 3, 4)]}
+
+
+@pytest.mark.parametrize("title", ["x_ft", "x (ft)", "X_FEET"])
+def test_sites_in_feet_are_refused(title: str, tmp_path: Path) -> None:
+    (tmp_path / "sites.csv").write_text(f"name,{title},y_ft\na,1,2\n")
+    with pytest.raises(ScenarioError, match=r"seems to be in feet: expected x_m in metres$"):
+        read_sites(tmp_path / "sites.csv")

@@ -260,7 +260,8 @@ def test_names_are_only_names(tmp_path: Path) -> None:
         read_tracks(path)
     assert (
         str(caught.value) == f"{tmp_path}/$(touch x)�<b>�[31m.csv:5:1: t: "
-        "'[red]</script>\\n=1+1' has a sample at 0 s and then at 0 s, expected a later time"
+        "'[red]</script>\\n=1+1' has a sample at 0 s and then at 0 s, expected a later time; --duplicates"
+        " keep-last (hosts.mobility.duplicates) uses the last of them"
         " (read as csv: the first line is taken for the names of columns)"
     )
 

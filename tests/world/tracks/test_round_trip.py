@@ -121,7 +121,7 @@ def test_times_of_day_count_from_the_earliest(times: tuple[str, str], tmp_path: 
 def test_sumo_with_clocks_and_degrees(tmp_path: Path) -> None:
     text = (
         '<!--<configuration><output><fcd-output.geo value="true"/></output></configuration>-->\n<fcd-export><timestep'
-        ' time="1:00:00.50"><vehicle id="v" x="-30.01" y="45.01"/><container id="c" x="0"'
+        ' time="1:00:00.50"><vehicle id="v" x="-30.01" y="45.01"/><bus id="c" x="0"'
         ' y="0"/></timestep></fcd-export>'
     )
     (tmp_path / "a.xml").write_text(text)
