@@ -25,7 +25,7 @@ TracksFile = Annotated[
         help=(
             "Tracks: a table (CSV; its columns: t, t_s, time, time_s or timestamp; id, host, node, host_id,"
             " node_id, vehicle or person; x and y or x_m and y_m in metres, or lon and lat), SUMO's FCD (XML, CSV),"
-            " ns-2, BonnMotion, GPX, ONE, Cabspotting, or one walker's t x y; may be gzipped (.gz)."
+            " ns-2, BonnMotion, GPX, GeoJSON, ONE, Cabspotting, or one walker's t x y; may be gzipped (.gz)."
         ),
     ),
 ]
@@ -51,8 +51,8 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="F",
-        help="Format of the tracks: auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion, gpx, one, cabspotting or"
-        " walker.",
+        help="Format of the tracks: auto, csv, sumo_fcd, sumo_fcd_csv, ns2, bonnmotion, gpx, one, cabspotting,"
+        " walker or geojson.",
     ),
 ]
 Coordinates = Annotated[

@@ -14,19 +14,21 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.world.tracks import bonnmotion, csv, gpx, ns2, plain, sumo
+from mobilenet.world.tracks import bonnmotion, csv, geojson, gpx, ns2, plain, sumo
 from mobilenet.world.tracks.samples import RecordedSamples
 from mobilenet.world.tracks.source import HEAD_BYTES, head, open_tracks, path_text
 
-Format = Literal["auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion", "gpx", "one", "cabspotting", "walker"]
+Format = Literal[
+    "auto", "csv", "sumo_fcd", "sumo_fcd_csv", "ns2", "bonnmotion", "gpx", "one", "cabspotting", "walker", "geojson"
+]
 Coordinates = Literal["auto", "metres", "lonlat"]
 Duplicates = Literal["refuse", "keep-last"]
 FORMATS = get_args(Format)
 STREAMED = {
     "sumo_fcd": sumo.read, "gpx": gpx.read, "ns2": ns2.read, "bonnmotion": bonnmotion.read, "one": plain.read_one,
-    "cabspotting": plain.read_cabspotting, "walker": plain.read_walker,
+    "cabspotting": plain.read_cabspotting, "walker": plain.read_walker, "geojson": geojson.read,
 }  # fmt: skip
-ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting"), ("ns2", "bonnmotion")
+ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting", "geojson"), ("ns2", "bonnmotion")
 MOST_LOOKED_AT = 10  # lines of numbers; a line that is wrong further on is that format with an error
 NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+)*", re.DOTALL)
@@ -87,10 +89,7 @@ def recognise_format(path: Path) -> tuple[Format, str]:
             f"{path_text(path)}:1: XML that begins with <{name[:40]}>; expected <fcd-export> (SUMO) or <gpx>"
         )
     if text.lstrip().startswith(("{", "[")):
-        raise ScenarioError(
-            f"{path_text(path)}:1: JSON, which is not read, nor is GeoJSON; expected a table with the columns"
-            " t,id,lon,lat, or another format"
-        )
+        return "geojson", "the file begins as JSON does"
     text_lines = [line.strip() for line in text.splitlines()]
     content = [line for line in text_lines if line and not line.startswith("#")]
     if not content:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,7 +59,6 @@ def test_errors_name_the_format_and_why(tmp_path: Path) -> None:
     assert "read as" not in refusal(tmp_path, ONE + "7 n0 x 3\n", format="one")
     assert refusal(tmp_path, ONE + "7 n0\n").startswith("walk.txt:6:5: the line ends too soon; expected time id x y")
     assert "(read as csv: " in refusal(tmp_path, "t,id,x,y\n1,a,x,2\n")
-    assert refusal(tmp_path, '{"type": "FeatureCollection"}').startswith("walk.txt:1: JSON")
 
 
 def test_a_node_of_ns2_appears_and_jumps(tmp_path: Path) -> None:
@@ -141,3 +142,46 @@ def test_sites_in_feet_are_refused(title: str, tmp_path: Path) -> None:
     (tmp_path / "sites.csv").write_text(f"name,{title},y_ft\na,1,2\n")
     with pytest.raises(ScenarioError, match=r"seems to be in feet: expected x_m in metres$"):
         read_sites(tmp_path / "sites.csv")
+
+
+def geojson(*features: tuple[str, list[Any], dict[str, Any]]) -> str:
+    each = [
+        {"type": "Feature", "geometry": {"type": kind, "coordinates": positions}, "properties": properties}
+        for kind, positions, properties in features
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": each})
+
+
+def test_geojson(tmp_path: Path) -> None:
+    points = geojson(
+        ("Point", [13.1, 52.5], {"id": "a", "time": 4}), ("Point", [13.2, 52.5, 30], {"id": "a", "time": 6}),
+        ("Point", [13.0, 52.0], {"name": "a station"}),
+    )  # fmt: skip
+    assert read(tmp_path, points) == {"a": [(4, 13.1, 52.5), (6, 13.2, 52.5)]}
+    assert read_tracks(tmp_path / "walk.txt").skipped == 1 and read_tracks(tmp_path / "walk.txt").lonlat
+    way = [[13.1, 52.5], [13.2, 52.5]]
+    lines = geojson(
+        ("LineString", way, {"name": "b", "coordTimes": ["2024-05-01T08:00:00Z", "2024-05-01T08:00:05Z"]}),
+        ("LineString", way, {"coordinateProperties": {"times": ["2024-05-01T08:00:01Z", "2024-05-01T08:00:02Z"]}}),
+    )
+    assert read(tmp_path, lines) == {"b": [(0, 13.1, 52.5), (5, 13.2, 52.5)], "2": [(1, 13.1, 52.5), (2, 13.2, 52.5)]}
+    trip = geojson(("LineString", [[13.1, 52.5, 0, 1_704_067_200], [13.2, 52.5, 0, 1_704_067_203]], {"id": 7}))
+    assert read(tmp_path, trip) == {"7": [(0, 13.1, 52.5), (3, 13.2, 52.5)]}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"type": "FeatureCollection", "features": [', "walk.txt: not JSON: "),
+        ('{"type": "FeatureCollection", "features": [3]}', "walk.txt: JSON, but not GeoJSON; expected"),
+        (geojson(("Polygon", [[[0, 0]]], {})), "walk.txt:1:1: 'Polygon': expected a Point or a LineString"),
+        (geojson(("LineString", [[1, 2], [1, 3]], {"times": [1]})), "walk.txt:1:1: 1 times for 2 positions"),
+        (geojson(("Point", [1, "x"], {"t": 1})), "walk.txt:1:1: \"[1, [1, 'x']]\": not numbers"),
+        (geojson(("Point", [1, 2], {"t": "noon"})), "walk.txt:1:1: t: 'noon' is not a date"),
+        (geojson(("Point", [1, 2], {})), "walk.txt: contains no tracks"),
+        (geojson(("Point", [1, 95], {"t": 1})), "walk.txt:1:1: lat: 95 is not between -90 and 90 degrees"),
+    ],
+)
+def test_what_is_wrong_with_geojson(text: str, expected: str, tmp_path: Path) -> None:
+    message = refusal(tmp_path, text)
+    assert message.startswith(expected) and message.endswith("(read as geojson: the file begins as JSON does)")

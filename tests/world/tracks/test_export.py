@@ -99,6 +99,9 @@ def test_geojson_is_what_the_standard_says(run: Path, tmp_path: Path) -> None:
         for lon, lat in [places] if feature["geometry"]["type"] == "Point" else places:
             assert -30.001 < lon < -29.99 and 44.99 < lat < 45.01
     assert [f["properties"]["name"] for f in document["features"] if f["properties"]["kind"] == "track"] == HOSTILE
+    again = read_tracks(tmp_path / "a.geojson").on_plane(opened.origin)
+    assert again.names == [f"h{i}" for i in range(8)] and len(again.t_s) == len(opened.tracks)
+    assert np.hypot(again.x - opened.tracks.x_m, again.y - opened.tracks.y_m).max() < 0.01
     write_kepler(opened, tmp_path / "k.geojson", epoch_s=1000)
     trip = json.loads((tmp_path / "k.geojson").read_text())["features"][0]["geometry"]["coordinates"]
     assert all(len(place) == 4 for place in trip) and trip[0][2:] == [0, 1000] and trip[1][3] == 1001

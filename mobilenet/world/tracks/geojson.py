@@ -1,0 +1,89 @@
+"""GeoJSON with times: points, each at a time, or whole tracks as lines.
+
+Model     a Feature with a Point has its time as a property (`t`, `time`, `timestamp`, ...). One with a LineString has a
+          list of times, as long as that of its positions, as a property (`times`, `times_s`, `coordTimes`, also within
+          `coordinateProperties`), or a fourth number in each position, as kepler.gl's trips have. The host is called by
+          a property (`id`, `host`, `name`, ...) or by the feature's id. Features without times are skipped, and counted
+Units     degrees; seconds, seconds since 1970 or ISO 8601 dates
+Errors    ScenarioError; the number of the feature stands for the line, and that of the position for the column
+Source    RFC 7946; mapbox/togeojson (coordTimes); kepler.gl, "Trip layer"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import IO, Any
+
+from mobilenet.parameters import ScenarioError
+from mobilenet.world.tracks.gpx import no_date, seconds
+from mobilenet.world.tracks.samples import RecordedSamples, Sink
+from mobilenet.world.tracks.source import short
+
+TIME = ("t", "t_s", "time", "time_s", "timestamp", "date")
+TIMES = ("times", "times_s", "coordTimes")
+ID = ("id", "host", "host_id", "node", "vehicle", "name")
+
+
+def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
+    sink = Sink(file)
+    skipped, has_dates = 0, False
+    for number, feature in enumerate(_features(stream, file), 1):
+        properties, geometry = (_group(feature, key) for key in ("properties", "geometry"))
+        positions = geometry.get("coordinates")
+        positions = [positions] if geometry.get("type") == "Point" else positions
+        if not isinstance(positions, list) or geometry.get("type") not in ("Point", "LineString"):
+            raise sink.error(number, 1, f"{short(geometry.get('type'))}: expected a Point or a LineString")
+        times = _times(properties, positions)
+        if times is None:
+            skipped += 1
+            continue
+        if len(times) != len(positions):
+            raise sink.error(number, 1, f"{len(times)} times for {len(positions)} positions")
+        name = next((properties[key] for key in ID if properties.get(key) is not None), feature.get("id", number))
+        for place, (time, position) in enumerate(zip(times, positions, strict=True), 1):
+            has_dates |= isinstance(time, str)
+            try:
+                t_s = seconds(time) if isinstance(time, str) else float(time)
+                lon, lat = map(float, position[:2])
+            except (TypeError, ValueError):
+                what = f"t: {no_date(time)}" if isinstance(time, str) else f"{short([time, position])}: not numbers"
+                raise sink.error(number, place, what) from None
+            sink.add(t_s, str(name), lon, lat, number, place)
+    return replace(sink.finish("geojson", True, dates=has_dates), skipped=skipped)
+
+
+def _features(stream: IO[bytes], file: str) -> Iterator[dict[str, Any]]:
+    try:
+        content = json.load(stream)
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{file}: not UTF-8 text") from None
+    except RecursionError:
+        raise ScenarioError(f"{file}: nested too deeply") from None
+    except ValueError as error:
+        raise ScenarioError(f"{file}: not JSON: {error}") from None
+    features = content.get("features", [content]) if isinstance(content, dict) else None
+    if not isinstance(features, list) or not all(
+        isinstance(one, dict) and one.get("type") == "Feature" for one in features
+    ):
+        raise ScenarioError(f"{file}: JSON, but not GeoJSON; expected a FeatureCollection")
+    yield from features
+
+
+def _group(feature: dict[str, Any], key: str) -> dict[str, Any]:
+    value = feature.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _times(properties: dict[str, Any], positions: list[Any]) -> list[Any] | None:
+    """The times of the positions; None if there are none."""
+    within = {**_group(properties, "coordinateProperties"), **properties}
+    times: list[Any] | None = next((within[key] for key in TIMES if isinstance(within.get(key), list)), None)
+    if times is not None:
+        return times
+    if len(positions) == 1 and (time := next((properties[k] for k in TIME if k in properties), None)) is not None:
+        return [time]
+    if positions and all(isinstance(position, list) and len(position) > 3 for position in positions):
+        return [position[3] for position in positions]
+    return None
