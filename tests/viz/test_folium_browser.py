@@ -15,6 +15,7 @@ import pytest
 from mobilenet.viz.folium_map import draw
 
 import mobilenet
+from tests.accessibility import obstacles
 from tests.browser import Page
 from tests.conftest import ROOT, SCENARIOS
 from tests.viz.test_folium_map import LAYERS
@@ -70,6 +71,9 @@ def test_it_plays_and_each_layer_can_be_switched(browser: Page, run: Path, tmp_p
     draw(run, tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     assert browser.evaluate(NAMES) == LAYERS
+    for scheme in ("light", "dark"):
+        browser.prefer(prefers_color_scheme=scheme)
+        assert obstacles(browser, lesser=()) == []  # folium lays out the page, which has no landmarks
     browser.evaluate(SPACE)
     browser.until("parseFloat(document.querySelector('.time-text').textContent) > 1")
     browser.evaluate(SPACE)
