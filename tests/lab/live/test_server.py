@@ -48,6 +48,7 @@ def test_a_session_by_script_is_kept_and_runs_again(served: Server, tmp_path: Pa
         assert "job" in talk.ask("save", name="mine")
         job = talk.job()
     assert job["state"] == "done", job["text"]
+    assert job["text"].startswith("saved in runs/mine: valid, fingerprint ")
     kept = mobilenet.load(tmp_path / "runs" / "mine")
     assert [one["do"] for one in _interventions(kept)] == ["crash"]
     again = mobilenet.run(kept.path / "scenario.yaml", out=tmp_path / "again")
