@@ -100,6 +100,13 @@ def test_a_click_on_a_handoff_shows_what_it_was(browser: Page, run: Path, tmp_pa
     )
     browser.click(x, y)
     browser.until("document.querySelector('.leaflet-popup') !== null")
+    browser.evaluate(f"void {MAP}.closePopup()")
+    browser.until("document.querySelector('.leaflet-popup') === null")
+    heat = LAYERS.index("Buffers of hosts")
+    browser.evaluate(f"document.querySelectorAll('.leaflet-control-layers-selector')[{heat}].click()")
+    browser.until("document.querySelector('.leaflet-heatmap-layer') !== null")
+    browser.click(x, y)
+    browser.until("document.querySelector('.leaflet-popup') !== null")
     words = browser.evaluate("document.querySelector('.leaflet-popup').innerText")
     for word in ("host", "from", "to", "began at", "duration", "interruption", "cause"):
         assert word in words
