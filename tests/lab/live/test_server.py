@@ -424,7 +424,9 @@ def test_a_job_gives_way_to_the_session_and_can_be_cancelled(talk: Talk, served:
     talk.do("crash", host="h1")
     number = talk.ask("effect", intervention=0)["job"]
     session = psutil.Process(served.process.pid)
-    while [child.nice() for child in session.children()] != [19]:
+    until = time.monotonic() + 30
+    while (niceness := [child.nice() for child in session.children()]) != [19]:
+        assert time.monotonic() < until, niceness
         time.sleep(0.01)
     assert "error" not in talk.ask("cancel", job=number)
     job = talk.job()
