@@ -141,7 +141,9 @@ Mobilenet.livePanel = (app) => {
       g.clearRect(0, 0, width, height);
       Mobilenet.text(g, label, 0, 9);
       const last = values.at(-1) ?? NaN;
-      Mobilenet.text(g, (Number.isNaN(last) ? "–" : show(last)) + (top > 0 || last === 0 ? ", maximum " + show(top) : ""), width, 9, "right");
+      const now = Number.isNaN(last) ? "–" : show(last),
+        most = top > 0 || last === 0 ? ", maximum " + show(top) : "";
+      Mobilenet.text(g, now + most, width, 9, "right");
       g.strokeStyle = "#e3e1da";
       g.strokeRect(0.5, 13.5, width - 1, height - 16);
       g.beginPath();
