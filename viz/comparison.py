@@ -14,7 +14,6 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from mobilenet.record.provenance import stamping_of
 from mobilenet.record.reader import RunError
 from mobilenet.record.stamp import normal_command
 
+from .log_values import log_ticks, log_values
 from .study_tables import RATIOS, StudyTables, infinite, study_tables
 from .style import (
     COLOURS,
@@ -86,7 +86,7 @@ def has_room(tables: StudyTables) -> bool:
     return len(Layout.of(tables, (tables.comparison or {})["factor"]).places) <= MOST_PLACES
 
 
-def method(tables: StudyTables) -> str:
+def method(tables: StudyTables, look: Look = LOOK) -> str:
     """What the picture shows, in words."""
     comparison = tables.comparison or {}
     sure = percent(tables.confidence)
@@ -107,6 +107,7 @@ def method(tables: StudyTables) -> str:
         f"Above: means over n = {n} replications with {sure} t intervals. Below: ratio to"
         f" {baseline}, {paired}, with the {sure} t interval of its"
         f" logarithm{common}.{band}{tables.infinite_note(compared)}{tables.unstable_note()}"
+        f"{look.log_y_note}"
     )
 
 
@@ -176,6 +177,8 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], lo
         own = [finding for finding in comparison["findings"] if finding["metric"] == metric]
         _ratios(below, [finding for finding in own if str(finding["level"]) in layout.levels], layout)
         below.set_xlim(above.get_xlim())
+        if look.log_y:
+            log_values(above)
     handles, names = ([], []) if layout.is_plain else rows[0][0].get_legend_handles_labels()
     if comparison["equivalence_margin"] is not None:
         handles, names = [*handles, Patch(color="#7A7A7A", alpha=0.2)], [*names, "equivalent"]
@@ -184,7 +187,7 @@ def _compose(figure: Any, rows: Any, tables: StudyTables, metrics: list[str], lo
         baseline = tables.levels.name(layout.factor, comparison["baseline"])
         entitle(figure, f"Effect of {layout.factor}, relative to {baseline}")
     if look.captions:
-        caption(figure, method(tables))
+        caption(figure, method(tables, look))
 
 
 def _marks(axes: Any, x: Any, y: Any, errors: Any, number: int, label: str | None = None) -> None:
@@ -237,7 +240,7 @@ def _ratios(axes: Any, findings: list[Any], layout: Layout) -> None:
     layout.name_axis(axes)
     if drawn:
         axes.set_yscale("log")
-        _three_numbers(axes)
+        log_ticks(axes)
     else:
         axes.set_yticks([])
         axes.text(
@@ -250,29 +253,6 @@ def _ratios(axes: Any, findings: list[Any], layout: Layout) -> None:
             fontsize=8,
             color=QUIET,
         )
-
-
-def _three_numbers(axes: Any) -> None:
-    """Set the ticks of a logarithmic axis, each with its number, if it spans less than a factor of five: ticks only at
-    1, 2 and 5 would be too few.
-    """
-    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
-
-    low, high = axes.get_ylim()
-    steps = [
-        value * 10.0**power
-        for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        for value in (1, 2, 5)
-    ]
-    ticks = [step for step in steps if low <= step <= high]
-    if len(ticks) < 3:
-        ticks = [tick for tick in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= tick <= high]
-    elif len(ticks) > 6:
-        ticks = [step for step in ticks if f"{step:e}"[0] == "1"]
-        ticks = ticks[:: -(-len(ticks) // 6)]
-    axes.yaxis.set_major_locator(FixedLocator(ticks))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
 def _why_none(findings: list[Any]) -> str:

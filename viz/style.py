@@ -149,15 +149,22 @@ class Look(NamedTuple):
     captions: bool = True  # title and caption in the figure; else a little smaller, to be set elsewhere
     titles: bool = True
     width_in: float | None = None  # of each figure, its height in proportion; None: as it was laid out
+    log_y: bool = False  # a logarithmic vertical axis where it has values of a metric, a buffer or a delay
 
     def size(self, width_in: float, height_in: float) -> tuple[float, float]:
         if self.width_in is None:
             return width_in, height_in
         return self.width_in, max(LEAST_HEIGHT_IN, height_in / width_in * self.width_in)
 
+    @property
+    def log_y_note(self) -> str:
+        """Return what a caption adds, with a space before it."""
+        text = " A vertical axis with values above zero is logarithmic; other values are below its lower edge."
+        return text if self.log_y else ""
+
     def options(self) -> dict[str, Any]:
         """Return the options of `mobilenet figures` that change the content."""
-        return {"plain": not self.titles, "width": self.width_in}
+        return {"plain": not self.titles, "width": self.width_in, "log_y": self.log_y}
 
     def panels(self, count: int, width_in: float, height_in: float) -> tuple[int, int, float, float]:
         """Rows and columns for panels of this size, and width and height of all: side by side where there is room."""

@@ -126,7 +126,7 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[s
     from mobilenet.scenario.yaml_writer import inline
 
     session = desk.session
-    report(f"stopped at {session.now_s:.9g} s")
+    report(f"stopped at {session.now_s:.6g} s")
     unsaved = [one for one in session.branches if one.interventions not in desk.jobs.saved]
     left = [one for one in unsaved if session.manual_interventions(one) or session.is_real_time]
     next_scenario = scenario

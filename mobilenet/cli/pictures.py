@@ -29,6 +29,10 @@ Markdown = Annotated[
     bool, typer.Option("--markdown", help="Also write the means of a study as a Markdown table, means.md.")
 ]
 
+LogY = Annotated[
+    bool, typer.Option("--log-y", help="Logarithmic vertical axes for means, delays over time and buffers.")
+]
+
 
 def map_(
     run: RunDirectory,
@@ -126,6 +130,7 @@ def figures(
     x: XAxis = None,
     latex: Latex = False,
     markdown: Markdown = False,
+    log_y: LogY = False,
 ) -> None:
     """Draw the figures of a run, a study or claims."""
     with reporting(reads=[directory]):
@@ -135,13 +140,15 @@ def figures(
         from mobilenet.viz.means_table import write_means
         from mobilenet.viz.style import Look
 
-        folder, look = out or directory / "figures", Look(_suffixes(formats), not plain, not plain, width)
+        folder, look = out or directory / "figures", Look(_suffixes(formats), not plain, not plain, width, log_y)
         is_study, is_claims = _is_study_with_tables(directory), (directory / ANSWERS).is_file()
         of_studies = {"--metric": metrics, "--x": x, "--latex": latex, "--markdown": markdown}
         study_options = [option for option, value in of_studies.items() if value]
         if study_options and not is_study:
             what = "has evaluated claims" if is_claims else "is a run"
             fail(f"{study_options[0]} applies only to studies; {quote(directory)} {what}", Exit.BAD_INPUT)
+        if log_y and is_claims:
+            fail(f"--log-y does not apply to claims, and {quote(directory)} has evaluated claims", Exit.BAD_INPUT)
         with together(folder) as place:
             if is_study:
                 drawn = study_figures(directory, place, look, metrics or (), x)

@@ -142,6 +142,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("figures", "--x"): "--x wireless.loss",
     ("figures", "--latex"): "--latex",
     ("figures", "--markdown"): "--markdown",
+    ("figures", "--log-y"): "--log-y",
     ("report", "--out"): "--out elsewhere.html",
     ("spacetime", "--around"): "--around 2",
     ("spacetime", "--host"): Case("spacetime run --around 2 --host h1", "spacetime run --around 2 --host h2"),

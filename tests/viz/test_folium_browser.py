@@ -15,6 +15,7 @@ import pytest
 from mobilenet.viz.folium_map import draw
 
 import mobilenet
+from tests.accessibility import obstacles
 from tests.browser import Page
 from tests.conftest import ROOT, SCENARIOS
 from tests.viz.test_folium_map import LAYERS
@@ -70,6 +71,9 @@ def test_it_plays_and_each_layer_can_be_switched(browser: Page, run: Path, tmp_p
     draw(run, tmp_path / "map.html")
     open_map(browser, tmp_path / "map.html")
     assert browser.evaluate(NAMES) == LAYERS
+    for scheme in ("light", "dark"):
+        browser.prefer(prefers_color_scheme=scheme)
+        assert obstacles(browser, lesser=()) == []  # folium lays out the page, which has no landmarks
     browser.evaluate(SPACE)
     browser.until("parseFloat(document.querySelector('.time-text').textContent) > 1")
     browser.evaluate(SPACE)
@@ -94,6 +98,13 @@ def test_a_click_on_a_handoff_shows_what_it_was(browser: Page, run: Path, tmp_pa
         " { if (one.feature?.properties.interruption) at.push(map.latLngToContainerPoint(one.getLatLng())); });"
         " return [at[0].x, at[0].y]; })()"
     )
+    browser.click(x, y)
+    browser.until("document.querySelector('.leaflet-popup') !== null")
+    browser.evaluate(f"void {MAP}.closePopup()")
+    browser.until("document.querySelector('.leaflet-popup') === null")
+    heat = LAYERS.index("Buffers of hosts")
+    browser.evaluate(f"document.querySelectorAll('.leaflet-control-layers-selector')[{heat}].click()")
+    browser.until("document.querySelector('.leaflet-heatmap-layer') !== null")
     browser.click(x, y)
     browser.until("document.querySelector('.leaflet-popup') !== null")
     words = browser.evaluate("document.querySelector('.leaflet-popup').innerText")

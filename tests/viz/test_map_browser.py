@@ -119,6 +119,7 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
     assert obstacles(browser) == []
     browser.key("Escape")
     assert obstacles(browser) == []
+    assert browser.evaluate("[...document.querySelectorAll('aside')].every((one) => one.ariaLabel)")
     lines = browser.evaluate("[...document.querySelectorAll('button.mn-event')].map((line) => line.textContent)")
     assert lines and all(re.match(r"[0-9:.]+( s)?\s+h\d+", line) for line in lines)  # as they are read out
     assert browser.evaluate("Mobilenet.find(Mobilenet.app, 'H5').id") == 5

@@ -76,7 +76,7 @@ def test_in_a_browser_without_a_network(report: Path) -> None:
         pictures = "[...document.images].every(i => i.complete && i.naturalWidth > 100) && document.images.length"
         page.until(f"({pictures}) > 0")
         # the report is white, and so is its map
-        assert not page.evaluate("document.querySelector('iframe').contentDocument.querySelector('.mn-dark')")
+        assert not page.evaluate("document.querySelector('iframe').contentDocument.querySelector('.mn-dark') !== null")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert obstacles(page) == []
         assert page.complaints == []

@@ -120,6 +120,20 @@ def compose_around(
         )
 
 
+def test_a_host_is_down_until_it_recovers(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
+    """No session begins after it, as with programs, which keep theirs."""
+    row = plain.events[plain.events.event == "join"].iloc[:1]
+    host, at = row.node.iloc[0], int(2e9)
+    outage = [row.assign(event=event, time_ns=at + later) for event, later in (("crash", 0), ("recover", 40_000_000))]
+    events = pd.concat([plain.events[plain.events.node != host], row, *outage]).sort_values("time_ns", kind="stable")
+    window = window_around(events, "crash:1", margin_s=0.1)
+    with page(13, 4, layout="none") as (figure, axes):
+        compose(figure, axes, messages_to_show(messages, events, window), events, window, "run", {})
+        spans = [band.get_paths()[0].get_extents() for band in axes.collections]
+        ends_ms = [round((at - window.begin_ns) / 1e6 + later) for later in (0, 40)]
+        assert ends_ms in [[round(span.x0), round(span.x1)] for span in spans]
+
+
 def test_what_was_not_recorded_is_replayed(plain: mobilenet.Run, tmp_path: Path) -> None:
     again = mobilenet.run(plain.path / "scenario.yaml", out=tmp_path / "again", overrides=["record.messages=true"])
     messages, replayed = protocol_messages(plain.path)

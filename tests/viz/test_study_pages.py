@@ -24,6 +24,8 @@ from mobilenet.lab.studies.table_files import read_table, write_table
 from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.quoting import format_number
 from mobilenet.viz import comparison, style
+from tests.accessibility import obstacles
+from tests.browser import Page, chromium, is_required
 from tests.tools import copy_run, editing, invoke, refusal
 from tests.viz.overlap import legends_on_curves, overlapping
 from tests.viz.test_report import words
@@ -273,6 +275,18 @@ def test_a_report_in_words(compared: Path, tmp_path: Path) -> None:
     for finding in json.loads((compared / "comparison.json").read_text())["findings"]:
         assert OF_HOSTS.meaning(finding["metric"]) in text.partition("The numbers")[0]
     assert "-6.1" not in text.partition("The comparison")[0]
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium() is None and not is_required(), reason="no browser")
+def test_a_report_has_no_obstacles(compared: Path, tmp_path: Path) -> None:
+    draw(compared, tmp_path / "report.html")
+    with Page(1280, 720) as page:
+        for scheme in ("light", "dark"):
+            page.prefer(prefers_color_scheme=scheme)
+            page.open(tmp_path / "report.html")
+            assert obstacles(page) == [], scheme
+        assert page.complaints == []
 
 
 def test_the_command_that_repeats_a_study_is_quoted(compared: Path, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from mobilenet.why.stories import recorded_stories
 
 from ..connections import connections_in
 from ..files import make_folder
+from ..log_values import log_values
 from ..map.record import read_frames
 from ..style import (
     COLOURS,
@@ -69,6 +70,7 @@ from .stretches import bars_of_run, draw_bars
 MOST_LINES = 8
 BINS = 60  # of delays over time
 STEPS = 2000  # of a cumulative distribution, more than a picture has rows of pixels
+LOG_Y = {"delays_over_time", "station_buffers", "host_buffers", "pending"}  # have values that --log-y concerns
 SHORTEST = 1e-4  # that a logarithmic axis shows
 
 
@@ -121,6 +123,9 @@ def _drawing(record: Record, name: str, look: Look) -> Iterator[tuple[Any, str, 
         title = "Messages waiting for earlier ones"
     with page(*look.size(*((8, 4.3) if look.captions else (6, 3.7)))) as (figure, axes):
         note = f"n = 1 run. {draw(axes, record)}"
+        if look.log_y and name in LOG_Y:
+            log_values(axes)
+            note += look.log_y_note
         if look.titles:
             axes.set_title(title)
         if look.captions:

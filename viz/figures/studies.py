@@ -25,6 +25,7 @@ from mobilenet.record.stamp import normal_command
 
 from .. import comparison
 from ..files import make_folder
+from ..log_values import log_values
 from ..study_tables import StudyTables, study_tables
 from ..style import (
     COLOURS,
@@ -87,7 +88,9 @@ def _draw(study: Path, folder: Path, look: Look, metrics: Sequence[str], x: str 
         for suffix in look.suffixes:
             comparison.draw(study, folder / f"comparison{suffix}", look.captions, look, metrics)
         drawn.append(
-            DrawnFigure("The levels side by side", folder / f"comparison{look.suffixes[0]}", comparison.method(tables))
+            DrawnFigure(
+                "The levels side by side", folder / f"comparison{look.suffixes[0]}", comparison.method(tables, look)
+            )
         )
     if has_many:
         return drawn
@@ -186,11 +189,14 @@ def _drawn_means(tables: StudyTables, factor: str, metrics: list[str], look: Loo
     with page(width, height + 0.3, rows, columns, squeeze=False) as (figure, grid):
         panels = grid.flat
         lines = [draw_means(axes, tables, factor, metric) for axes, metric in zip(panels, metrics, strict=False)]
+        if look.log_y:
+            for axes in grid.flat[: len(metrics)]:
+                log_values(axes)
         for axes in grid.flat[len(metrics) :]:
             axes.set_axis_off()
         if len(tables.factors) > 1:
             figure_legend(figure, *grid[0][0].get_legend_handles_labels())
-        yield figure, means_note(tables, metrics, max(lines))
+        yield figure, means_note(tables, metrics, max(lines)) + look.log_y_note
 
 
 def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
@@ -311,7 +317,7 @@ def _buffer(
     note = (
         f"Lines: means over n = {tables.replications} replications; bands: pointwise {sure} t intervals over"
         f" replications.{' Grey: the means of the other panels.' if is_split else ''}{_rest(groups)}"
-        f"{tables.unstable_note()}"
+        f"{tables.unstable_note()}{look.log_y_note}"
     )
     rows, columns, width, height = _small_panels(len(first_groups), look) if is_split else (1, 1, *look.size(6.5, 3.3))
     with page(width, height, rows, columns, squeeze=False, sharex=True, sharey=True) as (figure, grid):
@@ -326,6 +332,8 @@ def _buffer(
             axes.set_axis_off()
         grid[0][0].set(xlim=(0, table.to_s.max()), ylim=(0, None))
         grid[0][0].yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        if look.log_y:
+            log_values(*grid.flat[: len(first_groups) if is_split else 1])
         for axes in grid.flat[: len(first_groups)]:
             axes.tick_params(labelbottom=True, labelleft=True)
         for axes in grid.flat[: len(first_groups)][-columns:] if is_split else grid.flat:

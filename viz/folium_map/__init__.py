@@ -37,7 +37,8 @@ STYLE = """<style>
 .folium-map .leaflet-timeline-control input[type="range"] { width: calc(100% - 150px); margin-top: 10px; }
 .folium-map .leaflet-timeline-control .button-container button { width: 34px; }
 .folium-map .leaflet-control-scale-line + .leaflet-control-scale-line { display: none; }
-</style>"""  # room for the map; the scale in metres only
+.folium-map .leaflet-heatmap-layer { pointer-events: none; }
+</style>"""  # room for the map; the scale in metres only; a click reaches what is below the heat
 LEAST_ZOOM = -12  # of a plane; at 0, a metre is a pixel
 
 

@@ -45,7 +45,7 @@ class OfflineFigure(Figure):
             for control in self._controls():
                 self.script._children.move_to_end(control.get_name())
             page: str = self._template.render(this=self, kwargs=kwargs)
-            return page
+            return page.replace("<html>", "<html lang=en>", 1)
         finally:
             for element, children in zip(elements, before, strict=True):
                 element._children = children

@@ -166,7 +166,7 @@ def _numbers(rows: list[dict[str, Any]], tables: StudyTables, names: bool = Fals
         "mean",
         f"{sure} interval from",
         "to",
-        "",
+        "note",
     )
     lines = [
         (

@@ -140,18 +140,17 @@ def _frame(axes: Any, nodes: list[str], levels: dict[str, int], window: Window, 
 
 def _sessions(axes: Any, events: pd.DataFrame, levels: dict[str, int], window: Window, labels: Labels) -> set[str]:
     """Bands: from the beginning of a session to its confirmation, and from there to the beginning of the next one;
-    their kinds.
+    from a crash to the recovery, after which a session may begin later or not at all; their kinds.
     """
     kinds = set()
-    own = events[
-        (events.node == window.host) & events.event.isin(["join", "handoff_start", "handoff_end", "crash", "leave"])
-    ]
+    changes = ("join", "handoff_start", "handoff_end", "crash", "recover", "leave")
+    own = events[(events.node == window.host) & events.event.isin(changes)]
     level = levels[window.host]
     stations = {row.session: row.station for row in own[own.event != "handoff_end"].itertuples()}
     rows = list(own.itertuples())
     for row, following in zip(rows, [*rows[1:], None], strict=True):
         begin, end = row.time_ns, window.end_ns if following is None else following.time_ns
-        if end < window.begin_ns or begin > window.end_ns:
+        if end < window.begin_ns or begin > window.end_ns or row.event == "recover":
             continue
         left, right = _ms(max(begin, window.begin_ns), window), _ms(min(end, window.end_ns), window)
         if row.event in ("crash", "leave"):

@@ -166,7 +166,8 @@ class Jobs:
             return
         run = Run(target)
         verdict = run.verdict
-        why = next((f" ({name}: {one.explanation})" for name, one in run.verdicts.items() if one.answer == verdict), "")
+        reasons = {name: one.explanation for name, one in run.verdicts.items() if one.answer == verdict}
+        why = next((f" ({name}: {reason})" for name, reason in reasons.items() if reason), "")
         own = str(read_manifest(target)["fingerprint"])
         again = f"mobilenet run {quote(target / 'scenario.yaml')}{' --allow-code' if any(scenario.code()) else ''}"
         self.saved.append(scenario.interventions)
@@ -269,7 +270,7 @@ class Jobs:
     def _new(self, kind: str, about: str) -> Job:
         if sum(job.state == "running" for job in self.jobs) >= MOST_AT_A_TIME:
             raise ScenarioError(f"{MOST_AT_A_TIME} jobs are in progress; wait until one of them ends")
-        job = Job(len(self.jobs), kind, about, text="begun")
+        job = Job(len(self.jobs), kind, about)
         self.jobs.append(job)
         return job
 

@@ -48,6 +48,7 @@ def test_a_session_by_script_is_kept_and_runs_again(served: Server, tmp_path: Pa
         assert "job" in talk.ask("save", name="mine")
         job = talk.job()
     assert job["state"] == "done", job["text"]
+    assert job["text"].startswith("saved in runs/mine: valid, fingerprint ")
     kept = mobilenet.load(tmp_path / "runs" / "mine")
     assert [one["do"] for one in _interventions(kept)] == ["crash"]
     again = mobilenet.run(kept.path / "scenario.yaml", out=tmp_path / "again")
@@ -423,7 +424,9 @@ def test_a_job_gives_way_to_the_session_and_can_be_cancelled(talk: Talk, served:
     talk.do("crash", host="h1")
     number = talk.ask("effect", intervention=0)["job"]
     session = psutil.Process(served.process.pid)
-    while [child.nice() for child in session.children()] != [19]:
+    until = time.monotonic() + 30
+    while (niceness := [child.nice() for child in session.children()]) != [19]:
+        assert time.monotonic() < until, niceness
         time.sleep(0.01)
     assert "error" not in talk.ask("cancel", job=number)
     job = talk.job()

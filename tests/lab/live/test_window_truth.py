@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,20 @@ def test_what_is_asked_for_is_in_sight(tmp_path: Path) -> None:
         colour = "(what) => getComputedStyle(document.querySelector(what)).backgroundColor"
         page.evaluate("document.querySelector('.mn-content').innerHTML = '<b class=mn-bar-of><i></i></b>'")
         assert len(set(window.value(f"['.mn-bar-of', '.mn-bar-of i'].map({colour})"))) == 2
+
+
+def test_curves_and_jobs_say_what_is_known(served: Server) -> None:
+    with Page(1280, 720) as page:
+        window = Window(page, served)
+        window.play_to(3)
+        page.evaluate(
+            "{ window.words = []; const draw = Mobilenet.text;"
+            " Mobilenet.text = (g, text, ...place) => { words.push(text); draw(g, text, ...place); }; }"
+        )
+        job = {"number": 0, "kind": "save", "about": "", "state": "running", "text": "", "result": {}}
+        page.evaluate(
+            f"{LIVE}.curves = {{...{LIVE}.curves, time: [1, 2], delay: [0.25, NaN]}};"
+            f" {LIVE}.jobs = [{json.dumps(job)}]; {APP}.redraw()"
+        )
+        page.until("words.includes('–, maximum 250 ms')")
+        page.until("document.querySelector('.mn-job')?.textContent.trim() === 'Save: in progress cancel'")

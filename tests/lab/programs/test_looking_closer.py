@@ -122,7 +122,7 @@ def test_ddmin(culprits: set[int]) -> None:
 
 @pytest.mark.long
 def test_shrink_a_program(tmp_path: Path) -> None:
-    bug = {"protocol.command": ["python3", "flood.py", "--bug"]}
+    bug = {"protocol.command": ["python3", "flood.py", "--bug"], "record.positions_interval_s": None}
     done = run(SCENARIOS / "programs" / "flood.yaml", overrides=bug, out=tmp_path / "run", allow_code=True)
     assert done.verdicts["fifo_order"].answer == "violated"
     status, output = command("shrink", done.path, "--allow-code", "--trials", 60)
@@ -130,6 +130,7 @@ def test_shrink_a_program(tmp_path: Path) -> None:
     small = Run(tmp_path / "run-small")
     assert small.verdicts["fifo_order"].answer == "violated"
     assert (small.events["event"] == "broadcast").sum() <= 6
+    assert small.positions.node.str.startswith("h").any()  # or the map would be empty
     words = output.split("Next: mobilenet ")[-1].split()
     status, output = command(*words, "--out", tmp_path / "picture.svg")
     assert status == 0 and " 0 messages" not in output

@@ -127,7 +127,7 @@ Mobilenet.livePanel = (app) => {
         : job.state === "done"
           ? null // the answer begins with it
           : el("b", "Effect of " + job.about + ": "),
-      el("span", job.state === "running" ? "in progress; " + job.text + " " : job.text),
+      el("span", job.state === "running" ? "in progress" + (job.text && "; " + job.text) + " " : job.text),
       job.state === "running" ? link("cancel", () => live.ask({ command: "cancel", job: job.number })) : "",
     );
 
@@ -141,7 +141,9 @@ Mobilenet.livePanel = (app) => {
       g.clearRect(0, 0, width, height);
       Mobilenet.text(g, label, 0, 9);
       const last = values.at(-1) ?? NaN;
-      Mobilenet.text(g, Number.isNaN(last) ? "–" : show(last) + ", maximum " + show(top), width, 9, "right");
+      const now = Number.isNaN(last) ? "–" : show(last),
+        most = top > 0 || last === 0 ? ", maximum " + show(top) : "";
+      Mobilenet.text(g, now + most, width, 9, "right");
       g.strokeStyle = "#e3e1da";
       g.strokeRect(0.5, 13.5, width - 1, height - 16);
       g.beginPath();

@@ -44,7 +44,7 @@ Mobilenet.stories = (app) => {
     const job = jobOf(m, h),
       title = heading("Why " + about(m, h) + " was late"),
       stretches = storyOf(m, h) || (job && job.result.stretches);
-    if (!stretches) return el("div", title, note(job ? job.text : "in progress …"));
+    if (!stretches) return el("div", title, note((job && job.text) || "in progress …"));
     const all = stretches.reduce((sum, [, length]) => sum + length, 0),
       bar = el("div.mn-story");
     for (const [, length, kind, sentence, isHeld] of stretches)

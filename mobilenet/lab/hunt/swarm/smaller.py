@@ -44,7 +44,7 @@ class Search(Protocol):
 class OfHosts:
     """A scenario of hosts and stations."""
 
-    to_look_at = ("record.messages=true",)
+    to_look_at = ("record.messages=true", "record.positions_interval_s=default")
 
     def __init__(self, search: Search) -> None:
         self._search = search
