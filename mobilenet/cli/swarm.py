@@ -132,8 +132,9 @@ def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | Non
 def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[str, Any]) -> NoReturn:
     """Run and judge the schedules, print what is not valid, and exit."""
     from mobilenet.lab.hunt.swarm.campaign import ENDED_BY_ERROR, again, run_campaign
+    from mobilenet.lab.hunt.swarm.plug_ins import is_plug_in
 
-    started = time.perf_counter()
+    started, violated = time.perf_counter(), list[int]()
     tally, event_counts = Counter[str](), Counter[str]()
     with counting(count) as advance:
         for result in run_campaign(range(seed, seed + count), workers, keep, **others):
@@ -142,6 +143,7 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
             event_counts.update(getattr(result, "happened", {}))
             which, explanation = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
             if result.answer == "violated":
+                violated.append(result.seed)
                 first = explanation.partition("\n")[0].removesuffix(":")
                 say(f"{which} violated:\n{explanation}" if count == 1 else f"{which} violated: {first}")
                 say(f"Repeat: {again(result.seed, 1, **others)} --keep {quote(keep or Path('runs'))}")
@@ -158,8 +160,14 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
             + ", ".join(f"{event} {number / count:.1f}" for event, number in sorted(event_counts.items()))
         )
     keep_option = f" --keep {quote(keep)}" if keep is not None else ""
-    say(f"Next: {again(seed + count, count, **others)}{keep_option}")
-    if tally["violated"]:
+    if violated and keep is not None:
+        code = " --allow-code" if is_plug_in(others.get("protocol", DEFAULT)) else ""
+        say(f"Next: mobilenet shrink {quote(keep / f'swarm-s{violated[0]}')}{code}")
+    elif violated:
+        say(f"Next: {again(violated[0], 1, **others)} --keep runs")
+    else:
+        say(f"Next: {again(seed + count, count, **others)}{keep_option}")
+    if violated:
         raise typer.Exit(Exit.VIOLATED)
     raise typer.Exit(Exit.BAD_INPUT if tally[ENDED_BY_ERROR] else Exit.FINE)  # as a run that a plug-in ends
 

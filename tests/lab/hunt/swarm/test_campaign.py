@@ -128,6 +128,9 @@ def test_the_command_names_the_seed_and_how_to_repeat_it(monkeypatch: pytest.Mon
     first, second = result.output.splitlines()[:2]
     assert first == "schedule 7 (radio) violated: " + VIOLATION[1].splitlines()[0].removesuffix(":")
     assert second == "Repeat: mobilenet swarm --count 1 --seed 7 --keep runs"
+    assert result.output.splitlines()[-1] == "Next: mobilenet swarm --count 1 --seed 7 --keep runs"
+    kept = invoke("swarm", "--count", 5, "--seed", 5, "--workers", 1, "--keep", "elsewhere")
+    assert kept.output.splitlines()[-1] == "Next: mobilenet shrink elsewhere/swarm-s7"
     assert VIOLATION[1] in invoke("swarm", "--count", 1, "--seed", 7, "--workers", 1).output
 
 
