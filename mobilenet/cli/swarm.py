@@ -131,10 +131,10 @@ def _require_radio(seed: int, protocol: str, mac: Mac | None, radio: Model | Non
 
 def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[str, Any]) -> NoReturn:
     """Run and judge the schedules, print what is not valid, and exit."""
-    from mobilenet.lab.hunt.swarm.campaign import ENDED_BY_ERROR, again, run_campaign
+    from mobilenet.lab.hunt.swarm.campaign import ENDED_BY_ERROR, Result, again, run_campaign
     from mobilenet.lab.hunt.swarm.plug_ins import is_plug_in
 
-    started, violated = time.perf_counter(), list[int]()
+    started, violated = time.perf_counter(), list[Result]()
     tally, event_counts = Counter[str](), Counter[str]()
     with counting(count) as advance:
         for result in run_campaign(range(seed, seed + count), workers, keep, **others):
@@ -143,7 +143,7 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
             event_counts.update(getattr(result, "happened", {}))
             which, explanation = f"schedule {result.seed} ({result.network})", cut(result.explanation, LONGEST_LINE)
             if result.answer == "violated":
-                violated.append(result.seed)
+                violated.append(result)
                 first = explanation.partition("\n")[0].removesuffix(":")
                 say(f"{which} violated:\n{explanation}" if count == 1 else f"{which} violated: {first}")
                 say(f"Repeat: {again(result.seed, 1, **others)} --keep {quote(keep or Path('runs'))}")
@@ -160,11 +160,12 @@ def _play(count: int, seed: int, workers: int, keep: Path | None, others: dict[s
             + ", ".join(f"{event} {number / count:.1f}" for event, number in sorted(event_counts.items()))
         )
     keep_option = f" --keep {quote(keep)}" if keep is not None else ""
-    if violated and keep is not None:
+    violated.sort(key=lambda result: result.network == "adversary")  # which cannot be shrunk
+    if violated and keep is not None and violated[0].network != "adversary":
         code = " --allow-code" if is_plug_in(others.get("protocol", DEFAULT)) else ""
-        say(f"Next: mobilenet shrink {quote(keep / f'swarm-s{violated[0]}')}{code}")
-    elif violated:
-        say(f"Next: {again(violated[0], 1, **others)} --keep runs")
+        say(f"Next: mobilenet shrink {quote(keep / f'swarm-s{violated[0].seed}')}{code}")
+    elif violated and count > 1:
+        say(f"Next: {again(violated[0].seed, 1, **others)} --keep {quote(keep or Path('runs'))}")
     else:
         say(f"Next: {again(seed + count, count, **others)}{keep_option}")
     if violated:
