@@ -57,7 +57,7 @@ def progress(quiet: bool, label: str) -> Iterator[Callable[[float, float], None]
         task = bar.add_task(label, total=1, speed="")
 
         def update(done_s: float, total_s: float) -> None:
-            speed = f"{done_s / (time.perf_counter() - started):.1f} s per second"
+            speed = _speed(done_s / (time.perf_counter() - started))
             if done_s > total_s:
                 speed = f"and {done_s - total_s:.0f} s of draining"
             bar.update(task, completed=min(done_s, total_s), total=total_s, speed=speed)
@@ -78,11 +78,15 @@ def _plain_progress(started: float) -> Callable[[float, float], None]:
             if done_s > total_s:
                 line = f"{total_s:.0f} s simulated, draining for {done_s - total_s:.0f} s"
             else:
-                left_s = (total_s - done_s) / speed
-                line = f"{done_s:.0f} of {total_s:.0f} s simulated, {speed:.1f} s per second, {left_s:.0f} s left"
+                left = f", {(total_s - done_s) / speed:.0f} s left" if speed else ""
+                line = f"{done_s:.0f} of {total_s:.0f} s simulated, {_speed(speed)}{left}"
             print(line, file=sys.stderr, flush=True)
 
     return update
+
+
+def _speed(speed: float) -> str:
+    return f"{speed:.{1 if speed >= 0.1 else 3}f} s per second"
 
 
 @contextmanager
