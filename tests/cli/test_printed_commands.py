@@ -14,6 +14,8 @@ from mobilenet.scenario import Scenario, load_scenario
 from tests.cli.command import mobilenet
 from tests.conftest import SCENARIOS
 
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("unpainted")]
+
 # those in paper/ print the commands of their namesakes
 SHIPPED = sorted(path for path in SCENARIOS.rglob("*.yaml") if path.parent.name not in ("studies", "claims", "paper"))
 # they print the commands of repair_against_tcp and of static_comparison
@@ -51,7 +53,6 @@ def next_after(command: list[str], place: Path) -> list[str]:
     return shlex.split(printed[-1]) if printed else []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: str(file.relative_to(SCENARIOS)))
 def test_of_a_scenario(file: Path, tmp_path: Path) -> None:
     scenario = load_scenario(file)
@@ -71,7 +72,6 @@ def test_of_a_scenario(file: Path, tmp_path: Path) -> None:
     assert explained[0][0] in ("why", "show")
 
 
-@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_of_a_study(file: Path, tmp_path: Path) -> None:
