@@ -4,6 +4,7 @@ run once on a real Spark, for all who read what a study leaves."""
 from __future__ import annotations
 
 import gc
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,37 +78,49 @@ def end_java() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_spark() -> Iterator[None]:
-    """Commands that are called in this process share one Spark session as long as they ask for the same local master.
+    """Commands that are called in this process share one Spark session, of two workers whatever number they ask for.
     Another one would cost each of them seconds. Sessions that end have a separate test.
     """
     from mobilenet.lab.studies import spark
 
-    start, finish = spark._start, spark._finish
-    current: list[tuple[str, SparkSession]] = []
+    start, finish, end = spark._start, spark._finish, spark._end
+    current: list[SparkSession] = []
 
     def start_or_share(settings: Any, master: str) -> SparkSession:
-        if current and current[0][0] != master:
-            finish(current.pop()[1])
-        if not master.startswith("local"):
-            end_java()
-        session = start(settings, master)
-        assert session.sparkContext.master.startswith(master.removesuffix("]"))
         if master.startswith("local"):
-            current[:] = [(master, session)]
-        return session
+            two = re.sub(r"\d+|\*", "2", settings["spark.master"], count=1)
+            current[:] = [start(settings | {"spark.master": two}, master)]
+            return current[0]
+        if current:
+            finish(current.pop())
+        end_java()
+        return start(settings, master)
 
     def finish_unless_shared(session: SparkSession) -> None:
         if not session.sparkContext.master.startswith("local"):
             finish(session)
             end_java()
 
+    def end_unless_shared(session: SparkSession) -> None:
+        if not session.sparkContext.master.startswith("local"):
+            end(session)
+
     with (
         mock.patch.object(spark, "_start", start_or_share),
         mock.patch.object(spark, "_finish", finish_unless_shared),
+        mock.patch.object(spark, "_end", end_unless_shared),
     ):
         yield
     if current:
-        finish(current[0][1])
+        finish(current[0])
+
+
+@pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are composed, and not painted, which takes most of the time."""
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda self, name, **options: Path(name).write_text("<svg></svg>"))
 
 
 @pytest.fixture(scope="session")

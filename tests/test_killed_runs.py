@@ -162,13 +162,14 @@ def test_two_killed_runs_of_one_name_are_both_kept(batches: Path, tmp_path: Path
 
 @pytest.mark.long
 def test_a_run_that_is_killed_at_any_moment(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "mobilenet", "run", str(ROOT / "scenarios" / "dynamic.yaml"), "--out"]
+    words = [sys.executable, "-m", "mobilenet", "run", str(ROOT / "scenarios" / "dynamic.yaml")]
+    words += ["--set", "duration_s=200", "--out"]
     whole = tmp_path / "whole"
     started = time.monotonic()
     subprocess.run([*words, str(whole)], check=True, capture_output=True, cwd=tmp_path)
     took_s = time.monotonic() - started
     moments, kept_some = Random(1), 0
-    for number in range(10):
+    for number in range(5):
         name = tmp_path / f"killed-{number}"
         process = subprocess.Popen([*words, str(name)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(moments.uniform(0.1, 0.95) * took_s)
@@ -188,4 +189,4 @@ def test_a_run_that_is_killed_at_any_moment(tmp_path: Path) -> None:
         assert facts["rows"] == {table: require_beginning(table, kept, whole) for table in TABLES}
         second = subprocess.run([*show[:-1], str(kept)], capture_output=True, text=True, cwd=tmp_path)
         assert second.returncode == 3 and f"up to {facts['whole_until_s']:g} s" in second.stdout
-    assert kept_some >= 3
+    assert kept_some >= 2

@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 from pyspark.sql import SparkSession
 
 from mobilenet.cli.main import app
@@ -64,12 +63,6 @@ def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     (place / "small.yaml").write_text(STUDY)
     run_study(place / "small.yaml", place / "whole", spark, lambda standing: None)
     return place / "whole"
-
-
-@pytest.fixture
-def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are composed, and not painted, which takes most of the time."""
-    monkeypatch.setattr(Figure, "savefig", lambda self, name, **options: Path(name).write_text("<svg></svg>"))
 
 
 def first_refusal(

@@ -10,9 +10,11 @@ import pytest
 
 from mobilenet.cli.console import Exit
 from mobilenet.protocols.names import REAL_TIME
-from mobilenet.scenario import Scenario, load_scenario
+from mobilenet.scenario import AnyScenario, Scenario, load_scenario
 from tests.cli.command import mobilenet
 from tests.conftest import SCENARIOS
+
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("unpainted")]
 
 # those in paper/ print the commands of their namesakes
 SHIPPED = sorted(path for path in SCENARIOS.rglob("*.yaml") if path.parent.name not in ("studies", "claims", "paper"))
@@ -51,13 +53,17 @@ def next_after(command: list[str], place: Path) -> list[str]:
     return shlex.split(printed[-1]) if printed else []
 
 
-@pytest.mark.long
+def with_few_hosts(scenario: AnyScenario) -> list[str]:
+    is_large = isinstance(scenario, Scenario) and (scenario.hosts.count or 0) > FEW_HOSTS
+    return ["--set", f"hosts.count={FEW_HOSTS}"] if is_large else []
+
+
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: str(file.relative_to(SCENARIOS)))
 def test_of_a_scenario(file: Path, tmp_path: Path) -> None:
     scenario = load_scenario(file)
-    changes = []
+    changes = with_few_hosts(scenario)
     if isinstance(scenario, Scenario) and scenario.duration_s > LONGEST_S and not scenario.interventions:
-        changes = ["--set", f"duration_s={max(LONGEST_S, scenario.warmup_s + 5):g}"]
+        changes += ["--set", f"duration_s={max(LONGEST_S, scenario.warmup_s + 5):g}"]
     if scenario.protocol.name in REAL_TIME:
         assert mobilenet("check", file, place=tmp_path).stdout.splitlines()[-1].startswith("Next: mobilenet serve ")
         return
@@ -71,18 +77,17 @@ def test_of_a_scenario(file: Path, tmp_path: Path) -> None:
     assert explained[0][0] in ("why", "show")
 
 
-@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_of_a_study(file: Path, tmp_path: Path) -> None:
     scenario = file.parent / re.search(r"^scenario: *(\S+)", file.read_text(), re.MULTILINE)[1]  # type: ignore[index]
     loaded = load_scenario(scenario)
     changes = ["--replications", "2"]
+    if "hosts.count" not in file.read_text():
+        changes += with_few_hosts(loaded)
     if isinstance(loaded, Scenario):
         lasts_s = 4 if loaded.hosts.count else 8  # a host whose track is present for 5 s at most is left out
         changes += ["--set", "warmup_s=0", "--set", f"duration_s={lasts_s}"]
-        if (loaded.hosts.count or 0) > FEW_HOSTS and "hosts.count" not in file.read_text():
-            changes += ["--set", f"hosts.count={FEW_HOSTS}"]
     else:
         changes += ["--set", f"processes={FEW_PROCESSES}"]
     if any(loaded.code()) or "own_protocol" in file.stem:

@@ -82,10 +82,10 @@ def bare(place: Path, *words: str | Path, clone: Path | None = None) -> subproce
         )
 
 
-def here(place: Path, archive: Path) -> subprocess.CompletedProcess[str]:
+def here(place: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
     """The command in this process, with the Spark context that other tests use as well."""
     with leaving_nothing(place) as work, mock.patch.object(tempfile, "tempdir", str(place / "temporary")):
-        return mobilenet("artefact", "check", archive, "--workers", "2", place=work)
+        return mobilenet("artefact", "check", *words, "--workers", "2", place=work)
 
 
 @contextmanager
@@ -132,7 +132,7 @@ def test_everything_comes_out_the_same_in_another_clone(place: Path, clone: Path
 def test_with_permission_code_comes_out_the_same_as_well(place: Path, tmp_path: Path) -> None:
     text = pack(tmp_path, place / "gossip")["README.md"].decode()
     assert "gossip.py:Gossip" in text and "--allow-code" in text
-    done = bare(tmp_path, tmp_path / "x.zip", "--allow-code")
+    done = here(tmp_path, tmp_path / "x.zip", "--allow-code")
     assert done.returncode == 0 and comes_out(done)[THEIRS].startswith("bit-identical"), done
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,22 +15,28 @@ from .trials import fault_of
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
-def kill(*names: str, times: int) -> None:
-    command = (sys.executable, "-m", "tests.lab.kills", "--seed", "7", "--times", str(times), *names)
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kills") / "inputs"
+
+
+def kill(inputs: Path, *names: str, times: int) -> None:
+    words = ("--inputs", str(inputs), "--seed", "7", "--times", str(times))
+    command = (sys.executable, "-m", "tests.lab.kills", *words, *names)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line.partition(":")[0] for line in done.stdout.splitlines()] == [*names]
 
 
 @pytest.mark.long
-def test_commands_that_are_killed() -> None:
-    kill("run --force", "swarm", "export --csv", "schema", times=2)
+def test_commands_that_are_killed(inputs: Path) -> None:
+    kill(inputs, "run --force", "swarm", "export --csv", "schema", times=2)
 
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_a_study_that_is_killed() -> None:
-    kill("study", times=1)
+def test_a_study_that_is_killed(inputs: Path) -> None:
+    kill(inputs, "study", times=1)
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet", "zip", "yaml", "svg", "png", "pdf", "html", "csv"])

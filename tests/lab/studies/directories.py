@@ -53,9 +53,9 @@ def manifests(place: Path) -> dict[Path, int]:
 
 
 def kill(*words: object, place: Path, runs: int) -> dict[Path, int]:
-    """Kill a command and its Java when this many of its runs are complete; return these."""
+    """Kill a command of one worker and its Java when this many of its runs are complete; return these."""
     process = subprocess.Popen(
-        [*COMMAND, *map(str, words), "--workers", "2", "--quiet"],
+        [*COMMAND, *map(str, words), "--workers", "1", "--quiet"],
         cwd=place, start_new_session=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     deadline = time.monotonic() + 120

@@ -54,12 +54,9 @@ def test_seeds_are_common_but_worlds_differ(finished: Result) -> None:
     assert first[0].equals(first[1]) and not first[0].equals(first[2])
 
 
-def test_one_worker_gives_the_same_tables(finished: Result, study_file: Path, tmp_path: Path) -> None:
-    run(study_file, tmp_path / "one", workers=1)
-    assert tables_of(tmp_path / "one") == tables_of(finished.store.path)
-
-
-def test_a_killed_study_goes_on(finished: Result, study_file: Path, tmp_path: Path) -> None:
+def test_a_killed_study_goes_on_with_another_number_of_workers(
+    finished: Result, study_file: Path, tmp_path: Path
+) -> None:
     before = kill("study", study_file, "--out", "out", place=tmp_path, runs=3)
     assert len(before) < 16 and not (tmp_path / "out" / "tables").exists()
     assert mobilenet("study", study_file, "--out", "out", "--workers", "2", "--quiet", place=tmp_path).returncode == 0
@@ -85,17 +82,17 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
         refused = subprocess.run([sys.executable, "-c", stranger, url], capture_output=True, text=True, check=False)
         assert refused.returncode == 1 and "StudyError" in refused.stderr and "taken" not in refused.stdout
         monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
-        with spark_session(url) as session:
-            look = eval("lambda _: (__import__('mobilenet').__file__, __import__('mobilenet').native.in_use())")
-            file, is_compiled = session.sparkContext.parallelize([0], 1).map(look).collect()[0]
-            assert ".zip" in file and is_compiled == native.in_use()
 
         def lose_one(standing: Standing) -> None:
             if standing.done >= 2 and not killed:
                 os.killpg(workers[0].pid, signal.SIGKILL)
                 killed.append(standing.left)
 
-        result = run_study(study_file, out, url, lose_one)
+        with spark_session(url) as session:
+            look = eval("lambda _: (__import__('mobilenet').__file__, __import__('mobilenet').native.in_use())")
+            file, is_compiled = session.sparkContext.parallelize([0], 1).map(look).collect()[0]
+            assert ".zip" in file and is_compiled == native.in_use()
+            result = run_study(study_file, out, session, lose_one)
     assert killed and killed[0] > 0 and result.done == 16
     assert tables_of(out) == tables_of(finished.store.path)
 

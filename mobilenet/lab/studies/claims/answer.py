@@ -159,8 +159,9 @@ def _plain(value: Any) -> Any:
 
 def answer_to(question: Question, judged: Judgement, command: str, is_left: bool, violated: int = 0) -> AnsweredClaim:
     """Combine a question with what its runs have shown. Of several tests, the one nearest to failing is reported."""
-    place = _nearest(question, judged)
-    bounds = judged.bounds[place] if judged.bounds else None
+    of_tests = judged.bounds
+    place = _nearest(question, of_tests)
+    bounds = of_tests[place] if of_tests else None
     unit = "" if question.tests[place].is_ratio else question.words.unit_of(question.metric)
     return AnsweredClaim(
         question, judged.answer, quantity(question), unit, requirement(question), bounds, judged.n, command,
@@ -169,10 +170,10 @@ def answer_to(question: Question, judged: Judgement, command: str, is_left: bool
     )  # fmt: skip
 
 
-def _nearest(question: Question, judged: Judgement) -> int:
+def _nearest(question: Question, bounds: tuple[Bounds | None, ...]) -> int:
     lacks = [
         -math.inf if b is None else (b.mean - t.bound if t.at_most else t.bound - b.mean)
-        for t, b in zip(question.tests, judged.bounds, strict=False)
+        for t, b in zip(question.tests, bounds, strict=False)
     ]
     return lacks.index(max(lacks)) if lacks else 0
 

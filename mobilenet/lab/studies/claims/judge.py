@@ -64,17 +64,22 @@ class Delivery(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What is known after a look. `bounds`: of the value, ratio or difference of each test; None: too few values."""
+    """What is known after a look."""
 
     answer: Answer
     n: int = 0  # replications of each configuration
-    bounds: tuple[Bounds | None, ...] = ()
+    sides: tuple[Side | None, ...] = ()  # of each test; None: too few values
     why: str = ""  # the reason, if the numbers do not give it
     is_final: bool = True  # whether more runs would not change it
     is_clear: bool = False  # decided without the help of the margin
     assumes: bool = False  # the answer neglects rare outcomes
     had: tuple[int, ...] = ()  # for each test, in how many replications its configurations have the metric
     deliveries: tuple[Delivery, ...] = ()  # for each test
+
+    @property
+    def bounds(self) -> tuple[Bounds | None, ...]:
+        """The bounds of the value, ratio or difference of each test, which take longer than the answer."""
+        return tuple(None if side is None else _interval(side) for side in self.sides)
 
 
 def judge(
@@ -154,10 +159,10 @@ def _decide(
     question: Question, sides: Sequence[Side | None], open_: Judgement, slopes: Sequence[Values], of_backlog: float
 ) -> Judgement:
     """`open_`: the answer as long as nothing is decided; `of_backlog`: the error of its test."""
-    open_ = open_._replace(bounds=tuple(None if side is None else _interval(side) for side in sides))
+    open_ = open_._replace(sides=tuple(sides))
     if question.metric != BACKLOG:
         if any(grows(own, of_backlog / len(slopes)) for own in slopes):
-            return _unbounded_judgement(question, open_.n, open_.bounds)
+            return _unbounded_judgement(question, open_.n, open_.sides)
         if any(map(may_run_away, slopes)):
             return open_._replace(why="the backlog may grow without bound")
     if (why := _without_ratio(sides)) is not None:
@@ -167,14 +172,14 @@ def _decide(
     if failing:
         is_clear = any(_fails(side, 0.0) for side in failing)
         assumes = all(not side.against(Answer.FAILS) for side in failing)
-        return Judgement(Answer.FAILS, open_.n, open_.bounds, _of_zero(failing), is_clear=is_clear, assumes=assumes)
+        return Judgement(Answer.FAILS, open_.n, open_.sides, _of_zero(failing), is_clear=is_clear, assumes=assumes)
     if len(known) < len(sides):
         is_final = question.metric.startswith(NEVER)  # infinite in both places of some replication, for good
         return open_._replace(why=f"too few runs have a finite {question.metric}", is_final=is_final)
     if all(_is_met(side) and _holds(side, side.test.margin) for side in known):
         is_clear = all(_holds(side, 0.0) for side in known)
         assumes = any(not side.against(Answer.HOLDS) for side in known)
-        return Judgement(Answer.HOLDS, open_.n, open_.bounds, is_clear=is_clear, assumes=assumes)
+        return Judgement(Answer.HOLDS, open_.n, open_.sides, is_clear=is_clear, assumes=assumes)
     return open_
 
 
@@ -185,12 +190,11 @@ def _exact(question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Run
         return Judgement(Answer.UNDECIDED, n, (), "its runs differ, so its experiment is not deterministic")
     if any(None in own for own in values):
         return Judgement(Answer.UNDECIDED, n, (), f"its runs have no {question.metric}")
-    sides = [_side(question.metric, own, test, None) for test, own in pairs]
-    bounds = tuple(None if side is None else _interval(side) for side in sides)
+    sides = tuple(_side(question.metric, own, test, None) for test, own in pairs)
     if (why := _without_ratio(sides)) is not None:
-        return Judgement(Answer.UNDECIDED, n, bounds, why)
+        return Judgement(Answer.UNDECIDED, n, sides, why)
     failing = [side for side in sides if side is not None and not _is_met(side)]
-    return Judgement(Answer.FAILS if failing else Answer.HOLDS, n, bounds, _of_zero(failing), is_clear=True)
+    return Judgement(Answer.FAILS if failing else Answer.HOLDS, n, sides, _of_zero(failing), is_clear=True)
 
 
 def _without_ratio(sides: Sequence[Side | None]) -> str | None:
@@ -207,10 +211,10 @@ def _of_zero(failing: Sequence[Side]) -> str:
     return "the mean that should be the larger one is 0" if is_zero else ""
 
 
-def _unbounded_judgement(question: Question, n: int, bounds: tuple[Bounds | None, ...]) -> Judgement:
+def _unbounded_judgement(question: Question, n: int, sides: tuple[Side | None, ...]) -> Judgement:
     why = "the backlog grows without bound, so no mean exists"
     has_upper_bound = all(test.other is None for test in question.tests) and any(t.at_most for t in question.tests)
-    return Judgement(Answer.FAILS if has_upper_bound else Answer.UNDECIDED, n, bounds, why)
+    return Judgement(Answer.FAILS if has_upper_bound else Answer.UNDECIDED, n, sides, why)
 
 
 class Side(NamedTuple):

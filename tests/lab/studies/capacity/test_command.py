@@ -98,11 +98,6 @@ def test_it_is_a_study_like_any_other(command: str, place: Path) -> None:
     assert done.returncode in ((0, 4) if command == "verify" else (0,)), done
 
 
-def test_another_number_of_workers_finds_the_same(place: Path, out: Path) -> None:
-    assert ask(place, "--workers", "1", "--out", "one", "--quiet").returncode == 0
-    assert contents(place / "one") == contents(out)
-
-
 def test_once_more_runs_nothing_and_prints_json(place: Path, out: Path) -> None:
     before = manifests(out)
     done, kept = ask(place, "--json"), document_in(out)
@@ -113,8 +108,8 @@ def test_once_more_runs_nothing_and_prints_json(place: Path, out: Path) -> None:
     assert manifests(out) == before
 
 
-def test_a_killed_search_resumes(out: Path, tmp_path: Path) -> None:
-    before = kill(*ASKED, "--out", "out", place=tmp_path, runs=60)
+def test_a_killed_search_resumes_with_another_number_of_workers(out: Path, tmp_path: Path) -> None:
+    before = kill(*ASKED, "--out", "out", place=tmp_path, runs=20)
     assert not (tmp_path / "out" / "capacity.json").exists()
     assert ask(tmp_path, "--out", "out", "--quiet").returncode == 0
     assert before.items() < manifests(tmp_path).items()

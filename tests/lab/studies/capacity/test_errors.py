@@ -22,11 +22,6 @@ def require_right(name: str, searches: int) -> None:
     assert counts["wrong"] <= most_wrong(searches) and counts["undecided"] <= searches / 10
 
 
-def test_a_few_searches() -> None:
-    require_right("normal, smooth", 20)
-    require_right("aloha (slotted)", 20)
-
-
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LAWS)

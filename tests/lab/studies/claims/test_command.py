@@ -126,11 +126,6 @@ def test_what_it_leaves(place: Path) -> None:
         assert mobilenet(*shlex.split(command)[1:], place=place).returncode == 0
 
 
-def test_another_number_of_workers_answers_the_same(place: Path) -> None:
-    assert evaluate(place, "-q", out="one", workers=1).returncode == 4
-    assert contents(place / "one") == contents(place / "out")
-
-
 def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
     before = manifests(place / "out")
     done, kept = evaluate(place, "--json"), document_in(place)
@@ -139,8 +134,8 @@ def test_once_more_runs_nothing_and_prints_json(place: Path) -> None:
     assert manifests(place / "out") == before
 
 
-def test_a_killed_command_resumes(place: Path, tmp_path: Path) -> None:
-    before = kill("claims", "claims.yaml", "--out", "out", place=claims_file(tmp_path), runs=20)
+def test_a_killed_command_resumes_with_another_number_of_workers(place: Path, tmp_path: Path) -> None:
+    before = kill("claims", "claims.yaml", "--out", "out", place=claims_file(tmp_path), runs=10)
     assert document_in(tmp_path) == {"claims": []}
     assert evaluate(tmp_path, "--quiet").returncode == 4
     assert before.items() < manifests(tmp_path).items()
@@ -192,8 +187,7 @@ def test_quick_stops_in_time_in_the_middle_of_long_runs(tmp_path: Path, monkeypa
 def test_from_python(place: Path, tmp_path: Path) -> None:
     claims_file(tmp_path)
     shutil.copytree(place / "out", tmp_path / "out")
-    for _ in range(2):  # the name stays the function when its modules are loaded
-        evaluation = package.claims(tmp_path / "claims.yaml", out=tmp_path / "out", workers=1)
+    evaluation = package.claims(tmp_path / "claims.yaml", out=tmp_path / "out", workers=1)
     assert (evaluation["fast"], evaluation["slower"], evaluation["unlike"]) == ("holds", "does not hold", "undecided")
     table = pd.read_csv(place / "out" / "claims.csv")
     assert evaluation.answers["answer"].tolist() == table["answer"].tolist()
