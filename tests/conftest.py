@@ -102,7 +102,9 @@ def one_spark() -> Iterator[None]:
             end_java()
 
     def end_unless_shared(session: SparkSession) -> None:
-        if not session.sparkContext.master.startswith("local"):
+        if session.sparkContext.master.startswith("local"):
+            session.sparkContext.cancelAllJobs()
+        else:
             end(session)
 
     with (
