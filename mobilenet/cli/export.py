@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from mobilenet.cli.anchors import parse_origin
 from mobilenet.cli.console import REPEATED, Exit, fail, reporting, say
 from mobilenet.cli.options import AllowCode, Quiet
 from mobilenet.cli.progress import progress
-from mobilenet.cli.tracks import parse_origin
 from mobilenet.quoting import pluralize, quote
 
 MOST_LISTED = 5

@@ -316,9 +316,9 @@ def _summary(result: Any) -> str:
     outdated = f"; {interpreted}" if interpreted else ""
     handoffs = f" {pluralize(m['handoffs'], 'handoff')}," if "handoffs" in m else ""
     return (
-        f"{manifest['simulated_s']:g} s simulated in {_wall(manifest)} ({speed:.0f} times real time"
-        f"{outdated})\n{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, mean delay"
-        f" {format_number(m['delivery_delay_mean_s'])} s,{handoffs} {pluralize(m['crashes'], 'crash')},"
+        f"{manifest['simulated_s']:g} s simulated in {_wall(manifest)} ({speed:.{0 if speed >= 10 else 2}f} times real"
+        f" time{outdated})\n{pluralize(m['broadcasts'], 'broadcast')}, {pluralize(m['deliveries'], 'delivery')}, mean"
+        f" delay {format_number(m['delivery_delay_mean_s'])} s,{handoffs} {pluralize(m['crashes'], 'crash')},"
         f" collision ratio {format_number(m['collision_loss_ratio'])}\nverdict: {result.answer}"
     )
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from mobilenet.cli.anchors import At, OffsetOption, anchor_of, chosen_anchor
 from mobilenet.cli.console import Exit, fail, print_table, reporting, say, writing
 from mobilenet.quoting import pluralize, quote
 from mobilenet.record.whole import write_whole
@@ -69,10 +70,6 @@ Duplicates = Annotated[
         help="Several samples of a host at the same time: refuse, or keep-last uses the last.",
     ),
 ]
-At = Annotated[
-    str | None,
-    typer.Option("--origin", metavar="LON,LAT", help="Position of (0, 0) on Earth, if the sites do not determine it."),
-]
 Picture = Annotated[
     Path | None,
     typer.Option(
@@ -98,6 +95,7 @@ def inspect_tracks(
     id: Id = None,
     duplicates: Duplicates = "refuse",
     origin: At = None,
+    offset: OffsetOption = None,
     out: Picture = None,
     scenario: NewScenario = None,
 ) -> None:
@@ -106,10 +104,6 @@ def inspect_tracks(
     The command prints extent, speeds, gaps, coverage and expected handoffs, and draws the tracks.
     """
     with reporting():
-        from mobilenet.record.provenance import inputs_of_file
-        from mobilenet.record.stamp import new_provenance, stamping
-        from mobilenet.viz.files import whole_file
-        from mobilenet.viz.tracks_figure import draw
         from mobilenet.world.inspection import inspect
         from mobilenet.world.track_mobility import doubt_about_metres
         from mobilenet.world.tracks.read import read_tracks
@@ -123,21 +117,21 @@ def inspect_tracks(
         recorded = read_tracks(file, **read_as)  # type: ignore[arg-type]
         at, sites = None, None
         if radio_of is not None:
-            inspection = _by_scenario(radio_of, recorded, origin)
+            inspection = _by_scenario(radio_of, recorded, origin, offset)
         else:
             sites = None if stations is None else read_sites(stations)
-            at = _origin(origin, recorded, sites)
+            at = anchor_of(origin, offset, recorded, sites)
             inspection = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
-        _print(inspection, sites, _is_exchanged(recorded, inspection))
+        _print(inspection, sites, _is_exchanged(recorded, inspection), at)
         if coordinates == "auto" and (doubt := doubt_about_metres(recorded, range_m)):
             say(f"warning: {doubt}", always=True)
-        target = out or (Path() if scenario is None else scenario.parent) / f"{_stem(file)}_tracks.png"
-        replaced = ", replacing the existing file" if target.exists() else ""
-        again = _again(file, stations, radio_of, range_m, origin, read_as)
-        command = again.replace(quote(file), "FILE", 1)
-        with whole_file(target) as partial, stamping(new_provenance(command, inputs_of_file(file))):
-            draw(inspection, partial, file.name)
-        say(f"Drawn: {quote(target)}{replaced}")
+        again = _again(file, stations, radio_of, range_m, {"origin": origin, "offset": offset}, read_as)
+        _draw(
+            inspection,
+            out or (Path() if scenario is None else scenario.parent) / f"{_stem(file)}_tracks.png",
+            file,
+            again,
+        )
         if _is_impossible(inspection, scenario, again):
             return
         if radio_of is not None:
@@ -147,6 +141,19 @@ def inspect_tracks(
         else:
             _write_scenario(scenario, file, stations, inspection, range_m, at, read_as)
             say(f"Next: mobilenet run {quote(scenario)}")
+
+
+def _draw(inspection: Any, target: Path, file: Path, command: str) -> None:
+    from mobilenet.record.provenance import inputs_of_file
+    from mobilenet.record.stamp import new_provenance, stamping
+    from mobilenet.viz.files import whole_file
+    from mobilenet.viz.tracks_figure import draw
+
+    replaced = ", replacing the existing file" if target.exists() else ""
+    made_by = new_provenance(command.replace(quote(file), "FILE", 1), inputs_of_file(file))
+    with whole_file(target) as partial, stamping(made_by):
+        draw(inspection, partial, file.name)
+    say(f"Drawn: {quote(target)}{replaced}")
 
 
 def _reading(format: str, coordinates: str, duplicates: str) -> dict[str, str]:
@@ -168,7 +175,7 @@ def _again(
     stations: Path | None,
     radio_of: Path | None,
     range_m: float,
-    origin: str | None,
+    anchors: dict[str, str | None],
     read_as: dict[str, Any],
 ) -> str:
     """The command that repeats the inspection; `read_as`: options of reading."""
@@ -176,10 +183,10 @@ def _again(
         "stations": stations and quote(stations),
         "radio-of": radio_of and quote(radio_of),
         "range-m": None if range_m == RANGE_M else f"{range_m:g}",
-        "origin": origin and "".join(origin.split()),
+        **{name: text and "".join(text.split()) for name, text in anchors.items()},
         **{name: quote(value) for name, value in read_as.items()},
     }
-    arguments = (f" --{name}{'=' if name == 'origin' else ' '}{value}" for name, value in options.items() if value)
+    arguments = (f" --{name}{'=' if name in anchors else ' '}{value}" for name, value in options.items() if value)
     return f"mobilenet inspect-tracks {quote(file)}" + "".join(arguments)
 
 
@@ -209,7 +216,7 @@ def _refuse_beside_a_scenario(**options: Any) -> None:
             )
 
 
-def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
+def _by_scenario(file: Path, recorded: Any, origin: str | None, offset: str | None) -> Any:
     """What the stations of a scenario would see, by its own radio and attachment."""
     from mobilenet.network.radio.service import Place
     from mobilenet.network.radio_models import model_of
@@ -220,51 +227,23 @@ def _by_scenario(file: Path, recorded: Any, origin: str | None) -> Any:
     scenario = load_scenario(file)
     if not isinstance(scenario, Scenario):
         fail(f"--radio-of: {file} has processes and no radio; expected a scenario with stations", Exit.BAD_INPUT)
-    if origin is not None and scenario.origin is not None:
-        fail(f"--origin and --radio-of: {file} already has an origin; leave --origin out", Exit.BAD_INPUT)
-    at = scenario.origin if origin is None else parse_origin(origin)
+    for option, text in (("--origin", origin), ("--offset", offset)):
+        if text is not None and scenario.anchor is not None:
+            fail(
+                f"{option} and --radio-of: {file} already has an origin or offset_m; leave {option} out", Exit.BAD_INPUT
+            )
+    at = scenario.anchor or chosen_anchor(origin, offset)
     if recorded.lonlat and at is None:
         fail(
             f"the stations of {file} are in metres, the tracks in longitude and latitude: specify the position of (0,"
             " 0) on Earth with --origin LON,LAT",
             Exit.BAD_INPUT,
         )
-    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     rule, model = scenario.hosts.attachment, model_of(scenario.wireless)
-    service = model.service(sites, rule, Place(scenario.folder, scenario.origin, scenario.seed))
+    service = model.service(sites, rule, Place(scenario.folder, scenario.anchor, scenario.seed))
     attached = AttachmentRule(service.attachment, model.attachment_words(rule))
     return inspect(recorded.on_plane(at), sites, model.cell_m, LONG_GAP_S, attached)
-
-
-def parse_origin(text: str) -> Any:
-    """LON,LAT of an option."""
-    from pydantic import ValidationError
-
-    from mobilenet.world.tracks.projection import Origin
-
-    try:
-        lon, lat = (float(part) for part in text.split(","))
-        return Origin(lon=lon, lat=lat)
-    except (ValueError, ValidationError):
-        fail(
-            f"--origin {text[:40]!r}: expected LON,LAT in degrees, such as 13.4,52.5, with LAT between -85 and 85",
-            Exit.BAD_INPUT,
-        )
-
-
-def _origin(text: str | None, recorded: Any, sites: Any) -> Any:
-    if text is not None:
-        return parse_origin(text)
-    if sites is not None and sites.lonlat != recorded.lonlat:
-        which = ("stations", "tracks") if sites.lonlat else ("tracks", "stations")
-        fail(
-            f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: specify the position of (0, 0)"
-            " on Earth with --origin LON,LAT",
-            Exit.BAD_INPUT,
-        )
-    if sites is not None and sites.lonlat:
-        return sites.origin()
-    return recorded.origin() if recorded.lonlat else None
 
 
 def _positions(sites: Any, origin: Any) -> Any:
@@ -293,12 +272,16 @@ def _is_exchanged(tracks: Any, inspection: Any) -> bool:
     return 2 * len(again.jumps) < len(inspection.jumps)
 
 
-def _print(inspection: Any, sites: Any, exchanged: bool) -> None:
+def _print(inspection: Any, sites: Any, exchanged: bool, at: Any) -> None:
+    from mobilenet.world.tracks.projection import Offset
+
     of_cells = [] if inspection.cells is None else _of_cells(inspection, sites)
     print_table(("", ""), [*_of_tracks(inspection, exchanged), *of_cells])
     recorded = inspection.recorded
     if recorded.choice:
         say(f"Coordinates: {recorded.choice}")
+    if isinstance(at, Offset):
+        say(f"Offset: {at.x_m:.10g},{at.y_m:.10g} is subtracted from all metres (offset_m in a scenario)")
     if recorded.skipped:
         say(f"Skipped: {pluralize(recorded.skipped, 'line')} without movement")
 

@@ -38,7 +38,7 @@ class Scenario(MobileKeys):
 
     @property
     def station_count(self) -> int:
-        return len(station_positions(self.stations.layout, self._folder, self.origin))
+        return len(station_positions(self.stations.layout, self._folder, self.anchor))
 
     @property
     def wires(self) -> BackboneParameters:

@@ -23,7 +23,7 @@ from mobilenet.world.interventions import Intervention, Loss, added_hosts, both_
 from mobilenet.world.layout import StationLayout
 from mobilenet.world.mobility import HostsParameters
 from mobilenet.world.own_process import OwnProcess
-from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Anchor, Offset, Origin
 from mobilenet.world.workload import WorkloadParameters
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -96,6 +96,10 @@ class MobileKeys(ScenarioFile):
         default=None,
         description="position of (0, 0) on Earth; null: centre of the sites or tracks if these use degrees, else none",
     )
+    offset_m: tuple[float, float] | None = Field(
+        default=None,
+        description="position of (0, 0) in tracks, sites and walls whose metres begin far away (UTM); null: [0, 0]",
+    )
     stations: StationsParameters
     wireless: WirelessParameters = Field(default=WirelessParameters(), description="radio of all hosts and stations")
     hosts: HostsParameters
@@ -121,6 +125,17 @@ class MobileKeys(ScenarioFile):
         if self.warmup_s >= self.duration_s:
             raise ValueError(f"warmup_s: should be less than duration_s ({self.duration_s:g}), got {self.warmup_s:g}")
         return self
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.origin is not None and self.offset_m is not None:
+            raise ValueError("offset_m: is for files in metres, origin for longitudes and latitudes; leave one out")
+        return self
+
+    @property
+    def anchor(self) -> Anchor | None:
+        """Where (0, 0) lies: on Earth, or in the metres of files."""
+        return self.origin if self.offset_m is None else Offset(*self.offset_m)
 
     @property
     def most_loss(self) -> float:

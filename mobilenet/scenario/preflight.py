@@ -54,7 +54,7 @@ def origin_of(scenario: MobileKeys, root: Node) -> Origin | None:
     and latitude.
     """
     layout, mobility = scenario.stations.layout, scenario.hosts.mobility
-    if scenario.origin is not None:
+    if scenario.anchor is not None:
         return scenario.origin
     tracks_on_earth = isinstance(mobility, Tracks) and is_lonlat(
         scenario.folder / mobility.file, mobility.format, mobility.coordinates
@@ -93,14 +93,14 @@ def check(scenario: MobileKeys, root: Node) -> None:
 def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
     """(dotted path, what is wrong there)"""
     stations = scenario.stations
-    sites = station_positions(stations.layout, scenario.folder, scenario.origin)
+    sites = station_positions(stations.layout, scenario.folder, scenario.anchor)
     count = len(sites)
     if len(set(map(tuple, sites.tolist()))) < count:
         yield "stations.layout", "two stations are at the same position"
     if stations.names is not None and (len(stations.names) != count or len(set(stations.names)) != count):
         yield "stations.names", f"expected {count} different names, one for each station"
     yield from radio_preflight.objections(
-        scenario.wireless, scenario.hosts.attachment, Place(scenario.folder, scenario.origin, scenario.seed)
+        scenario.wireless, scenario.hosts.attachment, Place(scenario.folder, scenario.anchor, scenario.seed)
     )
     backbone = stations.backbone
     if backbone.edges is not None:
@@ -199,7 +199,7 @@ def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
     model = model_of(scenario.wireless)
     if model.is_narrow:
         return []  # that is reported already
-    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     ground = Coverage(sites, model.ground_m).ground
     parts = len(ground.geoms) if hasattr(ground, "geoms") else 1
     if parts == 1:
@@ -213,10 +213,10 @@ def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
 
 def check_world(scenario: MobileKeys) -> Population:
     """Also read what is too long to be read each time: imported tracks. Returns all hosts' trajectories."""
-    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     coverage = Coverage(sites, model_of(scenario.wireless).ground_m)
     population = trajectories(
-        scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder, scenario.origin
+        scenario.hosts, scenario.seed, coverage, ns(scenario.duration_s), scenario.folder, scenario.anchor
     )
     require_size(scenario, len(population.trajectories))
     return population
@@ -230,7 +230,7 @@ def require_size(scenario: MobileKeys, hosts: int) -> None:
         raise ScenarioError(": ".join(objection))
     for path, what in _strangers(scenario, hosts):
         raise ScenarioError(f"{path}: {what}")
-    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     for path, what in _too_big(scenario, hosts + len(added_hosts(scenario.interventions)), sites):
         raise ScenarioError(f"{path}: {what}")
 
@@ -248,7 +248,7 @@ def events_of_joins(scenario: MobileKeys) -> int:
 def _population(scenario: MobileKeys) -> tuple[int, NDArray[np.float64]]:
     """Return the number of hosts, and where the stations are."""
     hosts = len(check_world(scenario).trajectories) + len(added_hosts(scenario.interventions))
-    return hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
+    return hosts, station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
 
 
 def drain_events(scenario: MobileKeys, drain_s: float) -> int:

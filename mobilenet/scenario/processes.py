@@ -45,7 +45,7 @@ from mobilenet.scenario.process_parameters import (
 from mobilenet.scenario.programs import CommandLine, Program, command_in_words, files_of, warnings_of
 from mobilenet.scenario.yaml_reader import Node
 from mobilenet.world.interventions import Intervention
-from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Anchor
 
 
 class OwnBroadcast(ClassInFile):
@@ -196,7 +196,7 @@ class ProcessScenario(ScenarioFile):
         return ()
 
     @property
-    def origin(self) -> Origin | None:
+    def anchor(self) -> Anchor | None:
         return None
 
     @property

@@ -22,7 +22,7 @@ from mobilenet.network.wireless import MODELS, WirelessParameters
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.run_source import read_source
-from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Anchor
 
 STANDARDS = {"b": "802.11b", "g_mixed": "802.11g mixed with b", "g_erp": "802.11g", "g": "802.11g", "a": "802.11a"}
 Radio = RadioKeys  # for those who read runs
@@ -39,7 +39,7 @@ def radio_of_run(folder: Path) -> str | None:
         return None
     if scenario.wireless is None:
         return None
-    return radio_words(scenario.wireless, scenario.folder, scenario.origin)
+    return radio_words(scenario.wireless, scenario.folder, scenario.anchor)
 
 
 def radio_of_study(directory: Path) -> str | None:
@@ -52,7 +52,7 @@ def radio_of_study(directory: Path) -> str | None:
         except ScenarioError:
             continue
         if scenario.wireless is not None:
-            words = words or radio_words(scenario.wireless, scenario.folder, scenario.origin)
+            words = words or radio_words(scenario.wireless, scenario.folder, scenario.anchor)
             radios.append(scenario.wireless.model_dump())
     varying = list(_differing_keys("wireless", radios))
     if not varying:
@@ -86,13 +86,13 @@ def radio_keys(name: object) -> type[RadioKeys]:
 
 def power_of(scenario: Scenario, sites: NDArray[np.float64]) -> PowerService:
     """The power of stations at `sites`, float64 (m, 2), anywhere, where power decides."""
-    place = Place(scenario.folder, scenario.origin, scenario.seed)
+    place = Place(scenario.folder, scenario.anchor, scenario.seed)
     return power_service(scenario.wireless, sites, scenario.hosts.attachment, place)
 
 
-def radio_words(wireless: WirelessParameters, folder: Path, origin: Origin | None = None) -> str:
-    """`folder`, `origin`: of the scenario, for its file of obstacles."""
-    place = Place(folder, origin, 0)
+def radio_words(wireless: WirelessParameters, folder: Path, anchor: Anchor | None = None) -> str:
+    """`folder`, `anchor`: of the scenario, for its file of obstacles."""
+    place = Place(folder, anchor, 0)
     return "; ".join([_mac(wireless), *model_of(wireless).words(place), *_both(wireless)])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import DEFAULT
 from mobilenet.scenario.yaml_writer import to_yaml
-from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Anchor, Offset, Origin
 
 LONGEST_S = 300
 MOST_CELLS = 500
@@ -25,7 +25,7 @@ HEAD = (
 
 def starter(
     tracks: dict[str, Any], sites: str | None, extent_m: tuple[float, float, float, float],
-    times_s: tuple[float, float], range_m: float, origin: Origin | None
+    times_s: tuple[float, float], range_m: float, anchor: Anchor | None
 ) -> str:  # fmt: skip
     """`tracks` are the keys of hosts.mobility; `sites` is a file, both as seen from the scenario's folder."""
     begins_s, ends_s = times_s
@@ -37,7 +37,8 @@ def starter(
     values: dict[str, Any] = {
         "seed": 1,
         "duration_s": max(1, min(LONGEST_S, ceil(ends_s - begins_s))),
-        **({} if origin is None else {"origin": origin.model_dump()}),
+        **({"origin": anchor.model_dump()} if isinstance(anchor, Origin) else {}),
+        **({"offset_m": list(anchor)} if isinstance(anchor, Offset) else {}),
         "stations": {"layout": layout},
         "wireless": {"range_m": range_m, "mode": "g_mixed"},
         "hosts": {"mobility": {"model": "tracks", **tracks, **({"start_s": begins_s} if begins_s else {})}},

@@ -89,8 +89,8 @@ class Simulation:
         wireless = scenario.wireless
         retries = wireless.retry_limit, wireless.group_copies - 1
         self._rules = Rules(MODES[wireless.mode], wireless.eifs, wireless.queue_frames, *retries)
-        sites = station_positions(scenario.stations.layout, scenario.folder, scenario.origin)
-        place = Place(scenario.folder, scenario.origin, scenario.seed)
+        sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
+        place = Place(scenario.folder, scenario.anchor, scenario.seed)
         service = model.service(sites, scenario.hosts.attachment, place)
         self.coverage = service.coverage
         self.world = self._new_world(allow_code)
@@ -130,7 +130,7 @@ class Simulation:
         scenario = self.scenario
         mobility = mobility_for(scenario, allow_code)
         world = trajectories(
-            scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.origin, mobility
+            scenario.hosts, scenario.seed, self.coverage, self.duration_ns, scenario.folder, scenario.anchor, mobility
         )
         if scenario.hosts.count is None:  # the tracks determine how many there are
             require_size(scenario, len(world.trajectories))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from mobilenet.parameters import Parameters, Point
-from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Anchor
 from mobilenet.world.tracks.sites import MOST_STATIONS, read_sites
 
 
@@ -67,7 +67,7 @@ StationLayout = Annotated[HexagonLayout | GridLayout | PointsLayout | FileLayout
 Layout = HexagonLayout | GridLayout | PointsLayout | FileLayout
 
 
-def station_positions(layout: Layout, folder: Path, origin: Origin | None = None) -> NDArray[np.float64]:
+def station_positions(layout: Layout, folder: Path, anchor: Anchor | None = None) -> NDArray[np.float64]:
     """Where each station is; a file is looked for in `folder`."""
     if isinstance(layout, HexagonLayout):
         return hexagon(layout.rings, layout.spacing_m)
@@ -75,7 +75,7 @@ def station_positions(layout: Layout, folder: Path, origin: Origin | None = None
         return np.array([(i, j) for j in range(layout.rows) for i in range(layout.columns)], float) * layout.spacing_m
     if isinstance(layout, PointsLayout):
         return np.array(layout.points_m, float)
-    return np.column_stack(read_sites(folder / layout.file).on_plane(origin))
+    return np.column_stack(read_sites(folder / layout.file).on_plane(anchor))
 
 
 def hexagon(rings: int, spacing_m: float) -> NDArray[np.float64]:

@@ -31,7 +31,7 @@ from mobilenet.world.gauss_markov import GaussMarkov
 from mobilenet.world.ground import Ground
 from mobilenet.world.random_waypoint import RandomWaypoint
 from mobilenet.world.track_mobility import Tracks
-from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Anchor
 from mobilenet.world.trajectory import Leg, Trajectory, standing_leg
 
 __all__ = ["HostsParameters", "Leg", "OwnMobility", "Population", "Static", "Trajectory", "Walk", "trajectories"]
@@ -110,15 +110,15 @@ def trajectories(
     coverage: Coverage,
     duration_ns: int,
     folder: Path,
-    origin: Origin | None = None,
+    anchor: Anchor | None = None,
     own: Any = None,
 ) -> Population:
-    """A file is looked for in `folder`; `origin` is for one in longitude and latitude; `own`: the plug-in's model of an
+    """A file is looked for in `folder`; `anchor`: where (0, 0) lies in it; `own`: the plug-in's model of an
     OwnMobility, without which its hosts have trajectories that cannot be followed.
     """
     mobility = hosts.mobility
     if isinstance(mobility, Tracks):
-        imported = track_mobility.import_tracks(mobility, folder, duration_ns / SECOND, origin, seed)
+        imported = track_mobility.import_tracks(mobility, folder, duration_ns / SECOND, anchor, seed)
         names = {f"h{host}": name for host, name in enumerate(imported.names)}
         return Population(imported.trajectories, imported.speed_limit_mps, imported.too_short, names, _stays)
 

@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 from mobilenet.engine.clock import ns
 from mobilenet.engine.random_streams import generator
 from mobilenet.parameters import Parameters, ScenarioError
-from mobilenet.world.tracks.projection import Floats, Origin
+from mobilenet.world.tracks.projection import Anchor, Floats
 from mobilenet.world.tracks.read import Coordinates, Duplicates, Format, read_tracks
 from mobilenet.world.tracks.samples import RecordedSamples
 from mobilenet.world.tracks.source import short
@@ -124,7 +124,7 @@ class ImportedTracks(NamedTuple):
 
 
 def import_tracks(
-    parameters: Tracks, folder: Path, duration_s: float, origin: Origin | None = None, seed: int = 0
+    parameters: Tracks, folder: Path, duration_s: float, anchor: Anchor | None = None, seed: int = 0
 ) -> ImportedTracks:
     """The hosts of the file, as far as they are there during the run; `seed`: of what is drawn."""
     start_s = parameters.start_s + parameters.random_start_s * float(generator(seed, "tracks", "start").random())
@@ -133,7 +133,7 @@ def import_tracks(
     trajectories: dict[str, Trajectory] = {}
     too_short = 0
     fastest_mps = 0.0
-    recorded = parameters.read(folder).on_plane(origin)
+    recorded = parameters.read(folder).on_plane(anchor)
     require_continuous(recorded, parameters.max_gap_s, parameters.max_speed_mps)
     for name, *columns in recorded.tracks():
         track = cut(

@@ -246,6 +246,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("inspect-tracks", "--id"): "--id bus",
     ("inspect-tracks", "--duplicates"): more("inspect-tracks twice.csv", "--duplicates keep-last"),
     ("inspect-tracks", "--origin"): more(f"inspect-tracks {LONLAT}", "--origin 52.5,13.4"),
+    ("inspect-tracks", "--offset"): "--offset 100,200",
     ("inspect-tracks", "--out"): "--out elsewhere.svg",
     ("inspect-tracks", "--scenario"): more(f"{INSPECT} --stations sites.csv", "--scenario elsewhere.yaml"),
     ("export", "--csv"): Case("export run --geojson --out new.geojson", "export run --csv --out new"),

@@ -113,7 +113,7 @@ def buildings_of(directory: Path) -> list[Building]:
         scenario = read_source(directory / "scenario.yaml")
         if scenario.wireless is None or scenario.wireless.obstacles is None:
             return []
-        return read_buildings(scenario.folder / scenario.wireless.obstacles.file, scenario.origin)
+        return read_buildings(scenario.folder / scenario.wireless.obstacles.file, scenario.anchor)
     except (ScenarioError, OSError):
         return []
 

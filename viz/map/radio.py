@@ -90,7 +90,7 @@ def ground_of(run: Record) -> Ground | None:
         scenario = Scenario.load(run.folder / "scenario.yaml")
         service = power_of(scenario, run.stations_m)
         obstacles = scenario.wireless.obstacles
-        buildings = [] if obstacles is None else read_buildings(scenario.folder / obstacles.file, scenario.origin)
+        buildings = [] if obstacles is None else read_buildings(scenario.folder / obstacles.file, scenario.anchor)
     except (ScenarioError, OSError):
         return None
     if not 0 < len(run.stations_m) < NOTHING:

@@ -25,7 +25,7 @@ from mobilenet.network.propagation.parameters import ObstaclesParameters
 from mobilenet.network.propagation.shapes import Corners, Shape, Shapes
 from mobilenet.network.propagation.walls import Building, Ring, Walls
 from mobilenet.parameters import ScenarioError
-from mobilenet.world.tracks.projection import Origin, to_plane
+from mobilenet.world.tracks.projection import Anchor, Offset, Origin, to_plane
 from mobilenet.world.tracks.samples import FARTHEST_M
 from mobilenet.world.tracks.source import head, open_tracks, path_text
 
@@ -37,13 +37,13 @@ DECIMALS = 3
 CM = 100
 
 
-def walls(parameters: ObstaclesParameters, folder: Path, origin: Origin | None = None) -> Walls:
+def walls(parameters: ObstaclesParameters, folder: Path, origin: Anchor | None = None) -> Walls:
     """The obstacles between places; `file` is looked for in `folder`."""
     buildings = read_buildings(folder / parameters.file, origin)
     return Walls(buildings, round(100 * parameters.per_wall_db), round(100 * parameters.per_metre_db))
 
 
-def read_buildings(path: Path, origin: Origin | None = None) -> list[Building]:
+def read_buildings(path: Path, origin: Anchor | None = None) -> list[Building]:
     """Their corners on the plane."""
     shapes = _read(path)
     if not shapes.all:
@@ -68,7 +68,7 @@ def _read(path: Path) -> Shapes:
         raise ScenarioError(f"{file}:{line}: not UTF-8 text") from None
 
 
-def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
+def _are_lonlat(shapes: Shapes, origin: Anchor | None) -> bool:
     """Decide it where the file does not."""
     unsaid = [shape for shape in shapes.all if shape.lonlat is None]
     corners = [[corner for ring in shape.rings for corner in ring] for shape in unsaid]
@@ -89,15 +89,17 @@ def _are_lonlat(shapes: Shapes, origin: Origin | None) -> bool:
             " (RFC 7946), but the position of (0, 0) is not given; expected origin: {lon, lat} or, if the coordinates"
             ' are in metres, "crs": null in the file'
         )
-    return bool(_is_near(everything[:, 0], everything[:, 1], origin).all())
+    return isinstance(origin, Origin) and bool(_is_near(everything[:, 0], everything[:, 1], origin).all())
 
 
-def _building(shape: Shape, lonlat: bool, origin: Origin | None) -> Building:
+def _building(shape: Shape, lonlat: bool, origin: Anchor | None) -> Building:
     rings = [ring[:-1] if len(ring) > 1 and ring[0] == ring[-1] else ring for ring in shape.rings]
     if not rings or any(len(set(ring)) < 3 for ring in rings):
         raise ScenarioError(f"{shape.where}: has no area; expected rings with at least three corners")
     if lonlat:
         rings = [_on_plane(shape, ring, origin) for ring in rings]
+    elif isinstance(origin, Offset):
+        rings = [[(x - origin.x_m, y - origin.y_m) for x, y in ring] for ring in rings]
     for x, y in (corner for ring in rings for corner in ring):
         if not (abs(x) <= FARTHEST_M and abs(y) <= FARTHEST_M):
             raise ScenarioError(
@@ -119,9 +121,9 @@ def _building(shape: Shape, lonlat: bool, origin: Origin | None) -> Building:
     return building
 
 
-def _on_plane(shape: Shape, ring: Corners, origin: Origin | None) -> Corners:
+def _on_plane(shape: Shape, ring: Corners, origin: Anchor | None) -> Corners:
     lon, lat = np.array(ring).T
-    if origin is None:
+    if not isinstance(origin, Origin):
         raise ScenarioError(
             f"{shape.where}: contains longitudes and latitudes, but the position of (0, 0) is not given; expected"
             " origin: {lon, lat}"

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from mobilenet.world.attachment import Attachment
 from mobilenet.world.coverage import Coverage
-from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Anchor
 
 
 class Place(NamedTuple):
     """Where a scenario lies: what files are named relative to, where (0, 0) is on Earth, and the seed."""
 
     folder: Path
-    origin: Origin | None
+    anchor: Anchor | None
     seed: int
 
 

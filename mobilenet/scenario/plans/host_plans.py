@@ -151,7 +151,7 @@ def _hosts(scenario: Scenario, tracks: ImportedTracks | None, end_ns: int) -> li
 
 def stations_m(scenario: Scenario) -> list[list[float]]:
     """The places of the stations."""
-    return list(station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist())
+    return list(station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist())
 
 
 def _requests(

@@ -92,7 +92,7 @@ def expectations(scenario: Scenario) -> Expectations:
     mobility, tracks = scenario.hosts.mobility, None
     if isinstance(mobility, Tracks):
         end_s = ns(scenario.duration_s) / 1e9
-        tracks = import_tracks(mobility, scenario.folder, end_s, scenario.origin, scenario.seed)
+        tracks = import_tracks(mobility, scenario.folder, end_s, scenario.anchor, scenario.seed)
     return plan_record(scenario, tracks)
 
 

@@ -49,7 +49,7 @@ def longest_way(scenario: Scenario) -> int:
 def _ways(scenario: Scenario) -> tuple[int, int]:
     """How many links the farthest station is away: at least, from the one in the middle, and at most."""
     backbone, count = scenario.stations.backbone, scenario.station_count
-    positions_m = station_positions(scenario.stations.layout, scenario.folder, scenario.origin).tolist()
+    positions_m = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist()
     edges = links(backbone, positions_m)
     if edges is None:
         return min(1, count - 1), min(1, count - 1)  # all with all

@@ -35,6 +35,16 @@ class Origin(Parameters):
     lat: float = Field(ge=-85, le=85, description="latitude, positive to the north")
 
 
+class Offset(NamedTuple):
+    """Where (0, 0) lies in files whose metres begin far away, such as those of UTM."""
+
+    x_m: float
+    y_m: float
+
+
+Anchor = Origin | Offset
+
+
 class _Frame(NamedTuple):
     place: Floats  # geocentric
     axes: Floats  # rows: east, north, up
@@ -70,6 +80,12 @@ def centre(lon: Floats, lat: Floats) -> Origin:
     """The middle of some places, in millionths of a degree: the same for the same places, on every machine."""
     middles = [round(float((v.min() + v.max()) / 2), 6) for v in (lon, lat)]
     return Origin(lon=middles[0], lat=middles[1])
+
+
+def offset_of(x: Floats, y: Floats) -> Offset:
+    """The middle of some places far away, in whole kilometres: the same for all files of a town."""
+    middles = [1000.0 * round(float((v.min() + v.max()) / 2000)) for v in (x, y)]
+    return Offset(*middles)
 
 
 def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:

@@ -23,7 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.world.tracks.projection import Floats, Origin, beyond_the_line, centre, to_plane
+from mobilenet.world.tracks.projection import (
+    Anchor,
+    Floats,
+    Offset,
+    Origin,
+    beyond_the_line,
+    centre,
+    offset_of,
+    to_plane,
+)
 from mobilenet.world.tracks.source import short
 
 MOST_SAMPLES = 20_000_000
@@ -35,6 +44,7 @@ EARLIEST_EPOCH_S, LATEST_EPOCH_S = -62_135_596_800.0, 253_402_300_800.0
 OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # in which programs count the time since 1970
 LATEST_S = 1e9
 FARTHEST_M = 1_000_000.0
+FARTHEST_READ_M = 100_000_000.0  # of a file whose metres begin far away
 FAR_FROM_DEGREES_M = 10_000.0  # if all others are that far out, numbers up to 180 may be degrees
 MOST_PLACES = 2**31 - 1
 KEEP_LAST = "; --duplicates keep-last (hosts.mobility.duplicates) uses the last of them"
@@ -175,7 +185,7 @@ class RecordedSamples:
         for name, v, most in (
             (("lon", self.x, 180.0), ("lat", self.y, 90.0))
             if self.lonlat
-            else (("x", self.x, FARTHEST_M), ("y", self.y, FARTHEST_M))
+            else (("x", self.x, FARTHEST_READ_M), ("y", self.y, FARTHEST_READ_M))
         ):
             yield ~np.isfinite(v), name, partial(_infinite, v)
             yield ~(np.abs(v) <= most), name, partial(_far, v, most)
@@ -237,10 +247,17 @@ class RecordedSamples:
         )
         return centre(self.x, self.y)
 
-    def on_plane(self, origin: Origin | None) -> RecordedSamples:
+    @property
+    def offset(self) -> Offset | None:
+        """What brings metres that begin far away near (0, 0)."""
+        is_far = not self.lonlat and max(np.abs(self.x).max(), np.abs(self.y).max()) > FARTHEST_M
+        return offset_of(self.x, self.y) if is_far else None
+
+    def on_plane(self, origin: Anchor | None) -> RecordedSamples:
+        """Return metres from (0, 0), rounded to whole micrometres."""
         if not self.lonlat:
-            return self
-        if origin is None:
+            return self._move(origin if isinstance(origin, Offset) else Offset(0.0, 0.0))
+        if not isinstance(origin, Origin):
             raise ScenarioError(
                 f"{self.file}: contains longitudes and latitudes, but the position of (0, 0) is not given; expected"
                 " origin: {lon, lat}"
@@ -268,6 +285,23 @@ class RecordedSamples:
             columns=self.columns | {k: self.columns[o] for k, o in (("x", "lon"), ("y", "lat")) if o in self.columns},
         )
 
+    def _move(self, offset: Offset) -> RecordedSamples:
+        x, y = np.round(self.x - offset.x_m, 6) + 0.0, np.round(self.y - offset.y_m, 6) + 0.0
+        moved = self if offset == (0, 0) else replace(self, x=x, y=y)
+        better = offset_of(self.x, self.y)
+        advice = f"; expected --offset {better.x_m:.0f},{better.y_m:.0f} (offset_m in a scenario)"
+        moved.refuse(
+            *(
+                (
+                    np.abs(v) > FARTHEST_M,
+                    name,
+                    lambda i, v=v: f"{v[i]:.10g} m is more than 1000 km from the origin{advice}",
+                )
+                for name, v in (("x", moved.x), ("y", moved.y))
+            )
+        )
+        return moved
+
 
 def _in_other_units(number: float) -> str:
     unit = next(unit for power, unit in enumerate(OTHER_UNITS, 1) if number < LATEST_EPOCH_S * 1000.0**power)
@@ -280,8 +314,8 @@ def _infinite(values: Floats, i: int) -> str:
 
 
 def _far(values: Floats, most: float, i: int) -> str:
-    if most == FARTHEST_M:
-        return f"{values[i]:.10g} m is more than 1000 km from the origin"
+    if most == FARTHEST_READ_M:
+        return f"{values[i]:.10g} m is more than 100000 km from the origin"
     return (
         f"{values[i]:.10g} is not between -{most:g} and {most:g}"
         f" degrees{'; are lon and lat swapped?' if most == 90 else ''}"

@@ -18,7 +18,16 @@ import numpy as np
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks.csv import LAT, LON
-from mobilenet.world.tracks.projection import Floats, Origin, beyond_the_line, centre, to_plane
+from mobilenet.world.tracks.projection import (
+    Anchor,
+    Floats,
+    Offset,
+    Origin,
+    beyond_the_line,
+    centre,
+    offset_of,
+    to_plane,
+)
 from mobilenet.world.tracks.samples import FARTHEST_M
 from mobilenet.world.tracks.source import head, path_text, short
 from mobilenet.world.tracks.table import Table, table
@@ -63,10 +72,11 @@ class Sites(NamedTuple):
             )
         return centre(self.a, self.b)
 
-    def on_plane(self, origin: Origin | None) -> tuple[Floats, Floats]:
+    def on_plane(self, origin: Anchor | None) -> tuple[Floats, Floats]:
+        """Return metres from (0, 0), rounded to whole micrometres if they are moved."""
         if not self.lonlat:
-            return self.a, self.b
-        if origin is None:
+            return self._move(origin if isinstance(origin, Offset) else Offset(0.0, 0.0))
+        if not isinstance(origin, Origin):
             raise ScenarioError(
                 f"{self.file}: contains longitudes and latitudes, but the position of (0, 0) is not given; expected"
                 " origin: {lon, lat}"
@@ -86,6 +96,22 @@ class Sites(NamedTuple):
                 f" origin, longitude {origin.lon:g}, latitude {origin.lat:g}"
             )
         return x, y
+
+    @property
+    def offset(self) -> Offset | None:
+        """What brings metres that begin far away near (0, 0)."""
+        is_far = not self.lonlat and max(np.abs(self.a).max(), np.abs(self.b).max()) > FARTHEST_M
+        return offset_of(self.a, self.b) if is_far else None
+
+    def _move(self, offset: Offset) -> tuple[Floats, Floats]:
+        x, y = np.round(self.a - offset.x_m, 6) + 0.0, np.round(self.b - offset.y_m, 6) + 0.0
+        for i in np.flatnonzero(np.maximum(np.abs(x), np.abs(y)) > FARTHEST_M)[:1]:
+            better = offset_of(self.a, self.b)
+            raise ScenarioError(
+                f"{self.file}:{self.lines[i]}: ({x[i]:.10g}, {y[i]:.10g}) m is more than 1000 km from the origin;"
+                f" expected --offset {better.x_m:.0f},{better.y_m:.0f} (offset_m in a scenario)"
+            )
+        return (self.a, self.b) if offset == (0, 0) else (x, y)
 
 
 def read_sites(path: Path) -> Sites:
@@ -145,6 +171,4 @@ def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: 
             f"{value:.10g} is not between -{most:g} and {most:g} degrees"
             + ("; are lon and lat swapped?" if most < 180 else ""),
         )
-    if not lonlat and abs(value) > FARTHEST_M:
-        raise rows.error(line, column, name, f"{value:.10g} m is more than 1000 km from the origin")
     return value

@@ -10,9 +10,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import mobilenet
 from mobilenet.cli.main import app
+from mobilenet.network.propagation.obstacles import read_buildings
 from mobilenet.parameters import ScenarioError
+from mobilenet.scenario import load_scenario
+from mobilenet.world.layout import station_positions
 from mobilenet.world.track_mobility import Tracks, import_tracks
+from mobilenet.world.tracks.projection import Offset
 from mobilenet.world.tracks.read import read_tracks
 from mobilenet.world.tracks.sites import read_sites
 
@@ -185,3 +190,49 @@ def test_geojson(tmp_path: Path) -> None:
 def test_what_is_wrong_with_geojson(text: str, expected: str, tmp_path: Path) -> None:
     message = refusal(tmp_path, text)
     assert message.startswith(expected) and message.endswith("(read as geojson: the file begins as JSON does)")
+
+
+FAR = (532226.123, 5261763.456)  # in UTM's zone 32
+
+
+def test_metres_that_begin_far_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    x, y = FAR
+    Path("a.csv").write_text("t,id,x,y\n" + "".join(f"{t},a,{x + t},{y}\n" for t in range(30)))
+    Path("sites.csv").write_text(f"name,x_m,y_m\nmast,{x},{y + 20}\n")
+    command = ["inspect-tracks", "a.csv", "--stations", "sites.csv", "--scenario", "a.yaml"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0 and "Offset: 532000,5262000 is subtracted" in done.output
+    scenario = load_scenario(Path("a.yaml"))
+    assert scenario.offset_m == (532_000, 5_262_000)
+    assert station_positions(scenario.stations.layout, tmp_path, scenario.anchor).tolist() == [[226.123, -216.544]]
+    near = read_tracks(Path("a.csv")).on_plane(scenario.anchor)
+    assert near.x[:2].tolist() == [226.123, 227.123] and near.y[0] == -236.544  # to the millimetre and better
+    assert mobilenet.run("a.yaml", out="run").verdict == "valid"
+    chosen = CliRunner().invoke(app, ["inspect-tracks", "a.csv", "--offset", "532226,5261763"])
+    assert "x 0.1 to 29.1, y 0.5 to 0.5" in " ".join(chosen.output.split())
+    for more, expected in (
+        (["--offset", "5"], "--offset '5': expected X,Y in metres, such as 532000,5261000"),
+        (["--offset", "1,2", "--origin", "1,2"], "--offset: is for metres"),
+        (["--offset", "0,0"], "a.csv:2:3: x: 5261763.456 m is more than 1000 km from the origin"),
+    ):
+        done = CliRunner().invoke(app, ["inspect-tracks", "a.csv", *more])
+        assert done.exit_code == 2 and expected.replace("x: 5", "y: 5").replace(":3:", ":4:") in done.output
+    text = Path("a.yaml").read_text().replace("offset_m", "# offset_m")
+    Path("b.yaml").write_text(text)
+    done = CliRunner().invoke(app, ["check", "b.yaml"])
+    assert done.exit_code == 2 and "expected --offset 532000,5262000 (offset_m in a scenario)" in done.output
+
+
+def test_walls_have_the_offset_of_the_tracks(tmp_path: Path) -> None:
+    x, y = FAR
+    ring = [[x, y], [x + 10, y], [x + 10, y + 10], [x, y + 10], [x, y]]
+    (tmp_path / "walls.geojson").write_text(json.dumps(
+        {"type": "FeatureCollection", "crs": None, "features": [
+            {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+        ]}
+    ))  # fmt: skip
+    [[corners]] = read_buildings(tmp_path / "walls.geojson", Offset(532_000.0, 5_261_000.0))
+    assert corners[0] == (22612, 76346)
+    with pytest.raises(ScenarioError, match="more than 1000 km"):
+        read_buildings(tmp_path / "walls.geojson")

@@ -73,9 +73,9 @@ def plan(file: Path, chosen: list[str] | None, obstacles: Path | None, allow_cod
     if obstacles is not None and not is_file(obstacles):
         raise ScenarioError(f"{obstacles}: no such file; --obstacles takes GeoJSON or SUMO's poly.xml")
     if obstacles is not None:
-        read_buildings(obstacles, scenario.origin)
+        read_buildings(obstacles, scenario.anchor)
     elif scenario.wireless.obstacles is not None:
-        read_buildings(scenario.folder / scenario.wireless.obstacles.file, scenario.origin)
+        read_buildings(scenario.folder / scenario.wireless.obstacles.file, scenario.anchor)
     walls = None if obstacles is None else os.path.relpath(obstacles, study.scenario_path.parent)
     all_configurations = configurations(study, allow_code)
     for factor in study.factors:

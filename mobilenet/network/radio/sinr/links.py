@@ -26,7 +26,7 @@ from mobilenet.network.radio.phy import MODES
 from mobilenet.network.radio.sinr.keys import SinrKeys
 from mobilenet.network.radio.sinr.reception import STRONG_CDB, Reception, hundredths, reception_noise_cdbm
 from mobilenet.network.radio.sinr.survival import CHANCE
-from mobilenet.world.tracks.projection import Origin
+from mobilenet.world.tracks.projection import Anchor
 
 BELOW_NOISE_CDB = 2_000
 LINKS = (0, 1, 2)  # stations among both ends
@@ -142,9 +142,9 @@ def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Rece
     )
 
 
-def budget_of(wireless: SinrKeys, seed: int, folder: Path, origin: Origin | None) -> LinkBudget:
-    """The losses of all links. `folder`, `origin`: of the scenario, for its file of obstacles."""
-    town = None if wireless.obstacles is None else walls(wireless.obstacles, folder, origin)
+def budget_of(wireless: SinrKeys, seed: int, folder: Path, anchor: Anchor | None) -> LinkBudget:
+    """The losses of all links. `folder`, `anchor`: of the scenario, for its file of obstacles."""
+    town = None if wireless.obstacles is None else walls(wireless.obstacles, folder, anchor)
     return LinkBudget(wireless.path_loss, wireless.shadowing, town, seed, FARTHEST_M)
 
 

@@ -98,7 +98,7 @@ class Model(RadioModel):
     def faults(self, place: Place) -> Iterator[Fault]:
         if self.wireless.obstacles is not None:
             try:
-                read_buildings(place.folder / self.wireless.obstacles.file, place.origin)
+                read_buildings(place.folder / self.wireless.obstacles.file, place.anchor)
             except ScenarioError as error:
                 yield "wireless.obstacles.file", str(error)
         if fault := too_far(self.wireless):
@@ -163,7 +163,7 @@ def _path_loss(loss: PathLossParameters) -> str:
 
 def _obstacles(obstacles: ObstaclesParameters, decide_sight: bool, place: Place) -> str:
     try:
-        count = len(read_buildings(place.folder / obstacles.file, place.origin))
+        count = len(read_buildings(place.folder / obstacles.file, place.anchor))
         what = pluralize(count, "building")
     except (ScenarioError, OSError):
         what = f"buildings of {Path(obstacles.file).name}"

@@ -41,7 +41,7 @@ def ground_m(wireless: SinrKeys) -> float:
 def power_service(
     wireless: SinrKeys, sites: NDArray[np.float64], rule: AttachmentParameters, place: Place
 ) -> PowerService:
-    budget = budget_of(wireless, place.seed, place.folder, place.origin)
+    budget = budget_of(wireless, place.seed, place.folder, place.anchor)
     tx_cdbm, places = hundredths(station_tx_dbm(wireless)), [(x, y) for x, y in sites.tolist()]
     serving = Serving(budget, places, tx_cdbm, detected_cdbm(wireless), serving_reach_m(wireless))
     hysteresis_cdb = hundredths(rule.hysteresis_db)
