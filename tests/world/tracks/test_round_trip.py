@@ -35,7 +35,7 @@ def check(track_set: RecordedSamples, known: list[Track]) -> None:
     on_plane = track_set.on_plane(AT_SEA)
     assert len(on_plane.names) == len(known)
     for host, (name, samples) in enumerate(known):
-        assert track_set.format in ("ns2", "bonnmotion") or on_plane.names[host] == name
+        assert track_set.format in ("ns2", "bonnmotion", "one") or on_plane.names[host] == name
         for t_s, x, y in samples:
             there = at(on_plane, host, t_s)
             assert hypot(there[0] - x, there[1] - y) < 0.01
@@ -53,7 +53,7 @@ def test_written_and_read(format: str, packed: bool, tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(data) if packed else data)
     expected = "csv" if format == "lonlat" else format
     assert recognise_format(path)[0] == expected
-    assert is_lonlat(path) == (format in ("lonlat", "gpx"))
+    assert is_lonlat(path) == (format in ("lonlat", "gpx", "geojson"))
     check(read_tracks(path), KNOWN)
     check(read_tracks(path, expected), KNOWN)  # type: ignore[arg-type]
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import hypot
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from mobilenet.world.tracks.projection import Origin, to_earth
@@ -134,6 +136,30 @@ def gpx(tracks: Tracks) -> str:
     return "\n".join([*lines, "</gpx>", ""])
 
 
+def one(tracks: Tracks) -> str:
+    """As ExternalMovement reads it: the limits, then all nodes, moment by moment; numbers for names."""
+    every = [sample for _, samples in tracks for sample in samples]
+    limits = [end(column) for column in zip(*every, strict=True) for end in (min, max)]
+    numbers = {name: node for node, (name, _) in enumerate(tracks)}
+    lines = [" ".join(f"{value:.4f}" for value in limits)]
+    for t_s, hosts in by_time(tracks):
+        lines += [f"{t_s:.4f} {numbers[name]} {x:.4f} {y:.4f}" for name, x, y in hosts]
+    return "\n".join([*lines, ""])
+
+
+def geojson(tracks: Tracks) -> str:
+    """A line for each host, with its times; after a point without any."""
+    shapes: list[tuple[str, Any, dict[str, Any]]] = [("Point", degrees(0, 0), {"name": "the middle"})]
+    for name, samples in tracks:
+        way = [[round(degree, 8) for degree in degrees(x, y)] for _, x, y in samples]
+        shapes.append(("LineString", way, {"name": name, "times": [t_s for t_s, _, _ in samples]}))
+    features = [
+        {"type": "Feature", "geometry": {"type": kind, "coordinates": positions}, "properties": own}
+        for kind, positions, own in shapes
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features}, ensure_ascii=False) + "\n"
+
+
 WRITERS: dict[str, tuple[str, Callable[[Tracks], str]]] = {
     "sumo_fcd": ("walk.fcd.xml", sumo_fcd),
     "sumo_fcd_csv": ("walk.fcd.csv", sumo_fcd_csv),
@@ -142,6 +168,8 @@ WRITERS: dict[str, tuple[str, Callable[[Tracks], str]]] = {
     "ns2": ("walk.tcl", ns2),
     "bonnmotion": ("walk.movements", bonnmotion),
     "gpx": ("walk.gpx", gpx),
+    "one": ("walk.one.txt", one),
+    "geojson": ("walk.geojson", geojson),
 }
 
 
