@@ -28,7 +28,7 @@ from mobilenet.world.tracks.projection import (
     offset_of,
     to_plane,
 )
-from mobilenet.world.tracks.samples import FARTHEST_M
+from mobilenet.world.tracks.samples import FARTHEST_M, FARTHEST_READ_M
 from mobilenet.world.tracks.source import head, path_text, short
 from mobilenet.world.tracks.table import Table, table
 
@@ -171,4 +171,6 @@ def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: 
             f"{value:.10g} is not between -{most:g} and {most:g} degrees"
             + ("; are lon and lat swapped?" if most < 180 else ""),
         )
+    if not lonlat and abs(value) > FARTHEST_READ_M:
+        raise rows.error(line, column, name, f"{value:.10g} m is more than 100000 km from the origin")
     return value
