@@ -88,6 +88,7 @@ def one_spark() -> Iterator[None]:
 
     def start_or_share(settings: Any, master: str) -> SparkSession:
         if master.startswith("local"):
+            assert settings["spark.master"].startswith(master.removesuffix("]"))  # the number that was asked for
             two = re.sub(r"\d+|\*", "2", settings["spark.master"], count=1)
             current[:] = [start(settings | {"spark.master": two}, master)]
             return current[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import typer
@@ -49,6 +50,8 @@ def chosen_anchor(origin: str | None, offset: str | None) -> Any:
     try:
         x_m, y_m = (float(part) for part in offset.split(","))
     except ValueError:
+        x_m = y_m = math.nan
+    if not math.isfinite(x_m) or not math.isfinite(y_m):
         fail(f"--offset {offset[:40]!r}: expected X,Y in metres, such as 532000,5261000", Exit.BAD_INPUT)
     return Offset(x_m, y_m)
 

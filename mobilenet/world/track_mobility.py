@@ -213,11 +213,11 @@ def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
 
 def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
     """Return a warning, if the coordinates may be degrees: as metres, all hosts would stay within one cell and hardly
-    move. Empty otherwise.
+    move. Empty otherwise, and for formats of waypoints, which have nothing but metres.
     """
     wide_m, high_m = (float(np.ptp(v)) for v in (recorded.x, recorded.y))
     fits = np.abs(recorded.x).max() <= 180 and np.abs(recorded.y).max() <= 90
-    if recorded.lonlat or not fits or max(wide_m, high_m) >= cell_m:
+    if recorded.lonlat or recorded.waypoints or not fits or max(wide_m, high_m) >= cell_m:
         return ""
     if float(np.nan_to_num(steps(recorded)[1]).max()) >= SLOWEST_MPS:
         return ""

@@ -25,8 +25,7 @@ from mobilenet.network.propagation.parameters import ObstaclesParameters
 from mobilenet.network.propagation.shapes import Corners, Shape, Shapes
 from mobilenet.network.propagation.walls import Building, Ring, Walls
 from mobilenet.parameters import ScenarioError
-from mobilenet.world.tracks.projection import Anchor, Offset, Origin, to_plane
-from mobilenet.world.tracks.samples import FARTHEST_M
+from mobilenet.world.tracks.projection import FARTHEST_M, Anchor, Offset, Origin, to_plane
 from mobilenet.world.tracks.source import head, open_tracks, path_text
 
 MOST_BYTES = 100_000_000

@@ -72,6 +72,8 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
             node(match[2]).commands.extend((t_s, x, y, speed, line))
         elif match := PUT.fullmatch(text.rstrip("\r\n")):
             t_s, value = time(line, match), number(line, match, 4, match[3].lower())
+            if isnan(value):
+                raise ScenarioError(f"{file}:{line}:{match.start(4) + 1}: {match[3].lower()}: not a finite number")
             if match[3] != "Z":
                 place = (value, nan) if match[3] == "X" else (nan, value)
                 node(match[2]).commands.extend((t_s, *place, nan, line))

@@ -12,7 +12,7 @@ Source    WGS84; EPSG Guidance Note 7-2, 4.1.2 (geocentric to topocentric)
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from mobilenet.parameters import Parameters
 
 Floats = NDArray[np.float64]
 
+FARTHEST_M = 1_000_000.0  # from (0, 0)
 A_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
 E2 = FLATTENING * (2 - FLATTENING)
@@ -40,6 +41,20 @@ class Offset(NamedTuple):
 
     x_m: float
     y_m: float
+
+    @classmethod
+    def of(cls, x: Floats, y: Floats) -> Self:
+        """The middle of some places far away, in whole kilometres: the same for all files of a town."""
+        return cls(*(1000.0 * round(float((v.min() + v.max()) / 2000)) for v in (x, y)))
+
+    def subtract(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Return the places from (0, 0), rounded to whole micrometres as those on Earth are."""
+        return np.round(x - self.x_m, 6) + 0.0, np.round(y - self.y_m, 6) + 0.0
+
+    @property
+    def advice(self) -> str:
+        """How to choose it, after what is wrong without it."""
+        return f"expected --offset {self.x_m:.0f},{self.y_m:.0f} (offset_m in a scenario)"
 
 
 Anchor = Origin | Offset
@@ -82,10 +97,14 @@ def centre(lon: Floats, lat: Floats) -> Origin:
     return Origin(lon=middles[0], lat=middles[1])
 
 
-def offset_of(x: Floats, y: Floats) -> Offset:
-    """The middle of some places far away, in whole kilometres: the same for all files of a town."""
-    middles = [1000.0 * round(float((v.min() + v.max()) / 2000)) for v in (x, y)]
-    return Offset(*middles)
+def far_offset(x: Floats, y: Floats) -> Offset | None:
+    """Return what brings metres near (0, 0), if they are too far away."""
+    return Offset.of(x, y) if is_far(x, y).any() else None
+
+
+def is_far(x: Floats, y: Floats) -> NDArray[np.bool_]:
+    """Which places are farther out than anything may be."""
+    return np.maximum(np.abs(x), np.abs(y)) > FARTHEST_M
 
 
 def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:

@@ -59,7 +59,8 @@ def read_tracks(
         recorded = recorded.in_order(duplicates == "keep-last")
     except ScenarioError as error:
         raise ScenarioError(f"{error} (read as {kind}: {why})" if why else str(error)) from None
-    recorded.require_one_kind_of_coordinates()
+    if coordinates == "auto":
+        recorded.require_one_kind_of_coordinates()
     return replace(recorded, why=why)
 
 

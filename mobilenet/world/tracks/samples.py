@@ -24,13 +24,15 @@ from numpy.typing import NDArray
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks.projection import (
+    FARTHEST_M,
     Anchor,
     Floats,
     Offset,
     Origin,
     beyond_the_line,
     centre,
-    offset_of,
+    far_offset,
+    is_far,
     to_plane,
 )
 from mobilenet.world.tracks.source import short
@@ -43,7 +45,6 @@ EPOCH_S = 1e9  # later times are times of day
 EARLIEST_EPOCH_S, LATEST_EPOCH_S = -62_135_596_800.0, 253_402_300_800.0
 OTHER_UNITS = ("milliseconds", "microseconds", "nanoseconds")  # in which programs count the time since 1970
 LATEST_S = 1e9
-FARTHEST_M = 1_000_000.0
 FARTHEST_READ_M = 100_000_000.0  # of a file whose metres begin far away
 FAR_FROM_DEGREES_M = 10_000.0  # if all others are that far out, numbers up to 180 may be degrees
 MOST_PLACES = 2**31 - 1
@@ -220,7 +221,7 @@ class RecordedSamples:
 
     def require_one_kind_of_coordinates(self) -> None:
         """Refuse metres of which a few are degrees, as a file has that was put together from two."""
-        if self.lonlat:
+        if self.lonlat or self.waypoints:  # formats of waypoints have nothing but metres
             return
         small = (np.abs(self.x) <= 180) & (np.abs(self.y) <= 90)
         far = np.maximum(np.abs(self.x), np.abs(self.y)) >= FAR_FROM_DEGREES_M
@@ -250,13 +251,12 @@ class RecordedSamples:
     @property
     def offset(self) -> Offset | None:
         """What brings metres that begin far away near (0, 0)."""
-        is_far = not self.lonlat and max(np.abs(self.x).max(), np.abs(self.y).max()) > FARTHEST_M
-        return offset_of(self.x, self.y) if is_far else None
+        return None if self.lonlat else far_offset(self.x, self.y)
 
     def on_plane(self, origin: Anchor | None) -> RecordedSamples:
-        """Return metres from (0, 0), rounded to whole micrometres."""
+        """Return metres from (0, 0)."""
         if not self.lonlat:
-            return self._move(origin if isinstance(origin, Offset) else Offset(0.0, 0.0))
+            return self._move(origin)
         if not isinstance(origin, Origin):
             raise ScenarioError(
                 f"{self.file}: contains longitudes and latitudes, but the position of (0, 0) is not given; expected"
@@ -285,21 +285,17 @@ class RecordedSamples:
             columns=self.columns | {k: self.columns[o] for k, o in (("x", "lon"), ("y", "lat")) if o in self.columns},
         )
 
-    def _move(self, offset: Offset) -> RecordedSamples:
-        x, y = np.round(self.x - offset.x_m, 6) + 0.0, np.round(self.y - offset.y_m, 6) + 0.0
-        moved = self if offset == (0, 0) else replace(self, x=x, y=y)
-        better = offset_of(self.x, self.y)
-        advice = f"; expected --offset {better.x_m:.0f},{better.y_m:.0f} (offset_m in a scenario)"
-        moved.refuse(
-            *(
-                (
-                    np.abs(v) > FARTHEST_M,
-                    name,
-                    lambda i, v=v: f"{v[i]:.10g} m is more than 1000 km from the origin{advice}",
-                )
-                for name, v in (("x", moved.x), ("y", moved.y))
-            )
-        )
+    def _move(self, offset: Anchor | None) -> RecordedSamples:
+        moved = self
+        if isinstance(offset, Offset):
+            x, y = offset.subtract(self.x, self.y)
+            moved = replace(self, x=x, y=y)
+        far, better = is_far(moved.x, moved.y), Offset.of(self.x, self.y)
+
+        def what(i: int) -> str:
+            return f"({moved.x[i]:.10g}, {moved.y[i]:.10g}) m is more than 1000 km from the origin; {better.advice}"
+
+        moved.refuse((far, "x", what))
         return moved
 
 

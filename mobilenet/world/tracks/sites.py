@@ -19,16 +19,18 @@ import numpy as np
 from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks.csv import LAT, LON
 from mobilenet.world.tracks.projection import (
+    FARTHEST_M,
     Anchor,
     Floats,
     Offset,
     Origin,
     beyond_the_line,
     centre,
-    offset_of,
+    far_offset,
+    is_far,
     to_plane,
 )
-from mobilenet.world.tracks.samples import FARTHEST_M, FARTHEST_READ_M
+from mobilenet.world.tracks.samples import FARTHEST_READ_M
 from mobilenet.world.tracks.source import head, path_text, short
 from mobilenet.world.tracks.table import Table, table
 
@@ -73,9 +75,9 @@ class Sites(NamedTuple):
         return centre(self.a, self.b)
 
     def on_plane(self, origin: Anchor | None) -> tuple[Floats, Floats]:
-        """Return metres from (0, 0), rounded to whole micrometres if they are moved."""
+        """Return metres from (0, 0)."""
         if not self.lonlat:
-            return self._move(origin if isinstance(origin, Offset) else Offset(0.0, 0.0))
+            return self._move(origin)
         if not isinstance(origin, Origin):
             raise ScenarioError(
                 f"{self.file}: contains longitudes and latitudes, but the position of (0, 0) is not given; expected"
@@ -100,18 +102,16 @@ class Sites(NamedTuple):
     @property
     def offset(self) -> Offset | None:
         """What brings metres that begin far away near (0, 0)."""
-        is_far = not self.lonlat and max(np.abs(self.a).max(), np.abs(self.b).max()) > FARTHEST_M
-        return offset_of(self.a, self.b) if is_far else None
+        return None if self.lonlat else far_offset(self.a, self.b)
 
-    def _move(self, offset: Offset) -> tuple[Floats, Floats]:
-        x, y = np.round(self.a - offset.x_m, 6) + 0.0, np.round(self.b - offset.y_m, 6) + 0.0
-        for i in np.flatnonzero(np.maximum(np.abs(x), np.abs(y)) > FARTHEST_M)[:1]:
-            better = offset_of(self.a, self.b)
+    def _move(self, offset: Anchor | None) -> tuple[Floats, Floats]:
+        x, y = offset.subtract(self.a, self.b) if isinstance(offset, Offset) else (self.a, self.b)
+        for i in np.flatnonzero(is_far(x, y))[:1]:
             raise ScenarioError(
                 f"{self.file}:{self.lines[i]}: ({x[i]:.10g}, {y[i]:.10g}) m is more than 1000 km from the origin;"
-                f" expected --offset {better.x_m:.0f},{better.y_m:.0f} (offset_m in a scenario)"
+                f" {Offset.of(self.a, self.b).advice}"
             )
-        return (self.a, self.b) if offset == (0, 0) else (x, y)
+        return x, y
 
 
 def read_sites(path: Path) -> Sites:
