@@ -69,6 +69,7 @@ setup(
     package_dir={"mobilenet.viz": "viz"},
     package_data={
         "mobilenet": ["py.typed", "commit.txt"],
+        "mobilenet.lab.export": ["*.lua"],
         "mobilenet.viz.map": ["web/*"],
         "mobilenet.viz.report": ["*.css"],
         "mobilenet.viz.vendor": ["README.md", "*/*"],

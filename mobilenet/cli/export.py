@@ -43,11 +43,20 @@ Epoch = Annotated[
 ]
 
 Pcap = Annotated[bool, typer.Option("--pcap", help="Write the IP packets of real software to one capture file.")]
-Node = Annotated[str | None, typer.Option("--node", metavar="NODE", help="PCAP: only the packets of one node.")]
+RadioPcap = Annotated[
+    bool,
+    typer.Option("--radio-pcap", help="Write the recorded frames of the radio to one capture file, with a dissector."),
+]
+Node = Annotated[
+    str | None,
+    typer.Option(
+        "--node", metavar="NODE", help="PCAP: only the packets of one node; radio: what it sent, and could hear."
+    ),
+]
 EPOCH_S = 1_704_067_200
 FORMATS_OF = {  # option -> the formats that it has an effect on
-    "--node": ("pcap",), "--origin": ("csv", "geojson", "kepler"), "--from-s": ("shiviz",), "--to-s": ("shiviz",),
-    "--epoch-s": ("kepler",), "--allow-code": ("shiviz",),
+    "--node": ("pcap", "radio-pcap"), "--origin": ("csv", "geojson", "kepler"), "--from-s": ("shiviz",),
+    "--to-s": ("shiviz",), "--epoch-s": ("kepler",), "--allow-code": ("shiviz",),
 }  # fmt: skip
 
 
@@ -70,6 +79,7 @@ def export(
         bool, typer.Option("--shiviz", help="Write messages and events with vector clocks, as a ShiViz log.")
     ] = False,
     pcap: Pcap = False,
+    radio_pcap: RadioPcap = False,
     node: Node = None,
     out: Out = None,
     origin: At = None,
@@ -81,13 +91,14 @@ def export(
 ) -> None:
     """Export a run or a study for other tools.
 
-    The formats are CSV, GeoJSON, kepler.gl, ShiViz and PCAP.
+    The formats are CSV, GeoJSON, kepler.gl, ShiViz and PCAP, of packets or of a radio.
     """
     with reporting(quiet, reads=[directory]):
         selection = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "pcap": pcap}
+        selection["radio-pcap"] = radio_pcap
         kinds = [name for name in selection if selection[name]]
         if len(kinds) != 1:
-            fail("expected one of --csv, --geojson, --kepler, --shiviz or --pcap", Exit.BAD_INPUT)
+            fail("expected one of --csv, --geojson, --kepler, --shiviz, --pcap or --radio-pcap", Exit.BAD_INPUT)
         values = {
             "--node": node, "--origin": origin, "--from-s": from_s or None, "--to-s": to_s,
             "--epoch-s": None if epoch_s == EPOCH_S else epoch_s, "--allow-code": allow_code or None,
@@ -100,6 +111,8 @@ def export(
             _export_csv(directory, out or directory / "csv", at)
         elif pcap:
             _export_pcap(directory, out or directory / f"{node or 'packets'}.pcap", node)
+        elif radio_pcap:
+            _export_radio(directory, out or directory / f"{'-'.join(filter(None, ('radio', node)))}.pcap", node)
         elif shiviz:
             _export_shiviz(directory, out or directory / "shiviz.log", (from_s, to_s), allow_code, quiet)
         else:
@@ -175,6 +188,23 @@ def _export_pcap(directory: Path, target: Path, node: str | None) -> None:
     with stamping_of(directory, normal_command("export", "RUN", pcap=True, node=node)):
         write_sidecar(target)
     say(f"{quote(target)}: {pluralize(count, 'packet')}. Next: open it in Wireshark")
+
+
+def _export_radio(directory: Path, target: Path, node: str | None) -> None:
+    from mobilenet.lab.export.radio_pcap import DISSECTOR, write_radio_pcap
+    from mobilenet.record.provenance import stamping_of
+    from mobilenet.record.stamp import normal_command, write_sidecar
+    from mobilenet.record.whole import write_whole
+    from mobilenet.viz.files import whole_file
+
+    with whole_file(target, (".pcap",)) as partial:
+        count = write_radio_pcap(directory, partial, node)
+    dissector = target.with_name(DISSECTOR.name)
+    write_whole(dissector, DISSECTOR.read_text(encoding="utf-8"))
+    with stamping_of(directory, normal_command("export", "RUN", radio_pcap=True, node=node)):
+        write_sidecar(target)
+    command = f"tshark -X lua_script:{quote(dissector)} -r {quote(target)}"
+    say(f"{quote(target)}: {pluralize(count, 'frame')}. Next: {command}")
 
 
 def _export_shiviz(

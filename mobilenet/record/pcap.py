@@ -19,9 +19,16 @@ from mobilenet.record.reader import RunError
 MAGIC_NS = 0xA1B23C4D
 LINKTYPE_RAW = 101  # each packet begins with its IP header
 LONGEST_PACKET = 65_535
-FILE_HEADER = struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, LONGEST_PACKET, LINKTYPE_RAW)
 RECORD = struct.Struct("<IIII")
 CAPTURES = "packets"  # folder of a run
+
+
+def file_header(link_type: int) -> bytes:
+    """What a file begins with, whose packets begin with the header of this type."""
+    return struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, LONGEST_PACKET, link_type)
+
+
+FILE_HEADER = file_header(LINKTYPE_RAW)
 
 
 def as_record(at_ns: int, packet: bytes) -> bytes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from os import SEEK_END
 from pathlib import Path
@@ -31,6 +32,7 @@ from mobilenet.record.writer import OF_MANIFEST, is_partial, recover
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 
 OWN_FILES = {*REQUIRED_FILES, *DERIVED_FILES, *(f"{table}.parquet" for table in OPTIONAL_TABLES)}
@@ -50,6 +52,7 @@ def copy_name(named: str, taken: Iterable[str]) -> str:
 
 AGAIN = "remove the file, and `mobilenet verify` recreates it"  # what follows from the record
 TEXTS = (".json", ".yaml")
+AT_ONCE = 200_000  # rows of a part of a table
 SMALL_BYTES = 32_000_000  # of a table, which take a twentieth of a second to read
 
 
@@ -126,16 +129,35 @@ def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None
 
 def read_table(directory: Path, table: str, columns: Sequence[str] | None = None) -> pa.Table:
     """The same as Arrow has it. The types are those that the schema promises, and nothing is null that may not be."""
+    with _reading(directory / f"{table}.parquet") as file:
+        data = file.read(columns=None if columns is None else list(columns))
+    return _as_promised(directory, table, columns, data)
+
+
+def read_parts(directory: Path, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Read some columns of a table part by part, so that the memory does not grow with the table."""
+    import pyarrow as pa
+
+    with _reading(directory / f"{table}.parquet") as file:
+        for batch in file.iter_batches(AT_ONCE, columns=list(columns)):
+            yield _as_promised(directory, table, columns, pa.Table.from_batches([batch]))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[pq.ParquetFile]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = directory / f"{table}.parquet"
     try:
-        data = pq.ParquetFile(path).read(columns=None if columns is None else list(columns))
+        yield pq.ParquetFile(path)
     except FileNotFoundError:
         raise RunError(f"{path}: missing; this is not a complete run directory") from None
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path}: not readable as Parquet: {str(error).splitlines()[0]}") from None
+
+
+def _as_promised(directory: Path, table: str, columns: Sequence[str] | None, data: pa.Table) -> pa.Table:
+    path = directory / f"{table}.parquet"
     for name in COLUMNS[table] if columns is None else columns:
         kind = COLUMNS[table][name]
         if (count := data.column_names.count(name)) != 1:

@@ -47,6 +47,9 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "psdu_bytes": "int64",
         "addressed": "bool",
         "fate": "string",
+        "to": "string",  # whom it is for; empty: all within reach
+        "rate_mbps": "double",
+        "attempt": "int64",  # of the MAC to send it, from 1; 0: it would not send the frame again
     },
     "links": {  # with the radio model sinr, a row for each of frames
         "start_ns": "int64",

@@ -63,12 +63,14 @@ class Counters:
             is_data = frame.kind == DATA
             kind = type(frame.message).__name__ if is_data else MAC_ACK
             about = contents(frame.message) if messages is not None and is_data else None
+            to, attempt = "" if frame.to is None else frame.to.name, frame.retries + 1 if frame.number else 0
             for node, outcome, delay in zip(frame.receivers, frame.outcomes, frame.delays_ns, strict=True):
                 to_it = frame.to is node or (frame.to is None and (not sender.is_station or node.serving is sender))
                 if frames is not None:
                     frames.add(
-                        start, end, sender.name, node.name, kind, frame.psdu_bytes, to_it, SINR_OUTCOMES[outcome]
-                    )
+                        start, end, sender.name, node.name, kind, frame.psdu_bytes, to_it, SINR_OUTCOMES[outcome],
+                        to, frame.rate_mbps, attempt,
+                    )  # fmt: skip
                 if messages is not None and about is not None and (to_it or frame.to is None):
                     arrived = end + delay if outcome == RECEIVED else None
                     size = frame.message.size_bytes

@@ -1,0 +1,156 @@
+"""The recorded frames of a radio, one row for each transmission, in the order of time.
+
+Model     frames.parquet has a row for each node within reach of a transmission, and those of one transmission are
+          together. It is read part by part; only the transmissions stay in memory
+Shapes    FRAME; a node is a number (`address`), a class of message its position among the words
+Errors    RunError for frames that are not recorded, or not as the record promises
+Source    ours: docs/run-directory.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mobilenet.network.radio.frame import SINR_OUTCOMES
+from mobilenet.record.kinds import run_kind
+from mobilenet.record.reader import RunError, read_manifest, read_parts
+from mobilenet.record.schema import COLUMNS, MAC_ACK
+from mobilenet.record.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ALL = 0xFFFFFFFF  # the address of all within reach
+OUTCOMES = (*SINR_OUTCOMES, "out_of_range")
+NO_OUTCOME = 255  # for all within reach, whose outcomes are counted
+LINKS = ("power_dbm", "sinr_db")
+FRAME = np.dtype(
+    [
+        ("start_ns", np.int64), ("airtime_ns", np.int64), ("sender", np.uint32), ("to", np.uint32),
+        ("kind", np.uint16), ("psdu_bytes", np.uint32), ("rate_mbps", np.float64), ("attempt", np.uint8),
+        ("sequence", np.uint16), ("outcome", np.uint8), ("counts", np.uint16, len(SINR_OUTCOMES)),
+        ("heard", np.bool_), ("power_dbm", np.float32), ("sinr_db", np.float32),
+    ]
+)  # fmt: skip
+
+
+class Frames(NamedTuple):
+    """All transmissions of a run. `heard`, `power_dbm` and `sinr_db` are those at one node, as is then `outcome`;
+    otherwise it is that of the receiver. `counts`: nodes within reach by outcome.
+    """
+
+    rows: np.ndarray
+    kinds: list[str]
+    has_power: bool
+
+
+def address(name: str) -> int:
+    """The number of a node: the letter of its kind, and its number among its kind."""
+    return ord(name[0]) << 24 | int(name[1:])
+
+
+def read_frames(run: Path, node: str | None = None) -> Frames:
+    """Read the transmissions of a run, and what they were at one node."""
+    manifest = read_manifest(run)
+    run_kind(manifest).require_hosts(run, "only hosts and stations have a radio")
+    if not (run / "frames.parquet").is_file():
+        raise RunError(f"{run}: did not record its frames; expected a run with --set record.frames=true")
+    counts = {"s": manifest["stations"], "h": manifest["hosts"]}
+    if node is not None and node not in (f"{kind}{i}" for kind, count in counts.items() for i in range(count)):
+        expected = " or ".join(f"{kind}0 to {kind}{count - 1}" for kind, count in counts.items())
+        raise RunError(f"{run}: has no node {node}; expected {expected}")
+    has_power = node is not None and (run / "links.parquet").is_file()
+    kinds: dict[str, int] = {}
+    at = None if node is None else address(node)
+    parts = [_transmissions(Table(part), kinds, at) for part in _whole(run, has_power)]
+    rows = np.concatenate([np.empty(0, FRAME), *parts])
+    rows = rows[np.argsort(rows["start_ns"], kind="stable")]
+    rows["sequence"] = _number(rows, kinds.get(MAC_ACK, -1))
+    return Frames(rows, list(kinds), has_power)
+
+
+def _whole(run: Path, has_power: bool) -> Iterator[pa.Table]:
+    """Yield parts of the table that end with a transmission."""
+    import pyarrow as pa
+
+    rest = None
+    for part in _with_power(run) if has_power else read_parts(run, "frames", [*COLUMNS["frames"]]):
+        rows = part if rest is None else pa.concat_tables((rest, part))
+        last = int(_firsts(Table(rows))[-1])
+        yield rows.slice(0, last)
+        rest = rows.slice(last)
+    if rest is not None:
+        yield rest
+
+
+def _with_power(run: Path) -> Iterator[pa.Table]:
+    links = read_parts(run, "links", ("start_ns", *LINKS))
+    for part in read_parts(run, "frames", [*COLUMNS["frames"]]):
+        strengths = next(links, None)
+        if strengths is None or not strengths["start_ns"].equals(part["start_ns"]):
+            raise RunError(f"{run / 'links.parquet'}: its rows are not those of frames.parquet; the run is damaged")
+        for name in LINKS:
+            part = part.append_column(name, strengths[name])
+        yield part
+
+
+def _firsts(table: Table) -> np.ndarray:
+    """The first row of each transmission: a node sends one at a time."""
+    start_ns, sender = table.numbers("start_ns"), table.column("sender").codes
+    is_first = np.ones(len(start_ns), bool)
+    is_first[1:] = (start_ns[1:] != start_ns[:-1]) | (sender[1:] != sender[:-1])
+    return np.flatnonzero(is_first)
+
+
+def addresses(table: Table, name: str) -> np.ndarray:
+    """Row by row, the number of the node in a column; all within reach where there is none."""
+    column = table.column(name)
+    return column.map([address(word) if word else ALL for word in column.words], ALL)
+
+
+def _transmissions(table: Table, kinds: dict[str, int], at: int | None) -> np.ndarray:
+    firsts = _firsts(table)
+    rows = np.zeros(len(firsts), FRAME)
+    if not len(rows):
+        return rows
+    for name in ("start_ns", "psdu_bytes", "rate_mbps"):
+        rows[name] = table.numbers(name)[firsts]
+    rows["attempt"] = np.minimum(table.numbers("attempt")[firsts], 255)
+    rows["airtime_ns"] = table.numbers("end_ns")[firsts] - rows["start_ns"]
+    rows["sender"] = addresses(table, "sender")[firsts]
+    to, receiver, column = addresses(table, "to"), addresses(table, "receiver"), table.column("kind")
+    rows["to"] = to[firsts]
+    rows["kind"] = column.map([kinds.setdefault(word, len(kinds)) for word in column.words], 0)[firsts]
+    fate = table.column("fate").number({word: code for code, word in enumerate(SINR_OUTCOMES)})
+    for code in range(len(SINR_OUTCOMES)):
+        rows["counts"][:, code] = np.add.reduceat(fate == code, firsts)
+    rows["outcome"] = np.where(rows["to"] == ALL, NO_OUTCOME, OUTCOMES.index("out_of_range"))
+    for where in (receiver == to, receiver == at):
+        pairs = np.flatnonzero(where)
+        ones = np.searchsorted(firsts, pairs, side="right") - 1
+        rows["outcome"][ones] = fate[pairs]
+    if at is not None:
+        rows["heard"][ones] = True
+        for name in LINKS if "power_dbm" in table else ():
+            rows[name][ones] = table.numbers(name)[pairs]
+    return rows
+
+
+def _number(rows: np.ndarray, ack: int) -> np.ndarray:
+    """Number the frames of each sender as 802.11 does: what the MAC sends again keeps its number."""
+    numbers = np.zeros(len(rows), np.uint16)
+    order = np.flatnonzero(rows["kind"] != ack)
+    order = order[np.argsort(rows["sender"][order], kind="stable")]
+    own, before = rows[order][1:], rows[order][:-1]
+    again = own["attempt"] == before["attempt"] + 1
+    again &= own["attempt"] > 1
+    for name in ("sender", "to", "kind", "psdu_bytes"):
+        again &= own[name] == before[name]
+    count = np.concatenate([np.zeros(min(len(order), 1), np.int64), np.cumsum(~again)])
+    begins = np.searchsorted(rows["sender"][order], rows["sender"][order])
+    numbers[order] = (count - count[begins]) % 4096
+    return numbers
