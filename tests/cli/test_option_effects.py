@@ -254,6 +254,8 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("export", "--kepler"): Case("export run --csv --out new", "export run --kepler --out new"),
     ("export", "--shiviz"): Case("export run --csv --out new", "export run --shiviz --out new"),
     ("export", "--pcap"): Case("export run --csv --out new", "export run --pcap --out new"),
+    ("export", "--radio-pcap"): Case("export framed --csv --out new", "export framed --radio-pcap --out new.pcap"),
+    ("export", "--node"): more("export framed --radio-pcap", "--node h1"),
     ("export", "--out"): "--out elsewhere",
     ("export", "--origin"): more("export run --geojson --out new.geojson", "--origin 52.5,13.4"),
     ("export", "--from-s"): more("export run --shiviz --out new.log", "--from-s 2"),
@@ -293,7 +295,6 @@ WITHOUT_EFFECT = {
     **dict.fromkeys([("exhaust", "--minutes"), ("exhaust", "--gib")], "a limit that small cases do not reach"),
     ("claims", "--quick"): "a limit of nine minutes, which small claims do not reach",
     ("run", "--check-simulator"): "a sound run is the same with it; tests/simulation/test_invariants.py",
-    ("export", "--node"): "needs the packets of real software; tests/lab/programs/namespaces",
     ("replay", "--within-s"): "a limit that a program which answers does not reach; tests/lab/programs",
 }  # fmt: skip
 
@@ -341,6 +342,7 @@ def make_inputs(place: Path) -> None:
     runs = {
         "run": f"run {FIRST} --set duration_s=6",
         "other": f"run {FIRST} --set duration_s=6 --set wireless.loss=0.3",
+        "framed": f"run {FIRST} --set duration_s=3 --set record.frames=true",
         "gossip": f"run {GOSSIP} --set duration_s=3 --set record.messages=false --allow-code",
         "wrong": f"run {GOSSIP} --set duration_s=6 --set protocol.promises=causal --allow-code",
         "program": f"run {FLOOD} --set duration_s=3 --allow-code",

@@ -3,7 +3,7 @@
 -- as type, length and value. Numbers have the most significant byte first. Written by `mobilenet export --radio-pcap`.
 
 local mobilenet = Proto("mobilenet", "mobilenet radio")
-local TYPE, FIXED_BYTES, VERSION = 0x88b5, 17, 1
+local TYPE, FIXED_BYTES, VERSION, MAC_ACK = 0x88b5, 17, 1, 29
 local NO_OUTCOME = 255
 local OUTCOMES = {
   [0] = "received", "collision", "never_attempted", "half_duplex", "random", "receiver_down", "bit_errors",
@@ -45,14 +45,16 @@ for _, field in pairs(fields) do
 end
 mobilenet.fields = all
 
-local transmitter, receiver = Field.new("wlan.ta"), Field.new("wlan.ra")
+local transmitter, receiver, kind_of = Field.new("wlan.ta"), Field.new("wlan.ra"), Field.new("wlan.fc.type_subtype")
 
+-- 02:00, the letter of the kind of node, and the number: 02:00:68:00:00:03 is h3
 local function name_of(address)
   local bytes = address.range
-  if bytes(0, 6):uint64() == UInt64(0xffffffff, 0xffff) then
+  local prefix, letter = bytes(0, 2):uint(), bytes(2, 1):uint()
+  if prefix == 0xffff then
     return "all"
   end
-  return string.format("%c%d", bytes(2, 1):uint(), bytes(3, 3):uint())
+  return prefix == 0x0200 and (letter == 0x68 or letter == 0x73) and string.format("%c%d", letter, bytes(3, 3):uint())
 end
 
 function mobilenet.dissector(buffer, packet, tree)
@@ -100,4 +102,18 @@ function mobilenet.dissector(buffer, packet, tree)
   return buffer:len()
 end
 
+-- An acknowledgement of the MAC is only a header of 802.11; in the record it is a class like others.
+local mac_ack = Proto("mobilenet_mac_ack", "mobilenet acknowledgement of the MAC")
+
+function mac_ack.dissector(buffer, _, tree)
+  local kind, address = kind_of(), receiver()
+  local to = kind and kind.value == MAC_ACK and address and name_of(address)
+  if to then
+    local branch = tree:add(mobilenet, buffer(0, 0), "mobilenet radio, mac_ack to " .. to)
+    branch:add(fields.class, "mac_ack"):set_generated()
+    branch:add(fields.receiver, to):set_generated()
+  end
+end
+
+register_postdissector(mac_ack)
 DissectorTable.get("ethertype"):add(TYPE, mobilenet)

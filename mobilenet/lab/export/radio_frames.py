@@ -9,15 +9,15 @@ Source    ours: docs/run-directory.md
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mobilenet.network.radio.frame import SINR_OUTCOMES
 from mobilenet.record.kinds import run_kind
-from mobilenet.record.reader import RunError, read_manifest, read_parts
+from mobilenet.record.reader import RunError, glance_at_tables, read_manifest, read_parts
 from mobilenet.record.schema import COLUMNS, MAC_ACK
 from mobilenet.record.table import Table
 
@@ -25,14 +25,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ALL = 0xFFFFFFFF  # the address of all within reach
-OUTCOMES = (*SINR_OUTCOMES, "out_of_range")
+OUTCOMES = (  # their numbers are part of the format of the capture
+    "received", "collision", "never_attempted", "half_duplex", "random", "receiver_down", "bit_errors",
+    "preamble_missed", "out_of_range",
+)  # fmt: skip
+OUT_OF_RANGE = OUTCOMES.index("out_of_range")  # the last: of a frame to one node, and never of a pair
 NO_OUTCOME = 255  # for all within reach, whose outcomes are counted
+NODE = re.compile("[hs][0-9]{1,7}")
 LINKS = ("power_dbm", "sinr_db")
 FRAME = np.dtype(
     [
         ("start_ns", np.int64), ("airtime_ns", np.int64), ("sender", np.uint32), ("to", np.uint32),
         ("kind", np.uint16), ("psdu_bytes", np.uint32), ("rate_mbps", np.float64), ("attempt", np.uint8),
-        ("sequence", np.uint16), ("outcome", np.uint8), ("counts", np.uint16, len(SINR_OUTCOMES)),
+        ("sequence", np.uint16), ("outcome", np.uint8), ("counts", np.uint16, OUT_OF_RANGE),
         ("heard", np.bool_), ("power_dbm", np.float32), ("sinr_db", np.float32),
     ]
 )  # fmt: skip
@@ -57,8 +62,10 @@ def read_frames(run: Path, node: str | None = None) -> Frames:
     """Read the transmissions of a run, and what they were at one node."""
     manifest = read_manifest(run)
     run_kind(manifest).require_hosts(run, "only hosts and stations have a radio")
-    if not (run / "frames.parquet").is_file():
+    path = run / "frames.parquet"
+    if not path.is_file():
         raise RunError(f"{run}: did not record its frames; expected a run with --set record.frames=true")
+    glance_at_tables(run, manifest)
     counts = {"s": manifest["stations"], "h": manifest["hosts"]}
     if node is not None and node not in (f"{kind}{i}" for kind, count in counts.items() for i in range(count)):
         expected = " or ".join(f"{kind}0 to {kind}{count - 1}" for kind, count in counts.items())
@@ -66,7 +73,7 @@ def read_frames(run: Path, node: str | None = None) -> Frames:
     has_power = node is not None and (run / "links.parquet").is_file()
     kinds: dict[str, int] = {}
     at = None if node is None else address(node)
-    parts = [_transmissions(Table(part), kinds, at) for part in _whole(run, has_power)]
+    parts = [_transmissions(Table(part), path, kinds, at) for part in _whole(run, has_power)]
     rows = np.concatenate([np.empty(0, FRAME), *parts])
     rows = rows[np.argsort(rows["start_ns"], kind="stable")]
     rows["sequence"] = _number(rows, kinds.get(MAC_ACK, -1))
@@ -106,13 +113,15 @@ def _firsts(table: Table) -> np.ndarray:
     return np.flatnonzero(is_first)
 
 
-def addresses(table: Table, name: str) -> np.ndarray:
-    """Row by row, the number of the node in a column; all within reach where there is none."""
+def addresses(table: Table, name: str, path: Path) -> np.ndarray:
+    """Row by row, the number of the node in a column; all within reach where there is none. `path`: for errors."""
     column = table.column(name)
+    if wrong := [word for word in column.words if word and not NODE.fullmatch(word)]:
+        raise RunError(f"{path}: {name} has {wrong[0][:40]!r}, expected a node; the run is damaged")
     return column.map([address(word) if word else ALL for word in column.words], ALL)
 
 
-def _transmissions(table: Table, kinds: dict[str, int], at: int | None) -> np.ndarray:
+def _transmissions(table: Table, path: Path, kinds: dict[str, int], at: int | None) -> np.ndarray:
     firsts = _firsts(table)
     rows = np.zeros(len(firsts), FRAME)
     if not len(rows):
@@ -121,14 +130,16 @@ def _transmissions(table: Table, kinds: dict[str, int], at: int | None) -> np.nd
         rows[name] = table.numbers(name)[firsts]
     rows["attempt"] = np.minimum(table.numbers("attempt")[firsts], 255)
     rows["airtime_ns"] = table.numbers("end_ns")[firsts] - rows["start_ns"]
-    rows["sender"] = addresses(table, "sender")[firsts]
-    to, receiver, column = addresses(table, "to"), addresses(table, "receiver"), table.column("kind")
+    rows["sender"] = addresses(table, "sender", path)[firsts]
+    to, receiver, column = addresses(table, "to", path), addresses(table, "receiver", path), table.column("kind")
     rows["to"] = to[firsts]
     rows["kind"] = column.map([kinds.setdefault(word, len(kinds)) for word in column.words], 0)[firsts]
-    fate = table.column("fate").number({word: code for code, word in enumerate(SINR_OUTCOMES)})
-    for code in range(len(SINR_OUTCOMES)):
+    fate = table.column("fate").number({word: code for code, word in enumerate(OUTCOMES[:OUT_OF_RANGE])})
+    if (fate < 0).any():
+        raise RunError(f"{path}: fate has an outcome that no radio has; the run is damaged")
+    for code in range(OUT_OF_RANGE):
         rows["counts"][:, code] = np.add.reduceat(fate == code, firsts)
-    rows["outcome"] = np.where(rows["to"] == ALL, NO_OUTCOME, OUTCOMES.index("out_of_range"))
+    rows["outcome"] = np.where(rows["to"] == ALL, NO_OUTCOME, OUT_OF_RANGE)
     for where in (receiver == to, receiver == at):
         pairs = np.flatnonzero(where)
         ones = np.searchsorted(firsts, pairs, side="right") - 1

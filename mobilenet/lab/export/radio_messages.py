@@ -77,7 +77,7 @@ def _of_messages(run: Path, place: _Places) -> dict[str, Known]:
     for part in read_parts(run, "messages", OF_MESSAGES):
         table = Table(part)
         is_radio = np.flatnonzero(table.column("medium").among(["radio"]))
-        sent = table.numbers("send_ns")[is_radio], addresses(table, "sender")[is_radio]
+        sent = table.numbers("send_ns")[is_radio], addresses(table, "sender", run / "messages.parquet")[is_radio]
         is_first = np.ones(len(is_radio), bool)
         is_first[1:] = (sent[0][1:] != sent[0][:-1]) | (sent[1][1:] != sent[1][:-1])
         ours, rows = place.find(*(each[is_first] for each in sent))
@@ -109,7 +109,9 @@ def _of_causes(run: Path, place: _Places) -> dict[str, Known]:
         column = table.column("window")
         of_rows.append(column.map([windows.setdefault(word, len(windows)) for word in column.words], 0))
         is_sent = np.flatnonzero(table.column("step").among(["sent"]))
-        ours, rows = place.find(table.numbers("start_ns")[is_sent], addresses(table, "node")[is_sent])
+        ours, rows = place.find(
+            table.numbers("start_ns")[is_sent], addresses(table, "node", run / "causes.parquet")[is_sent]
+        )
         messages = table.column("messages")
         known["message"].note(rows, messages.words, messages.codes[is_sent[ours]])
         sent.append((rows, table.numbers("cause")[is_sent[ours]]))

@@ -17,11 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mobilenet.engine.clock import MICROSECOND, SECOND
-from mobilenet.lab.export.radio_frames import ALL, LINKS, address, read_frames
+from mobilenet.lab.export.radio_frames import ALL, LINKS, OUT_OF_RANGE, OUTCOMES, address, read_frames
 from mobilenet.lab.export.radio_messages import known_of
-from mobilenet.network.radio.frame import RECEIVED, SINR_OUTCOMES
-from mobilenet.network.radio.keys import RadioKeys
-from mobilenet.network.radio.phy import ACK_BYTES, MODES
 from mobilenet.record.pcap import file_header
 from mobilenet.record.schema import MAC_ACK
 from mobilenet.scenario import load_scenario
@@ -61,6 +58,20 @@ TYPES = {  # of what has a length; the code of an outcome is the type of how man
 }  # fmt: skip
 
 
+class Mac(NamedTuple):
+    """What the headers depend on."""
+
+    is_dcf: bool
+    is_qos: bool
+    reserved_us: int
+
+    @staticmethod
+    def of(run: Path) -> Mac:
+        wireless = load_scenario(run / "scenario.yaml").wireless
+        assert wireless is not None
+        return Mac(wireless.mac == "dcf", wireless.groupcast != "none", -(-wireless.reservation_ns // MICROSECOND))
+
+
 class Part(NamedTuple):
     """Bytes after the headers of each transmission: some of few, by their codes; 0: none."""
 
@@ -86,29 +97,30 @@ def write_radio_pcap(run: Path, target: Path, node: str | None = None) -> int:
     if node is not None:
         rows = rows[rows["heard"] | (rows["sender"] == address(node))]
     is_ack = rows["kind"] == (frames.kinds.index(MAC_ACK) if MAC_ACK in frames.kinds else -1)
-    classes = [word.encode() for word in frames.kinds]
+    classes = [word.encode()[:255] for word in frames.kinds]
     parts = [Part.of(classes, np.where(is_ack, 0, rows["kind"] + 1))]
-    for code in range(1, len(SINR_OUTCOMES)):
+    for code in range(1, OUT_OF_RANGE):
         counts = rows["counts"][:, code]
-        parts.append(Part.of([_tlv(code, _whole(n)) for n in range(1, max(counts, default=0) + 1)], counts * ~is_ack))
+        most = int(counts.max(initial=0))
+        parts.append(Part.of([_tlv(code, _whole(n)) for n in range(1, most + 1)], counts * ~is_ack))
     if frames.has_power:
         for name in LINKS:
-            parts.append(_measured(name, rows[name], rows["heard"] & ~is_ack & ~np.isnan(rows[name])))
+            parts.append(_hundredths(name, rows[name], rows["heard"] & ~is_ack & ~np.isnan(rows[name])))
     for name, (words, codes) in known_of(run, rows).items():
         parts.append(Part.of([_spell(name, word) for word in words], np.where(is_ack, 0, codes + 1)))
-    wireless = load_scenario(run / "scenario.yaml").wireless
-    assert wireless is not None
+    mac = Mac.of(run)
     with target.open("wb") as file:
         file.write(file_header(LINKTYPE_RADIOTAP))
         for first in range(0, len(rows), AT_ONCE):
             few = slice(first, first + AT_ONCE)
             own = [part._replace(codes=part.codes[few]) for part in parts]
-            file.write(_records(rows[few], own, is_ack[few], wireless, frames.has_power))
+            file.write(_records(rows[few], own, is_ack[few], mac, frames.has_power))
     return len(rows)
 
 
 def _whole(number: int) -> bytes:
-    return number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
+    """As few bytes as hold it, with its sign."""
+    return number.to_bytes(max(number, ~number).bit_length() // 8 + 1, "big", signed=True)
 
 
 def _tlv(kind: int, value: bytes) -> bytes:
@@ -121,24 +133,23 @@ def _spell(name: str, word: Any) -> bytes:
     return b"".join([_tlv(TYPES[name], each.encode()) for each in word.split()])  # a frame may carry many messages
 
 
-def _measured(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
-    """Hundredths, as the record has them."""
+def _hundredths(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
+    """What was measured, in the steps of the record."""
     different, places = np.unique(np.rint(100 * values[is_there]).astype(np.int64), return_inverse=True)
     codes = np.zeros(len(values), np.int64)
     codes[is_there] = places + 1
     return Part.of([_tlv(TYPES[name], _whole(value)) for value in different.tolist()], codes)
 
 
-def _records(rows: np.ndarray, parts: list[Part], is_ack: np.ndarray, wireless: RadioKeys, has_power: bool) -> Any:
+def _records(rows: np.ndarray, parts: list[Part], is_ack: np.ndarray, mac: Mac, has_power: bool) -> Any:
     """The bytes of these transmissions in the file."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    is_dcf, is_qos = wireless.mac == "dcf", wireless.groupcast != "none"
     has_signal = rows["heard"] & has_power
     heads = np.zeros(len(rows), HEADERS)
     is_kept = np.ones((len(rows), HEADERS.itemsize), bool)
-    for name, ones in (("rate", is_dcf), ("signal_dbm", has_signal), ("qos", is_qos)):
+    for name, ones in (("rate", mac.is_dcf), ("signal_dbm", has_signal), ("qos", mac.is_qos)):
         is_kept[:, PLACES[name] : PLACES[name] + HEADERS[name].itemsize] &= np.reshape(ones, (-1, 1))
     is_kept[is_ack, PLACES["transmitter"] :] = False
 
@@ -147,15 +158,15 @@ def _records(rows: np.ndarray, parts: list[Part], is_ack: np.ndarray, wireless: 
     heads["radiotap_bytes"] = is_kept[:, before_radio : PLACES["type"]].sum(axis=1)
     heads["captured_bytes"] = sizes - before_radio
     heads["length_bytes"] = np.maximum(
-        heads["captured_bytes"] + FCS_BYTES, heads["radiotap_bytes"] + rows["psdu_bytes"]
+        heads["captured_bytes"] + FCS_BYTES * mac.is_dcf, heads["radiotap_bytes"] + rows["psdu_bytes"]
     )
     heads["seconds"], heads["nanoseconds"] = np.divmod(rows["start_ns"], SECOND)
-    _fill_radiotap(heads, rows, is_dcf, has_signal)
-    _fill_mac(heads, rows, is_ack, wireless)
+    _fill_radiotap(heads, rows, mac.is_dcf, has_signal)
+    _fill_mac(heads, rows, is_ack, mac)
     heads["snap"] = SNAP
     heads["version"] = VERSION
     heads["airtime_high"], heads["airtime_ns"] = np.divmod(rows["airtime_ns"], 1 << 32)
-    heads["in_reach"], heads["received"] = rows["counts"].sum(axis=1), rows["counts"][:, RECEIVED]
+    heads["in_reach"], heads["received"] = rows["counts"].sum(axis=1), rows["counts"][:, 0]
     for name in ("outcome", "attempt", "psdu_bytes"):
         heads[name] = rows[name]
     heads["class_bytes"] = parts[0].sizes[parts[0].codes]
@@ -170,35 +181,24 @@ def _records(rows: np.ndarray, parts: list[Part], is_ack: np.ndarray, wireless: 
 
 
 def _fill_radiotap(heads: np.ndarray, rows: np.ndarray, is_dcf: bool, has_signal: np.ndarray) -> None:
-    is_broken = rows["heard"] & np.isin(rows["outcome"], [SINR_OUTCOMES.index(word) for word in BROKEN])
+    is_broken = rows["heard"] & np.isin(rows["outcome"], [OUTCOMES.index(word) for word in BROKEN])
     heads["present"] = FLAGS | RATE * is_dcf | SIGNAL * has_signal
-    heads["flags"] = HAS_FCS | BAD_FCS * is_broken
+    heads["flags"] = HAS_FCS * is_dcf | BAD_FCS * is_broken
     if is_dcf:
         heads["rate"] = 2 * rows["rate_mbps"]
     heads["signal_dbm"] = np.rint(rows["power_dbm"])
 
 
-def _fill_mac(heads: np.ndarray, rows: np.ndarray, is_ack: np.ndarray, wireless: RadioKeys) -> None:
+def _fill_mac(heads: np.ndarray, rows: np.ndarray, is_ack: np.ndarray, mac: Mac) -> None:
     sender, to = rows["sender"], rows["to"]
     is_station, for_station = (node >> 24 == ord("s") for node in (sender, to))
-    heads["type"] = np.where(is_ack, ACK, DATA if wireless.groupcast == "none" else QOS_DATA)
+    heads["type"] = np.where(is_ack, ACK, QOS_DATA if mac.is_qos else DATA)
     bits = np.where(is_station, FROM_STATION, TO_STATION * for_station)
     heads["bits"] = np.where(is_ack, 0, bits | RETRY * (rows["attempt"] > 1))
-    heads["duration_us"] = _reserved_us(rows, wireless)
+    is_acknowledged = (rows["attempt"] > 0) & (to != ALL)
+    heads["duration_us"] = is_acknowledged * mac.reserved_us
     third = np.where(is_station, sender, np.where(for_station, to, ALL))  # none: a host outside of any cell
     for name, node in (("receiver", to), ("transmitter", sender), ("third", third)):
         heads[name]["prefix"] = np.where(node == ALL, 0xFFFF, LOCAL)
         heads[name]["number"] = node
     heads["sequence"] = rows["sequence"] << 4
-
-
-def _reserved_us(rows: np.ndarray, wireless: RadioKeys) -> np.ndarray:
-    """How long an acknowledged frame reserves the medium for its acknowledgement."""
-    reserved = np.zeros(len(rows), np.int64)
-    if wireless.mac == "dcf":
-        mode = MODES[wireless.mode]
-        is_acknowledged = (rows["attempt"] > 0) & (rows["to"] != ALL)
-        for rate_mbps in np.unique(rows["rate_mbps"][is_acknowledged]).tolist():
-            ns = mode.sifs_ns + mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(rate_mbps))
-            reserved[is_acknowledged & (rows["rate_mbps"] == rate_mbps)] = -(-ns // MICROSECOND)
-    return reserved

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from mobilenet.network.radio.phy import ACK_BYTES, MODES
 from mobilenet.parameters import Parameters
 
 FARTHEST_M = 3000
@@ -104,6 +105,14 @@ class RadioKeys(Parameters):
     def unicast_mbps(self) -> float:
         """With dcf."""
         return self.unicast_rate_mbps or (11 if self.mode == "b" else 24)
+
+    @property
+    def reservation_ns(self) -> int:
+        """How long an acknowledged frame reserves the medium after its end: SIFS, and its acknowledgement."""
+        if self.mac != "dcf":
+            return 0
+        mode = MODES[self.mode]
+        return mode.sifs_ns + mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(self.unicast_mbps))
 
     def farthest_m(self) -> float:
         """The longest distance at which a frame may be received; 0: distance does not decide."""
