@@ -84,7 +84,7 @@ def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None
         "Next: mobilenet run mobilenet-examples/scenarios/first.yaml\n"
     )
     first = "mobilenet-examples/scenarios/first.yaml"
-    summary = output_of(installed, empty, "run", first, "--out", "it", *SHORT)
+    summary = output_of(installed, empty, "run", first, "--out", "it", *SHORT, "--set", "record.frames=true")
     can_be_compiled = build_native.obstacle() in (None, f"{build_native.PLACE} cannot be written")
     assert ("not compiled" in summary) != can_be_compiled
     assert "not compiled" not in output_of(
@@ -95,6 +95,8 @@ def test_from_the_examples_to_the_pictures(installed: Path, empty: Path) -> None
     for command in ("map", "figures", "report", "spacetime", "show"):
         output_of(installed, empty, command, "it")
     assert (empty / "it" / "map.html").stat().st_size > 100_000
+    output_of(installed, empty, "export", "it", "--radio-pcap")
+    assert "register_postdissector" in (empty / "it" / "mobilenet.lua").read_text()
     output_of(installed, empty / "mobilenet-examples", "check", "scenarios/streets.yaml")
     assert output_of(installed, empty / "mobilenet-examples").endswith("Next: mobilenet run scenarios/first.yaml\n")
 

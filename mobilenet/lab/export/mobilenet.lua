@@ -38,7 +38,7 @@ local hundredths = { [32] = fields.power_dbm, [33] = fields.sinr_db }
 local is_text = { [48] = true, [50] = true, [51] = true }
 local all = {}
 for code = 0, 7 do  -- how many nodes within reach had this outcome
-  fields[OUTCOMES[code]] = ProtoField.uint16("mobilenet.nodes." .. OUTCOMES[code], "Nodes with " .. OUTCOMES[code])
+  fields[OUTCOMES[code]] = ProtoField.uint16("mobilenet.nodes." .. OUTCOMES[code], "Nodes, " .. OUTCOMES[code])
 end
 for _, field in pairs(fields) do
   all[#all + 1] = field
