@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mobilenet.record.kinds import run_kind
-from mobilenet.record.reader import RunError, glance_at_tables, read_manifest, read_parts
+from mobilenet.record.reader import RunError, glance_at_tables, read_coded, read_manifest, read_parts
 from mobilenet.record.schema import COLUMNS, MAC_ACK
 from mobilenet.record.table import Table
 
@@ -66,10 +66,9 @@ def read_frames(run: Path, node: str | None = None) -> Frames:
     if not path.is_file():
         raise RunError(f"{run}: did not record its frames; expected a run with --set record.frames=true")
     glance_at_tables(run, manifest)
-    counts = {"s": manifest["stations"], "h": manifest["hosts"]}
-    if node is not None and node not in (f"{kind}{i}" for kind, count in counts.items() for i in range(count)):
-        expected = " or ".join(f"{kind}0 to {kind}{count - 1}" for kind, count in counts.items())
-        raise RunError(f"{run}: has no node {node}; expected {expected}")
+    nodes = read_coded(run, "positions", ("node",)).column("node").words
+    if node is not None and node not in nodes:
+        raise RunError(f"{run}: has no node {node}; expected a host or a station of the run, such as {nodes[0]}")
     has_power = node is not None and (run / "links.parquet").is_file()
     kinds: dict[str, int] = {}
     at = None if node is None else address(node)

@@ -186,6 +186,13 @@ def test_where_only_messages_are_recorded_their_subject_is_the_message(tmp_path:
     assert sum(map(bool, names)) > 20
 
 
+def test_a_host_of_a_track_is_a_node(tmp_path: Path) -> None:
+    """Its scenario has no number of hosts."""
+    tracks = FIRST.parent / "own_tracks.yaml"
+    api.run(tracks, out=tmp_path / "run", overrides=["record.frames=true", "duration_s=10", "warmup_s=0"])
+    assert len(export_radio(tmp_path / "run", "--node", "h1")) > 10
+
+
 @pytest.mark.parametrize(("name", "node"), [("tcp", None), ("sinr", "h3")])
 def test_parts_make_no_difference(name: str, node: str | None, make: Make, tmp_path: Path) -> None:
     """Neither where a part of a table ends, nor a part of the capture."""
@@ -218,8 +225,8 @@ def test_the_command_writes_the_dissector_next_to_it(make: Make, tmp_path: Path)
     [
         ("plain --radio-pcap", "plain: did not record its frames; expected a run with --set record.frames=true"),
         ("processes --radio-pcap", "processes: a run of processes; only hosts and stations have a radio"),
-        ("run --radio-pcap --node h6", "run: has no node h6; expected s0 to s2 or h0 to h5"),
-        ("run --radio-pcap --node S1", "run: has no node S1; expected s0 to s2 or h0 to h5"),
+        ("run --radio-pcap --node h6", "run: has no node h6; expected a host or a station of the run, such as "),
+        ("run --radio-pcap --node S1", "run: has no node S1; expected a host or a station of the run, such as "),
         ("run --radio-pcap --out a.txt", "a.txt: expected a name that ends in .pcap"),
         ("run --radio-pcap --out folder.pcap", "folder.pcap: is a directory, expected a file"),
         ("run --radio-pcap --origin 1,2", "--origin: has no effect on --radio-pcap; expected --csv or --geojson"),
