@@ -70,6 +70,11 @@ class PlainRows(Rows):
         for append, value in zip(self._appends, values, strict=True):
             append(value)
 
+    def extend(self, *columns: list[Any]) -> None:
+        """Add several rows at once."""
+        for column, values in zip(self.lists.values(), columns, strict=True):
+            column.extend(values)
+
 
 class EventLog(Rows):
     """The protocol events of a run in order of occurrence. The last three columns are as short as their last value

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Columns = Mapping[str, Sequence[Any]]
 KINDS = {name: kind for table in COLUMNS.values() for name, kind in table.items()}  # a name has one type everywhere
 CODED = {name for name, kind in KINDS.items() if kind == "string"} | {"session"}  # columns of few different values
+FEW_VALUES = {"value", "rate_mbps", "attempt"}  # numbers of which there are few different ones
 NOTHING = -1  # the code of what is not there
 FEW = 100_000  # rows that are joined as fast without the functions of Arrow, which take longer than that to load
 AT_ONCE = 100_000  # rows of which there are Python's objects
@@ -228,7 +229,7 @@ class Table(Mapping[str, Sequence[Any]]):
         parts = self._parts()
         first = next(parts)
         numbers = [name for name in self if name not in CODED]  # no query asks for a range of words
-        few_values = [name for name in self if name in CODED or name == "value"]
+        few_values = [name for name in self if name in CODED or name in FEW_VALUES]
         # without Arrow's own notes the file declares text, not codes of text
         with pq.ParquetWriter(
             path, first.schema, store_schema=False, use_dictionary=few_values, write_statistics=numbers

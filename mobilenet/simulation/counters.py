@@ -64,26 +64,31 @@ class Counters:
             kind = type(frame.message).__name__ if is_data else MAC_ACK
             about = contents(frame.message) if messages is not None and is_data else None
             to, attempt = "" if frame.to is None else frame.to.name, frame.retries + 1 if frame.number else 0
-            for node, outcome, delay in zip(frame.receivers, frame.outcomes, frame.delays_ns, strict=True):
-                to_it = frame.to is node or (frame.to is None and (not sender.is_station or node.serving is sender))
-                if frames is not None:
-                    frames.add(
-                        start, end, sender.name, node.name, kind, frame.psdu_bytes, to_it, SINR_OUTCOMES[outcome],
-                        to, frame.rate_mbps, attempt,
-                    )  # fmt: skip
-                if messages is not None and about is not None and (to_it or frame.to is None):
-                    arrived = end + delay if outcome == RECEIVED else None
-                    size = frame.message.size_bytes
-                    messages.add(
-                        start, arrived, sender.name, node.name, "radio", kind, size, SINR_OUTCOMES[outcome], *about
-                    )
+            receivers, outcomes = frame.receivers, [SINR_OUTCOMES[outcome] for outcome in frame.outcomes]
+            to_it = [
+                frame.to is node or (frame.to is None and (not sender.is_station or node.serving is sender))
+                for node in receivers
+            ]
+            count, names = len(receivers), [node.name for node in receivers]
+            if frames is not None:
+                frames.extend(
+                    [start] * count, [end] * count, [sender.name] * count, names, [kind] * count,
+                    [frame.psdu_bytes] * count, to_it, outcomes, [to] * count, [frame.rate_mbps] * count,
+                    [attempt] * count,
+                )  # fmt: skip
             if links is not None:
-                sinrs = (nan if sinr == NEVER else sinr / 100 for sinr in frame.sinrs_cdb)
-                for node, power, sinr in zip(frame.receivers, frame.powers_cdbm, sinrs, strict=True):
-                    links.add(start, sender.name, node.name, power / 100, sinr)
-            if messages is not None and about is not None and frame.to is not None and frame.to not in frame.receivers:
+                links.extend(
+                    [start] * count, [sender.name] * count, names, [power / 100 for power in frame.powers_cdbm],
+                    [nan if sinr == NEVER else sinr / 100 for sinr in frame.sinrs_cdb],
+                )  # fmt: skip
+            if messages is not None and about is not None:
                 size = frame.message.size_bytes
-                messages.add(start, None, sender.name, frame.to.name, "radio", kind, size, OUT_OF_RANGE, *about)
+                for name, outcome, delay, is_for_it in zip(names, outcomes, frame.delays_ns, to_it, strict=True):
+                    if is_for_it or frame.to is None:
+                        arrived = end + delay if outcome == SINR_OUTCOMES[RECEIVED] else None
+                        messages.add(start, arrived, sender.name, name, "radio", kind, size, outcome, *about)
+                if frame.to is not None and frame.to not in receivers:
+                    messages.add(start, None, sender.name, to, "radio", kind, size, OUT_OF_RANGE, *about)
 
         return both(observe, on_sent)
 
