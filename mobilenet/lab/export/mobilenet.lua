@@ -61,9 +61,12 @@ function mobilenet.dissector(buffer, packet, tree)
   if buffer:len() < FIXED_BYTES or buffer(0, 1):uint() ~= VERSION then
     return 0
   end
-  local class_bytes = buffer(FIXED_BYTES - 1, 1):uint()
-  local class = buffer(FIXED_BYTES, class_bytes)
-  local from, to, outcome = name_of(transmitter()), name_of(receiver()), buffer(1, 1)
+  local class_bytes, transmitted, received = buffer(FIXED_BYTES - 1, 1):uint(), transmitter(), receiver()
+  local from, to = transmitted and name_of(transmitted), received and name_of(received)
+  if not from or not to or buffer:len() < FIXED_BYTES + class_bytes then
+    return 0  -- not ours, or cut off
+  end
+  local class, outcome = buffer(FIXED_BYTES, class_bytes), buffer(1, 1)
   local branch = tree:add(mobilenet, buffer(0, buffer:len()))
   branch:add(fields.version, buffer(0, 1))
   branch:add(fields.class, class)

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -351,6 +352,23 @@ def test_the_dissector_shows_what_the_header_has(name: str, make: Make) -> None:
         for field in measured:
             assert (field in layers) == (field in own)
             assert field not in own or float(layers[field][0]) == pytest.approx(own[field])
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("most_bytes", [50, 60, 70, 80])
+def test_a_frame_that_is_cut_off_is_no_error_of_the_dissector(most_bytes: int, make: Make, tmp_path: Path) -> None:
+    export_radio(make("known"))
+    data, place = (make("known").parent / "known.pcap").read_bytes(), 24
+    cut = [data[:place]]
+    while place < len(data):
+        captured, length = struct.unpack_from("<II", data, place + 8)
+        few = min(captured, most_bytes)
+        cut.append(data[place : place + 8] + struct.pack("<II", few, length) + data[place + 16 : place + 16 + few])
+        place += 16 + captured
+    (tmp_path / "cut.pcap").write_bytes(b"".join(cut))
+    printed = tshark(tmp_path / "cut.pcap", "-V")
+    assert "Lua" not in printed and "Malformed" not in printed
+    assert ("Class of the message: AckH" in printed) == (most_bytes > 63)
 
 
 @pytest.mark.programs
