@@ -1,8 +1,9 @@
 """Sites of stations as a table.
 
-Model     name (if liked), and x_m, y_m or lon, lat. OpenCelliD's tables are known by their columns, or, as they are
-          offered for single countries, by a first line without titles. A cell there is called mcc-net-area-cell; the
-          sectors of one mast stand at the same place and become one station, called by its first cell
+Model     x_m, y_m or lon, lat, and what a station is called: name, site or id, the first one that is not empty.
+          OpenCelliD's tables are known by their columns, or, as they are offered for single countries, by a first line
+          without titles. A cell there is called mcc-net-area-cell; the sectors of one mast stand at the same place and
+          become one station, called by its first cell
 Units     metres or degrees
 Shapes    a and b float64 (n,): x and y, or longitude and latitude
 Errors    ScenarioError, see table.py
@@ -54,7 +55,7 @@ OPENCELLID = (
 )
 CALLED_BY = ("mcc", "net", "area", "cell")
 RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
-NAME, X, Y = ("name", "id", "site"), ("x_m", "x"), ("y_m", "y")
+NAME, X, Y = ("name", "site", "id"), ("x_m", "x"), ("y_m", "y")
 
 
 class Sites(NamedTuple):
@@ -120,8 +121,10 @@ def read_sites(path: Path) -> Sites:
         opencellid = set(CALLED_BY) < set(rows.titles)
         lonlat = rows.find(X) is None and rows.find(LON) is not None
         a, b = (rows.need(titles) for titles in ((LON, LAT) if lonlat else (X, Y)))
-        named = [rows.need((title,)) for title in CALLED_BY] if opencellid else [rows.find(NAME)]
-        parts = [column for column in named if column is not None]
+        if opencellid:
+            parts = [rows.need((title,)) for title in CALLED_BY]
+        else:
+            parts = [column for title in NAME if (column := rows.find((title,))) is not None]
         names: list[str] = []
         places: dict[tuple[float, float], int] = {}
         called_so: dict[str, int] = {}  # name -> line
@@ -137,12 +140,14 @@ def read_sites(path: Path) -> Sites:
                 raise rows.error(
                     line, a, rows.titles[a], f"another station has the same position; see line {lines[places[place]]}"
                 )
-            name = "-".join(fields[column].strip() for column in parts)
+            called = [fields[column].strip() for column in parts]
+            name = "-".join(called) if opencellid else next(filter(None, called), "")
             if name and name in called_so:
+                column = parts[0 if opencellid else called.index(name)]
                 raise rows.error(
                     line,
-                    parts[0],
-                    rows.titles[parts[0]],
+                    column,
+                    rows.titles[column],
                     f"another station has the name {short(name)}; see line {called_so[name]}",
                 )
             places[place] = len(names)
