@@ -522,7 +522,7 @@ def clean(arguments):
 
 
 def usage(arguments):
-    """this list"""
+    """print this list of targets"""
     print("python3 make.py COMMAND, or make COMMAND:\n")
     for name, command in COMMANDS.items():
         print("  %-19s %s" % (name, command.__doc__))

@@ -183,6 +183,18 @@ def test_names_say_what_they_hold() -> None:
     assert vague == {A_COLUMN}
 
 
+def test_docstrings_have_more_than_three_words() -> None:
+    """Three words repeat the name."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    short = [
+        f"{path}: {text}"
+        for path, tree in sources(*EVERYWHERE)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and (text := ast.get_docstring(node)) and len(text.split()) <= 3
+    ]
+    assert short == []
+
+
 def bound_names(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
         return [node.id if isinstance(node, ast.Name) else node.attr]
@@ -195,7 +207,7 @@ def bound_names(node: ast.AST) -> list[str]:
 
 
 def sources(*places: str) -> Iterator[tuple[str, ast.Module]]:
-    """Folders and files."""
+    """Yield the source files in these folders, and these files."""
     for place in places:
         for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
             yield str(path.relative_to(ROOT)), parsed_file(path)

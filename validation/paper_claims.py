@@ -57,7 +57,7 @@ File = tuple[list[str], dict[str, Any]]  # comment, content
 
 
 def files() -> dict[str, str]:
-    """Name -> text."""
+    """Return the text of each claims file by its name."""
     contents = {
         "mobile": _mobile(),
         "engineering": _engineering(),

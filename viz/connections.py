@@ -37,7 +37,7 @@ class Near(NamedTuple):
 
 
 class ShownConnection:
-    """One connection."""
+    """Hold what a card shows of one connection."""
 
     def __init__(self, connection: Connection, handoffs: list[Handoff]) -> None:
         self.connection = connection

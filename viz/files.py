@@ -90,7 +90,7 @@ def together(folder: Path) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """For several files."""
+    """Make a folder, with one line where that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

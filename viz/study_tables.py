@@ -64,7 +64,7 @@ class StudyTables:
 
     @property
     def unstable(self) -> set[int]:
-        """Configurations without means."""
+        """Return the configurations that have no means, since their runs do not settle."""
         return {row["configuration"] for row in self.summary if row["label"] == UNSTABLE}
 
     def unstable_note(self) -> str:
@@ -120,7 +120,7 @@ class StudyTables:
         return bounds_of_study(self.path)
 
     def rows(self, name: str) -> Rows:
-        """One of table_files.TABLES."""
+        """Read one of table_files.TABLES."""
         return read_rows(self.path, name)
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
 from mobilenet.cli.anchors import At, OffsetOption, anchor_of, chosen_anchor
-from mobilenet.cli.console import Exit, fail, print_table, reporting, say, writing
+from mobilenet.cli.console import Exit, fail, reporting, say, writing
+from mobilenet.cli.inspection_table import print_inspection
 from mobilenet.quoting import pluralize, quote
 from mobilenet.record.whole import write_whole
 
-MOST_LISTED = 5
 RANGE_M = 120.0
 
 
@@ -36,6 +35,14 @@ Sites = Annotated[
         "--stations",
         metavar="SITES.csv",
         help="Station sites: a table with columns name,x_m,y_m or name,lon,lat, or one in OpenCelliD's format.",
+    ),
+]
+Crop = Annotated[
+    Path | None,
+    typer.Option(
+        "--crop",
+        metavar="SITES.csv",
+        help="New table for the stations within whose range a host comes (OpenCelliD's range, or --range-m).",
     ),
 ]
 Range = Annotated[float, typer.Option("--range-m", min=1, max=100_000, metavar="M", help="Range of each station.")]
@@ -88,6 +95,7 @@ NewScenario = Annotated[
 def inspect_tracks(
     file: TracksFile,
     stations: Sites = None,
+    crop: Crop = None,
     range_m: Range = RANGE_M,
     radio_of: RadioOf = None,
     format: Format = "auto",
@@ -107,11 +115,13 @@ def inspect_tracks(
         from mobilenet.world.inspection import inspect
         from mobilenet.world.track_mobility import doubt_about_metres
         from mobilenet.world.tracks.read import read_tracks
-        from mobilenet.world.tracks.sites import read_sites
+        from mobilenet.world.tracks.sites import read_sites, sites_near
 
         read_as = _reading(format, coordinates, duplicates) | ({} if id is None else {"id": id})
-        if scenario is not None and os.path.lexists(scenario):
-            fail(f"{scenario}: already exists; remove it, or name another file", Exit.BAD_INPUT)
+        for new in filter(None, (scenario, crop)):
+            _require_new(new)
+        if crop is not None and stations is None:
+            fail("--crop: expected --stations, the table to take stations from", Exit.BAD_INPUT)
         if radio_of is not None:
             _refuse_beside_a_scenario(stations=stations, range_m=range_m != RANGE_M, scenario=scenario)
         recorded = read_tracks(file, **read_as)  # type: ignore[arg-type]
@@ -119,19 +129,18 @@ def inspect_tracks(
         if radio_of is not None:
             inspection = _by_scenario(radio_of, recorded, origin, offset)
         else:
+            if crop is not None:
+                at = anchor_of(origin, offset, recorded, None)
+                stations = _crop(crop, sites_near(stations, recorded, at, range_m))  # type: ignore[arg-type]
             sites = None if stations is None else read_sites(stations)
             at = anchor_of(origin, offset, recorded, sites)
             inspection = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
-        _print(inspection, sites, _is_exchanged(recorded, inspection), at)
+        print_inspection(inspection, sites, _is_exchanged(recorded, inspection), at)
         if coordinates == "auto" and (doubt := doubt_about_metres(recorded, range_m)):
             say(f"warning: {doubt}", always=True)
         again = _again(file, stations, radio_of, range_m, {"origin": origin, "offset": offset}, read_as)
-        _draw(
-            inspection,
-            out or (Path() if scenario is None else scenario.parent) / f"{_stem(file)}_tracks.png",
-            file,
-            again,
-        )
+        folder = Path() if scenario is None else scenario.parent
+        _draw(inspection, out or folder / f"{_stem(file)}_tracks.png", file, again)
         if _is_impossible(inspection, scenario, again):
             return
         if radio_of is not None:
@@ -141,6 +150,21 @@ def inspect_tracks(
         else:
             _write_scenario(scenario, file, stations, inspection, range_m, at, read_as)
             say(f"Next: mobilenet run {quote(scenario)}")
+
+
+def _require_new(target: Path) -> None:
+    if os.path.lexists(target):
+        fail(f"{target}: already exists; remove it, or name another file", Exit.BAD_INPUT)
+
+
+def _crop(target: Path, near: Any) -> Path:
+    """Write the stations within whose range a host comes."""
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, near.as_table())
+    ranges = "" if (median_m := near.median_range_m) is None else f"; their ranges there: median {median_m:,.0f} m"
+    say(f"Written: {quote(target)}: {pluralize(len(near.names), 'station')} within whose range a host comes{ranges}")
+    return target
 
 
 def _draw(inspection: Any, target: Path, file: Path, command: str) -> None:
@@ -272,78 +296,6 @@ def _is_exchanged(tracks: Any, inspection: Any) -> bool:
     return 2 * len(again.jumps) < len(inspection.jumps)
 
 
-def _print(inspection: Any, sites: Any, exchanged: bool, at: Any) -> None:
-    from mobilenet.world.tracks.projection import Offset
-
-    of_cells = [] if inspection.cells is None else _of_cells(inspection, sites)
-    print_table(("", ""), [*_of_tracks(inspection, exchanged), *of_cells])
-    recorded = inspection.recorded
-    if recorded.choice:
-        say(f"Coordinates: {recorded.choice}")
-    if isinstance(at, Offset):
-        say(f"Offset: {at.x_m:.10g},{at.y_m:.10g} is subtracted from all metres (offset_m in a scenario)")
-    if recorded.skipped:
-        say(f"Skipped: {pluralize(recorded.skipped, 'line')} without movement")
-
-
-def _of_tracks(inspection: Any, exchanged: bool) -> list[tuple[str, str]]:
-    recorded = inspection.recorded
-    west, south, east, north = inspection.extent_m
-    begins, since = float(recorded.t_s.min()), ""
-    if recorded.begins_s:
-        first = datetime.fromtimestamp(recorded.begins_s, UTC).replace(tzinfo=None)
-        since = f", counted from {first.isoformat(' ', 'seconds')} UTC"
-    interval, speed, gaps = "–", "–", f"{len(inspection.gaps)}{_findings(inspection.gaps, 's')}"
-    if len(recorded.t_s) > len(recorded.names):
-        interval = "p5 {:g}, median {:g}, p95 {:g} s".format(*inspection.interval_s)
-    if len(inspection.speeds[0]):
-        speed = "p5 {:.2f}, median {:.2f}, p95 {:.2f}, maximum {:.2f} m/s".format(*inspection.speed_mps)
-    if recorded.waypoints:
-        gaps = "none between waypoints by definition"
-    exchange = "; are lon and lat swapped?" if exchanged else ""
-    return [
-        ("format", f"{recorded.format}{f': {recorded.why}' if recorded.why else ''}"),
-        ("hosts", f"{len(recorded.names):,}"),
-        ("samples", f"{len(recorded.t_s):,}"),
-        ("time", f"{begins:g} to {float(recorded.t_s.max()):g} s{since}"),
-        ("host time", f"{inspection.host_s / 3600:.3g} h"),
-        (
-            "extent",
-            f"{east - west:,.0f} by {north - south:,.0f} m, x {west:.1f} to {east:.1f}, y {south:.1f} to {north:.1f}",
-        ),
-        ("sample interval", interval),
-        ("speed", speed),
-        ("gaps of more than 10 s", gaps),
-        ("jumps above 70 m/s", f"{len(inspection.jumps)}{_findings(inspection.jumps, 'm/s')}{exchange}"),
-    ]
-
-
-def _of_cells(inspection: Any, sites: Any) -> list[tuple[str, str]]:
-    cells, covered = inspection.cells, "–"
-    merged = f" ({sites.merged} cells at the same positions merged)" if sites is not None and sites.merged else ""
-    unused = f"{cells.unused} of them unused" if cells.unused else "all used"
-    if inspection.host_s:
-        out_of_reach = f"{cells.uncovered_host_s / 3600:.3g} h out of reach"
-        covered = f"{100 * cells.covered_share:.1f} % of the hosts' time; {out_of_reach}"
-    return [
-        ("stations", f"{len(cells.stations_m):,}{merged}, {unused}"),
-        ("covered", covered),
-        ("served by", cells.rule),
-        ("expected handoffs", f"{len(cells.handoffs_m):,} ({inspection.handoffs_per_host_hour:.1f} per host per hour)"),
-        ("hosts in the fullest cell", f"{cells.busiest}"),
-    ]
-
-
-def _findings(findings: Any, unit: str) -> str:
-    listed = [f"line {each.line} ({_short(each.host)}, {each.value:.0f} {unit})" for each in findings[:MOST_LISTED]]
-    return (": " + ", ".join(listed) + (", ..." if len(findings) > MOST_LISTED else "")) if listed else ""
-
-
-def _short(name: str) -> str:
-    text = name if name.isprintable() else repr(name)
-    return text if len(text) <= 24 else text[:23] + "…"
-
-
 def _write_scenario(
     target: Path, file: Path, stations: Path | None, inspection: Any, range_m: float, origin: Any, read: dict[str, str]
 ) -> None:
@@ -351,8 +303,7 @@ def _write_scenario(
     from mobilenet.scenario import load_scenario
     from mobilenet.scenario.starter import LONGEST_S, starter
 
-    if os.path.lexists(target):
-        fail(f"{target}: already exists; remove it, or name another file", Exit.BAD_INPUT)
+    _require_new(target)
     folder = target.parent.resolve()
     tracks: dict[str, Any] = {
         "file": os.path.relpath(file.resolve(), folder),

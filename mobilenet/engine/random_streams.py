@@ -93,7 +93,7 @@ class Stream(RandomNumbers):
         return low + (high - low) * self.random()
 
     def below(self, count: int) -> int:
-        """Uniform in 0..count-1."""
+        """Return a whole number, uniform in 0..count-1."""
         return int(self.random() * count)
 
     def exponential(self, mean: float) -> float:

@@ -122,7 +122,7 @@ class Steps:
         self._is_whole = bool((values == np.rint(values)).all())
 
     def mean(self, begin: int, end: int) -> float:
-        """Weighted with time."""
+        """Return the mean size, in which each size counts for as long as it lasted."""
         first, last = np.searchsorted(self._times, begin, "right"), np.searchsorted(self._times, end, "left")
         lengths = np.diff(np.concatenate(([begin], self._times[first:last], [end])))
         levels = np.concatenate((self._values[first - 1 : first] if first else [0.0], self._values[first:last]))

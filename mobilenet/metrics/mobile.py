@@ -211,7 +211,7 @@ class InterruptedHandoff(NamedTuple):
         return None if self.between_ns is None else (self.between_ns[1] - self.between_ns[0]) / SECOND
 
     def row(self) -> dict[str, Any]:
-        """Flat, for tables."""
+        """Return the handoff as a row of a table."""
         handoff = self.handoff
         return {
             "host": handoff.node, "begin_s": handoff.begin_ns / SECOND,
@@ -254,7 +254,7 @@ class Handoffs:
         self.excess = [row.excess_s for row in self.rows if row.excess_s is not None]
 
     def interruption(self, share: float) -> float | None:
-        """A percentile."""
+        """Return a percentile of the interruptions, or None if there were none."""
         return float(np.percentile(self.interruptions, share)) if self.interruptions else None
 
     def values_of(self, detail: str) -> list[int]:

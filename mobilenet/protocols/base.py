@@ -142,7 +142,7 @@ class BaseHost(_Base):
 
 
 class BaseStation(_Base):
-    """A support station."""
+    """A support station, without a protocol: classes derive from it."""
 
     def __init__(self, port: StationPort, wired: WiredPort, settings: Any, stations: int) -> None:
         super().__init__(port)

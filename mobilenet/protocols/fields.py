@@ -20,7 +20,7 @@ M = TypeVar("M", bound=type)
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """So many, always."""
+    """A field of constant size."""
 
     count: int
 

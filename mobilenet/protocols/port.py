@@ -354,11 +354,11 @@ class UnicastPort(Protocol):
 
 
 class UnicastHostPort(HostPort, UnicastPort, Protocol):
-    """A host's."""
+    """The port of a host that can also send to one node."""
 
 
 class UnicastStationPort(StationPort, UnicastPort, Protocol):
-    """A station's."""
+    """The port of a station that can also send to one node."""
 
 
 class ChannelHostPort(HostPort, Protocol):

@@ -141,7 +141,7 @@ class DetectorParameters(Parameters):
 
 
 class Crash(Parameters):
-    """A process crashes."""
+    """A process crashes, and stays down."""
 
     process: ProcessName = Field(description="the process that crashes")
     at: Tu = Field(description="time of the event")
@@ -195,7 +195,7 @@ class Uniform(Parameters):
 
     @property
     def typical(self) -> float:
-        """The latest."""
+        """Return by when each process broadcasts."""
         return self.latest
 
     @model_validator(mode="after")

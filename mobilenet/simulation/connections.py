@@ -54,7 +54,7 @@ class Channels:
     # --- for the node
 
     def abort(self) -> None:
-        """The node crashed."""
+        """Drop the connection because its node crashed."""
         self._endpoint.abort()
         self._client = None
 

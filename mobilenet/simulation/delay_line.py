@@ -43,7 +43,7 @@ class DelayLine:
         return True
 
     def clear(self) -> None:
-        """The host crashed."""
+        """Discard what waits because the host crashed."""
         self._waiting.clear()
         self._last_ns = 0
         self._life += 1

@@ -28,7 +28,7 @@ def nonempty_buffers(sizes: dict[tuple[str, str], float]) -> list[str]:
 
 
 def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapping[str, Any]) -> str:
-    """In one line."""
+    """Return in one line what the run still waited for."""
     hosts = manifest["hosts"]
     reasons = [*nonempty_buffers(sizes), *(f"{host} is in a handoff" for host in unfinished_handoffs(events))]
     joined = {node for node, event in zip(events["node"], events["event"], strict=True) if event == "join"}

@@ -62,7 +62,7 @@ def counted_deliveries(stories: Stories, begin_ns: int, end_ns: int) -> Deliveri
 
 
 def slowest(stories: Stories, deliveries: Deliveries) -> Deliveries:
-    """The slowest first."""
+    """Return the slowest of these deliveries, in order of their delays."""
     if not deliveries:
         return deliveries
     ranked = np.argsort(-_delays_ns(stories, deliveries)[0], kind="stable")

@@ -43,7 +43,7 @@ class PaperFaults(Parameters):
 
 
 class Fault(Parameters):
-    """One host's outage."""
+    """A host crashes, and recovers later."""
 
     host: HostName = Field(description="host that crashes")
     at_s: float = Field(ge=0, le=1e6, description="time of the crash")

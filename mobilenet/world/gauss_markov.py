@@ -124,6 +124,6 @@ def legs(parameters: GaussMarkov, ground: Ground, walls: Walls, stream: Stream) 
 
 
 def _normal_pair(stream: Stream) -> tuple[float, float]:
-    """Box and Muller's."""
+    """Draw two standard normal numbers (Box and Muller 1958)."""
     radius, angle = sqrt(-2 * log(1 - stream.random())), 2 * pi * stream.random()
     return radius * cos(angle), radius * sin(angle)

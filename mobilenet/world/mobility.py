@@ -1,9 +1,9 @@
 """The trajectories of all hosts of a scenario.
 
-Model     one mobility model for all; each host draws from its own stream ("mobility", its name). A model is a group of
-          parameters with `speed_limit_mps`, which no host ever exceeds, and `walk(ground)`, which gives for a host's
-          stream the legs that it follows. To add one, write such a class and name it in `Mobility`; a plug-in's class
-          (`hosts.mobility.class`) is the same, and names nothing
+Model     one mobility model for all; each host draws from its own stream ("mobility", its name), and a group of hosts
+          from its own. A model is a group of parameters with `speed_limit_mps`, which no host ever exceeds, and
+          `walk(ground)`, which gives for a host's stream the legs that it follows. To add one, write such a class and
+          name it in `Mobility`; a plug-in's class (`hosts.mobility.class`) is the same, and names nothing
 Units     metres, seconds, integer nanoseconds
 Errors    ScenarioError for a file that cannot be used, for an area too thin to walk in, and for a plug-in's host that
           walks faster than its scenario allows
@@ -29,7 +29,9 @@ from mobilenet.world.attachment import AttachmentParameters
 from mobilenet.world.coverage import AreaParameters, Coverage
 from mobilenet.world.gauss_markov import GaussMarkov
 from mobilenet.world.ground import Ground
+from mobilenet.world.manhattan import Manhattan
 from mobilenet.world.random_waypoint import RandomWaypoint
+from mobilenet.world.reference_point_group import ReferencePointGroup
 from mobilenet.world.track_mobility import Tracks
 from mobilenet.world.tracks.projection import Anchor
 from mobilenet.world.trajectory import Leg, Trajectory, standing_leg
@@ -72,7 +74,7 @@ class OwnMobility(ClassInFile):
 
 
 Mobility = Annotated[
-    Static | RandomWaypoint | GaussMarkov | Tracks | OwnMobility,
+    Static | RandomWaypoint | GaussMarkov | Manhattan | ReferencePointGroup | Tracks | OwnMobility,
     Field(discriminator="model"),
     BeforeValidator(class_says_it("model")),
 ]
@@ -123,7 +125,7 @@ def trajectories(
         return Population(imported.trajectories, imported.speed_limit_mps, imported.too_short, names, _stays)
 
     @cache
-    def walk() -> Walk:
+    def walk() -> Callable[..., Iterator[Leg]]:
         ground = Ground(mobility.area.ground() if mobility.area else coverage.ground)
         if not isinstance(mobility, OwnMobility):
             return mobility.walk(ground)
@@ -131,7 +133,8 @@ def trajectories(
         return partial(_within_the_limit, mobility, walks)
 
     def further(host: str) -> Trajectory:
-        return Trajectory(partial(_begin, walk(), seed, host))
+        group = f"g{int(host[1:]) % mobility.groups}" if isinstance(mobility, ReferencePointGroup) else None
+        return Trajectory(partial(_begin, walk(), seed, host, group))
 
     all_trajectories = [further(f"h{host}") for host in range(hosts.count or 0)]
     return Population(all_trajectories, mobility.speed_limit_mps, 0, {}, further)
@@ -142,8 +145,11 @@ def _stays(host: str) -> Trajectory:
     return Trajectory(lambda: iter((standing_leg(0.0, 0.0),)))
 
 
-def _begin(walk: Walk, seed: int, host: str) -> Iterator[Leg]:
-    return walk(Stream(seed, "mobility", host))
+def _begin(walk: Callable[..., Iterator[Leg]], seed: int, host: str, group: str | None) -> Iterator[Leg]:
+    streams = [Stream(seed, "mobility", host)]
+    if group is not None:
+        streams.append(Stream(seed, "mobility, group", group))
+    return walk(*streams)
 
 
 def _stand(ground: Ground, stream: Stream) -> Iterator[Leg]:

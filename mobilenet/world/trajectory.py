@@ -40,3 +40,13 @@ def between(x_m: float, y_m: float, to_x_m: float, to_y_m: float, duration_ns: i
     """From here to there within the duration."""
     seconds = duration_ns / 1e9
     return Leg(duration_ns, x_m, y_m, (to_x_m - x_m) / seconds, (to_y_m - y_m) / seconds)
+
+
+def rest_of(leg: Leg, elapsed_ns: int) -> Leg | None:
+    """Return what is left of a leg that ends, after this time; None: nothing."""
+    assert leg.duration_ns is not None
+    if elapsed_ns >= leg.duration_ns:
+        return None
+    seconds = elapsed_ns / 1e9
+    x_m, y_m = leg.x_m + leg.vx_mps * seconds, leg.y_m + leg.vy_mps * seconds
+    return Leg(leg.duration_ns - elapsed_ns, x_m, y_m, leg.vx_mps, leg.vy_mps)

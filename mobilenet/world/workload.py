@@ -19,7 +19,7 @@ from mobilenet.parameters import HostName, Parameters, number
 
 
 class ListedMessage(Parameters):
-    """One broadcast."""
+    """A host broadcasts once."""
 
     host: HostName = Field(description="host that broadcasts")
     at_s: float = Field(ge=0, le=1e6, description="time of the broadcast")

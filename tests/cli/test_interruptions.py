@@ -55,7 +55,7 @@ def test_a_signal_whose_exception_is_lost_is_not(tmp_path: Path) -> None:
 
 
 def test_a_signal_that_the_caller_has_us_ignore(tmp_path: Path) -> None:
-    """nohup(1)"""
+    """As under nohup(1), the run goes on."""
     words = [*COMMAND, "run", str(FIRST), *SHORT, "-q"]
     shell = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     check = "import os, signal; from mobilenet import api; real = api.run\n" \

@@ -239,6 +239,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("reference", "--out"): more("reference", "--out elsewhere.md"),
     ("schema", "--out"): "--out elsewhere",
     ("inspect-tracks", "--stations"): more(f"inspect-tracks {LONLAT}", f"--stations {SITES}"),
+    ("inspect-tracks", "--crop"): more(f"{INSPECT} --stations sites.csv", "--crop elsewhere.csv"),
     ("inspect-tracks", "--range-m"): other(f"{INSPECT} --stations sites.csv", "120", "30"),
     ("inspect-tracks", "--radio-of"): more(f"inspect-tracks {WALK} --stations sites.csv", "--radio-of town.yaml"),
     ("inspect-tracks", "--format"): "--format gpx",

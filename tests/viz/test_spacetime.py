@@ -224,7 +224,7 @@ def test_where_nobody_says_what_to_look_at(plain: mobilenet.Run) -> None:
 
 @pytest.fixture(scope="module")
 def sent(plain: mobilenet.Run) -> Any:
-    """A broadcast."""
+    """Return one broadcast of the run."""
     return plain.events[plain.events.event == "broadcast"].iloc[5]
 
 

@@ -387,7 +387,7 @@ class Run:
         return [row for row in self.carriers[message] if row.is_received_by(node) and self.is_carried(message, row)]
 
     def reception(self, message: str, delivery: Event) -> Row | None:
-        """Step 1."""
+        """Step 1: find the reception that brought the message."""
         node = delivery.node
         rows = [row for row in self.receptions(message, node) if row.events <= delivery.number]
         handler = self.handlers[delivery.number]
@@ -399,7 +399,7 @@ class Run:
         return [*from_cell[:1], *since[:1], rows[-1]][0]
 
     def hold(self, message: str, delivery: Event, reception: Row) -> list[Piece]:
-        """Step 2."""
+        """Step 2: explain what held the message back at its receiver."""
         begin, end, node = reception.time_ns, delivery.time_ns, delivery.node
         if begin >= end:
             return []
@@ -493,7 +493,7 @@ class Run:
     # A wait
 
     def wait(self, w: Wait) -> list[Piece]:
-        """Step 5."""
+        """Step 5: explain a wait by the handlers that led to its end."""
         pieces: list[Piece] = []
         node, frame, end, number = w.node, w.frame, w.end, w.handler
         while w.begin < end:
@@ -641,7 +641,7 @@ class Run:
     # States
 
     def with_states(self, pieces: list[Piece], message: str, host: str) -> list[Piece]:
-        """Step 6."""
+        """Step 6: divide waits by the states of the host."""
         result = []
         for piece in pieces:
             if piece.is_borrowed or piece.leg == "backbone" or piece.kind not in GIVES_WAY:

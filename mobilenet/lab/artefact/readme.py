@@ -52,7 +52,7 @@ class Summary(NamedTuple):
 
 
 def readme(title: str, parts: Sequence[Summary], made_by: Mapping[str, str | None], lock: str) -> str:
-    """Return README.md."""
+    """Return the text of the archive's README.md."""
     code = sorted({name for one in parts for name in one.code})
     blocks = [
         f"# {title}",

@@ -33,7 +33,7 @@ LEVEL = 6
 
 
 def checksums(files: Mapping[str, bytes], made_by: Mapping[str, str | None]) -> bytes:
-    """Return checksums.json."""
+    """Return the contents of checksums.json: a SHA-256 digest for each file."""
     digests = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
     return (json.dumps({"format": FORMAT, "made_by": made_by, "files": digests}, indent=1) + "\n").encode()
 

@@ -52,7 +52,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One case, measured."""
+    """Hold what one case of the broadcasts cost."""
 
     processes: int
     messages: int

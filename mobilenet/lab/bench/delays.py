@@ -56,7 +56,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """The three costs."""
+    """Yield a row for each of the three costs, the median of several runs."""
     runs = [in_a_process("mobilenet.lab.bench.delays", CASES[0].name) for _ in range(repeat)]
     for name, most in MOST.items():
         share = median(run[name] / (1.0 if name.startswith("one") else run["simulating"]) for run in runs)

@@ -49,7 +49,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One case, measured."""
+    """Hold what one radio model cost."""
 
     cpu_s: float
     frames: int

@@ -43,7 +43,7 @@ class Head:
 
 
 class HasName(Protocol):
-    """A case."""
+    """What every case of a benchmark has."""
 
     @property
     def name(self) -> str: ...

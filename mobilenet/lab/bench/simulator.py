@@ -70,7 +70,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One case, measured."""
+    """Hold what one size of the simulation cost."""
 
     hosts: int
     stations: int

@@ -51,7 +51,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One case, measured."""
+    """Hold what the start of one command cost."""
 
     cpu_s: float
     in_proportion_s: float

@@ -52,7 +52,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row(Head):
-    """One case, measured."""
+    """Hold what one run cost, from the scenario to the verdict."""
 
     events: int
     simulating_cpu_s: float

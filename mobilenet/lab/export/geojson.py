@@ -24,7 +24,7 @@ EPOCH_S = 1_704_067_200  # 2024-01-01T00:00:00Z, by default
 
 
 def write_geojson(source: Source, target: Path) -> int:
-    """How many features."""
+    """Write stations, tracks and handoffs, and return how many features they are."""
     source.require_origin()
     return _write(_features(source), target)
 

@@ -41,7 +41,7 @@ class Happening(NamedTuple):
 def write_shiviz(
     messages: pd.DataFrame, events: pd.DataFrame, target: Path, from_s: float = 0.0, to_s: float | None = None
 ) -> int:
-    """How many events."""
+    """Write the events of an excerpt with their vector clocks, and return how many they are."""
     count = 0
     try:
         with target.open("w", encoding="utf-8") as file:

@@ -89,7 +89,7 @@ def _is_number(text: str) -> bool:
 
 
 def study_tables(folder: Path, target: Path) -> int:
-    """How many files."""
+    """Copy a study's tables, and return how many there are."""
     if not (folder / "study.yaml").is_file():
         raise RunError(f"{folder}: neither a run directory nor a study directory")
     paths = {path.name: path for path in sorted((folder / "tables").glob("*.csv"))}

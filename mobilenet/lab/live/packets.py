@@ -53,7 +53,7 @@ def keep_packets(folder: Path | None, run: Path) -> None:
 
 
 class PacketCards:
-    """Of one run."""
+    """Keep the cards of one run's connections up to date."""
 
     def __init__(self, simulation: Simulation, folder: Path) -> None:
         self._simulation = simulation

@@ -143,7 +143,7 @@ class Player:
         self.send_state()
 
     def ask_to_pause(self) -> None:
-        """By a listener."""
+        """Pause because a listener asks for it."""
         if self.session.is_real_time and not self.session.is_over:
             raise ScenarioError("pause: programs in real time cannot be paused")
         self.pause()

@@ -70,7 +70,7 @@ class Finding:
         return self.result if self.common_deliveries is None else self.common
 
     def row(self) -> dict[str, Any]:
-        """Flat, for tables."""
+        """Return the row of a comparison in the study's tables."""
         row = compared_row(self.others, self.level, self.baseline, self.metric)
         row |= dict(zip(COMPARED, self.result, strict=False)) if self.result is not None else self.finite
         if self.metric in SURVIVAL:

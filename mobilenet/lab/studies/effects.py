@@ -47,7 +47,7 @@ class Effect:
     changes: Mapping[str, Interval] = field(default_factory=dict)  # with signs, in other metrics: of BEFORE_DELAYS
 
     def row(self) -> dict[str, Any]:
-        """Flat, for tables."""
+        """Return the row of an effect in the study's tables."""
         row: dict[str, Any] = {"metric": self.metric}
         for number in (0, 1):
             factor, level = self.levels[number] if number < len(self.levels) else ("", "")

@@ -140,7 +140,7 @@ def _properties(feature: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_building(feature: dict[str, Any]) -> bool | None:
-    """None: not given."""
+    """Return whether the feature is a building, or None if the file leaves it open."""
     properties = _properties(feature)
     return properties["building"] not in (None, False, "no") if "building" in properties else None
 

@@ -103,7 +103,7 @@ class FadingParameters(Parameters):
 
 
 class ObstaclesParameters(Parameters):
-    """Buildings."""
+    """Buildings that weaken what crosses them."""
 
     file: str = Field(min_length=1, max_length=1000, description="file of buildings, GeoJSON or SUMO's poly.xml")
     per_wall_db: float = Field(default=9.0, ge=0, le=100, description="loss for each wall that a link crosses")

@@ -83,7 +83,7 @@ class Walls:
         return self._walls * self._per_wall + (inside * self._per_metre + 50) // 100
 
     def cut(self, ax: i64, ay: i64, bx: i64, by: i64) -> tuple[int, int]:
-        """(walls, centimetres inside)"""
+        """Return how many walls a link crosses, and how many centimetres of it lie inside."""
         inside = self._length_inside_cm(ax, ay, bx, by)
         return self._walls, inside
 

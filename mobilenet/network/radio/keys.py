@@ -103,7 +103,7 @@ class RadioKeys(Parameters):
 
     @property
     def unicast_mbps(self) -> float:
-        """With dcf."""
+        """Return the rate of unicast frames with the MAC `dcf`, in Mbit/s."""
         return self.unicast_rate_mbps or (11 if self.mode == "b" else 24)
 
     @property

@@ -138,7 +138,7 @@ class Medium:
             self._impaired_draws.setdefault(node.index, draws)
 
     def _is_lost(self, frame: Frame, node: Transceiver) -> bool:
-        """At random."""
+        """Draw whether a receiver loses a frame, by the scenario's loss or an impairment."""
         if self.loss > 0 and node.loss_draws is not None and node.loss_draws.random() < self.loss:
             return True
         return bool(self._impaired) and (self._is_lost_at(frame.sender.index) or self._is_lost_at(node.index))

@@ -82,7 +82,7 @@ class RadioModel(ABC):
         """Which station a host uses."""
 
     def faults(self, place: Place) -> Iterator[Fault]:
-        """What cannot run."""
+        """Yield what prevents the model from running with these keys."""
         return iter(())
 
     def warnings(self, payload_bytes: int, sends_unicast: bool) -> Iterator[str]:

@@ -136,6 +136,6 @@ class Congestion:
         self.window = min(self._initial, self.window)
 
     def _halve(self, flight: int) -> None:
-        """ssthresh, equation 4."""
+        """Set ssthresh after a loss (RFC 5681, equation 4)."""
         self.threshold = max(flight // 2, 2 * self._mss)
         self._credit = 0

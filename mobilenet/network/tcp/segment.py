@@ -75,7 +75,7 @@ class TcpAck(Segment):
 
 
 class TcpReset(Segment):
-    """RST."""
+    """A segment that ends the connection (RST)."""
 
     __slots__ = ()
 

@@ -114,7 +114,7 @@ class Host:
     # --- the application
 
     def join(self) -> None:
-        """Join()                                                        A1:1-5"""
+        """Join the system: Join() (A1:1-5)."""
         if self.stable.status is Status.OUT:
             self.stable.status = Status.JOIN  # A1:4
             self.stable.lc = NO_SESSION  # A1:1, F12a (seq_h and Ses go on)
@@ -324,7 +324,7 @@ class Host:
             self._resender.forget(seq)
 
     def _on_leave_ack(self, m: LeaveAck) -> None:
-        """leave_ACK                                                     A1:45-47"""
+        """Handle leave_ACK: the host is out (A1:45-47)."""
         if m.host == self._port.me and m.ses == self.stable.ses and self.stable.status is Status.LEAVING:  # A1:46
             self.stable.status = Status.OUT  # A1:47
             self._clear_volatile()

@@ -165,7 +165,7 @@ class Station:
             self._ack_timer.start(ns(self._port.uniform(self._p.ack_min_s, self._p.ack_max_s)))  # A3:50
 
     def _on_ack_h(self, m: AckH | Have) -> None:
-        """ack_h                                                         A2:9-17"""
+        """Handle ack_h: the host has received up to there (A2:9-17)."""
         c = self.ctx.get(m.host)
         if c is None:  # harmless if the ack is stale: only its own session heeds the answer
             self._send(m.host, Reinit(m.host, m.ses))  # F15 (the stub is gone)
@@ -177,7 +177,7 @@ class Station:
                 self._stream.advance(c, m.nxt)  # A2:11-14
 
     def _on_join(self, m: Join) -> None:
-        """join                                                          A2:18-36"""
+        """Handle join: a host wants to become a member (A2:18-36)."""
         c = self.ctx.get(m.host)
         if c is not None and m.ses <= c.ses:  # A2:19
             if m.ses == c.ses and c.state is State.OWN:
@@ -188,7 +188,7 @@ class Station:
             self._handover.request(State.REQJ, m.host, m.ses, m.first_seq, lc=NO_SESSION, nxt=0)  # A2:31-36, F12c
 
     def _on_init(self, m: Init) -> None:
-        """init                                                          A2:18-38"""
+        """Handle init: a host has come to this cell (A2:18-38)."""
         c = self.ctx.get(m.host)
         if c is None:
             self._handover.request(State.REQ, m.host, m.ses, 0, m.lc, m.nxt)  # A2:31, A2:32, A2:37, A2:38

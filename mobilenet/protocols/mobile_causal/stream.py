@@ -128,7 +128,7 @@ class CellStream:
         self._contexts.index_skip(c)
 
     def delete(self, c: Context) -> None:
-        """delete(h[id_h]), clear(SBuffer)"""
+        """Forget a host: delete(h[id_h]) and clear(SBuffer) of the paper."""
         self.forget_lists(c)
         self._contexts.clear_rbuf(c)
         del self._contexts[c.host]

@@ -82,7 +82,7 @@ class Bundle(NamedTuple):
 
 
 class Waiting:
-    """delay_msg_i[k] and timer_i[k]"""
+    """Hold delay_msg_i[k] and timer_i[k]."""
 
     __slots__ = ("content", "size_bytes", "timer")
 
@@ -139,7 +139,7 @@ class BestEffortBroadcast:
         self._check_acks(m, j)  # l.17
 
     def _update_window(self, source: int, ts: int, base: int) -> None:
-        """procedure UPDATE_WINDOW(m)                                                  l.18-31"""
+        """Note that a message was received: procedure UPDATE_WINDOW(m) (l.18-31)."""
         if ts != base + 1:
             self.rcv_win.setdefault(source, set()).add(ts)  # l.23, 27
             return

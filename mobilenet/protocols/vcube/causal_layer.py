@@ -36,7 +36,7 @@ class _Stamped(NamedTuple):
 
 
 class Stamped(_Stamped, Carrier):
-    """A broadcast message."""
+    """A broadcast message with what causal order needs."""
 
     __slots__ = ()
 

@@ -34,7 +34,7 @@ class Message(NamedTuple):
 
 
 class Packet(NamedTuple):
-    """mSet"""
+    """The set of messages that one packet carries (mSet)."""
 
     messages: tuple[Message, ...]
     size_bytes: int
@@ -127,7 +127,7 @@ class PrintedCausalBroadcast:
         return tuple(agg)  # l.28
 
     def _check_delivery(self) -> None:
-        """procedure CheckDelivery()                                   l.29-33"""
+        """Deliver what has become deliverable: procedure CheckDelivery() (l.29-33)."""
         while (m := next((m for m in self.pending if self._is_deliverable(m)), None)) is not None:  # l.30
             self._port.deliver(m.id, m.body)  # l.31
             self.vector_clock[m.source] += 1  # l.32

@@ -68,7 +68,7 @@ class DetectorPort(Protocol):
         """Report crash(j) to the users of the detector."""
 
     def trust(self, process: int) -> None:
-        """up(j)"""
+        """Withdraw a suspicion: the event up(j)."""
 
 
 class Detector:

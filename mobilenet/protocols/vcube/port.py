@@ -29,7 +29,7 @@ def size_of(body: Any) -> int:
 
 
 def payload_of(body: Any) -> int:
-    """The application's part."""
+    """Return how many bytes of a body are the application's."""
     return (body or 0) if body is None or isinstance(body, int) else int(body.payload_bytes)
 
 

@@ -48,7 +48,7 @@ class _WithMessage(NamedTuple):
 
 
 class Tree(_WithMessage, Carrier):
-    """<TREE, m>"""
+    """The message <TREE, m>, which carries a broadcast along the tree."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ class _WithId(NamedTuple):
 
 
 class Ack(_WithId, Overhead):
-    """<ACK, m>"""
+    """The message <ACK, m>, which confirms a subtree."""
 
     __slots__ = ()
 
@@ -102,7 +102,7 @@ class ReliableBroadcast:
         return (len(self.ack_set) + len(self._queue), sum(map(len, self.pending.values())))
 
     def broadcast(self, body: Any) -> MessageId:
-        """procedure BROADCAST(m)                                                      l.6-10"""
+        """Broadcast a message: procedure BROADCAST(m) (l.6-10)."""
         m = Message(MessageId(self._i, self._count), body)
         self._count += 1
         self._queue.append(m)
@@ -156,7 +156,7 @@ class ReliableBroadcast:
             self._start_next()
 
     def _handle_message(self, m: Message) -> None:
-        """procedure HANDLE_MESSAGE(m)                                                 l.35-43"""
+        """Deliver a message in its turn: procedure HANDLE_MESSAGE(m) (l.35-43)."""
         source, ts = m.id
         due = self.last[source].id.ts + 1 if source in self.last else 0
         if ts >= due:
@@ -170,7 +170,7 @@ class ReliableBroadcast:
             self._broadcast_tree(NOBODY, self.last[source], self._d)  # l.43
 
     def on_receive(self, sender: int, message: Any) -> None:
-        """upon receive                                                                l.44-53"""
+        """Handle <TREE>, <DELV> and <ACK>: upon receive (l.44-53)."""
         if type(message) is Tree:
             self._handle_message(message.m)  # l.45
             self._broadcast_tree(sender, message.m, cluster(self._i, sender) - 1)  # l.46-47
@@ -195,7 +195,7 @@ class ReliableBroadcast:
                 del self.ack_set[message], self._bodies[message]
 
     def on_crash(self, process: int) -> None:
-        """upon crash(j)                                                               l.54-61"""
+        """Go on without a process: upon crash(j) (l.54-61)."""
         j = process
         self.correct.discard(j)  # l.55
         rows = [(p, message) for message, parents in self.ack_set.items() for p, owing in parents.items() if j in owing]
@@ -209,5 +209,5 @@ class ReliableBroadcast:
             self._broadcast_tree(NOBODY, self.last[j], self._d)  # l.60-61
 
     def on_up(self, process: int) -> None:
-        """upon up(j)                                                                  l.62-63"""
+        """Count a process in again: upon up(j) (l.62-63)."""
         self.correct.add(process)

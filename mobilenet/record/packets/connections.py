@@ -70,7 +70,7 @@ class Sending:
             self.waits_since_ns = at_ns
 
     def take(self, segment: Segment, at_ns: int) -> None:
-        """An acknowledgement arrives."""
+        """Take an acknowledgement that arrived at this end."""
         self.last_ns = at_ns
         offset = min(near(segment.acknowledged, self.first, self.acknowledged), self._sent)
         if offset <= self.acknowledged:
@@ -86,7 +86,7 @@ class Sending:
         self.waits_since_ns = at_ns if offset < self._sent else None
 
     def finish(self) -> None:
-        """The record ends."""
+        """End what still waits when the record ends."""
         self._end_wait(self.last_ns)
 
     def _end_wait(self, at_ns: int) -> None:

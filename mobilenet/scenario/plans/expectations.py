@@ -16,7 +16,7 @@ NEVER_S = 1e9  # the bound of what is not promised
 
 
 class HostPlan(NamedTuple):
-    """One host."""
+    """What is planned for one host."""
 
     # when it is asked to `join` and to `leave`, in order; each wish is repeated until it is fulfilled
     requests: list[tuple[int, str]]

@@ -123,7 +123,7 @@ class Process:
         self.sample()
 
     def sample(self, is_end: bool = False) -> None:
-        """What changed."""
+        """Record the sizes of buffers that have changed."""
         if not (is_end or self._samples_changes):
             return
         sizes = self.protocol.buffer_sizes()

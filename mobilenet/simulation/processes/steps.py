@@ -164,7 +164,7 @@ class Lane:
 
 
 def _nothing(sender: Any, message: Any) -> None:
-    """What never left."""
+    """Ignore a message that never left its sender."""
 
 
 class SendServer:

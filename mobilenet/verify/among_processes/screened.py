@@ -55,11 +55,11 @@ class ScreenedProcesses(ProcessJudge):
         )
 
     def validity_problem(self) -> str | None:
-        """None: it passed."""
+        """Return what breaks validity, or None."""
         return None
 
     def agreement_problem(self) -> str | None:
-        """None: it passed."""
+        """Return what breaks agreement, or None."""
         return None
 
     def _nobody_acts_after_a_crash(self) -> bool:
@@ -112,7 +112,7 @@ class ScreenedProcesses(ProcessJudge):
         return bool((self._delivered[self._is_correct][:, messages] < rows).all())
 
     def _all_have_arrived(self) -> bool:
-        """Validity and agreement."""
+        """Return whether each correct process delivered what validity and agreement owe it."""
         sent = np.flatnonzero(self._broadcast_row != NEVER)
         owed = self._is_correct[self._source[sent]]
         has = self._delivered[self._is_correct][:, sent] != NEVER

@@ -37,7 +37,7 @@ class _Node:
         self.begin()
 
     def begin(self) -> None:
-        """A new life."""
+        """Begin again: the program was started, and knows nothing."""
         self.out: bool | None = None
         self.settled = True
         self.serves: dict[str, bool] = {}

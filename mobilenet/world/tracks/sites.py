@@ -1,8 +1,9 @@
 """Sites of stations as a table.
 
-Model     name (if liked), and x_m, y_m or lon, lat. OpenCelliD's tables are known by their columns, or, as they are
-          offered for single countries, by a first line without titles. A cell there is called mcc-net-area-cell; the
-          sectors of one mast stand at the same place and become one station, called by its first cell
+Model     x_m, y_m or lon, lat, and what a station is called: name, site or id, the first one that is not empty.
+          OpenCelliD's tables are known by their columns, or, as they are offered for single countries, by a first line
+          without titles. A cell there is called mcc-net-area-cell; the sectors of one mast stand at the same place and
+          become one station, called by its first cell
 Units     metres or degrees
 Shapes    a and b float64 (n,): x and y, or longitude and latitude
 Errors    ScenarioError, see table.py
@@ -11,10 +12,15 @@ Source    ours; OpenCelliD, "Database format"
 
 from __future__ import annotations
 
+import csv
+import io
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import shapely
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks.csv import LAT, LON
@@ -28,13 +34,16 @@ from mobilenet.world.tracks.projection import (
     centre,
     far_offset,
     is_far,
+    to_earth,
     to_plane,
 )
-from mobilenet.world.tracks.samples import FARTHEST_READ_M
+from mobilenet.world.tracks.samples import FARTHEST_READ_M, RecordedSamples
 from mobilenet.world.tracks.source import head, path_text, short
 from mobilenet.world.tracks.table import Table, table
 
 MOST_STATIONS = 10_000
+FARTHEST_CELL_M = 100_000.0
+NEAR = " within whose range a host comes"
 ACROSS_SITES = "sites that extend across the 180° meridian are not supported"
 OPENCELLID = (
     "radio",
@@ -54,7 +63,10 @@ OPENCELLID = (
 )
 CALLED_BY = ("mcc", "net", "area", "cell")
 RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
-NAME, X, Y = ("name", "id", "site"), ("x_m", "x"), ("y_m", "y")
+NAME, X, Y = ("name", "site", "id"), ("x_m", "x"), ("y_m", "y")
+
+
+Box = tuple[float, float, float, float]
 
 
 class Sites(NamedTuple):
@@ -65,6 +77,7 @@ class Sites(NamedTuple):
     b: Floats
     lines: list[int]
     merged: int  # cells that stood where another one did
+    ranges_m: Floats  # of cells, by OpenCelliD; nan: unknown
 
     def origin(self) -> Origin:
         for i in np.flatnonzero(beyond_the_line(self.a, float(self.a[0])))[:1]:
@@ -113,36 +126,62 @@ class Sites(NamedTuple):
             )
         return x, y
 
+    @property
+    def median_range_m(self) -> float | None:
+        """None: no range is known."""
+        known_m = self.ranges_m[~np.isnan(self.ranges_m)]
+        return float(np.median(known_m)) if len(known_m) else None
 
-def read_sites(path: Path) -> Sites:
+    def as_table(self) -> str:
+        """Write a table that can be read again."""
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(("name", *(("lon", "lat") if self.lonlat else ("x_m", "y_m"))))
+        rows.writerows(zip(self.names, self.a.tolist(), self.b.tolist(), strict=True))
+        return text.getvalue()
+
+
+def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites:
+    """Read a table of stations; `box_of`: gives (west, south, east, north), in degrees or not, to read no others."""
     untitled = head(path).partition(",")[0].strip() in RADIOS
     with table(path, OPENCELLID if untitled else None) as rows:
         opencellid = set(CALLED_BY) < set(rows.titles)
         lonlat = rows.find(X) is None and rows.find(LON) is not None
         a, b = (rows.need(titles) for titles in ((LON, LAT) if lonlat else (X, Y)))
-        named = [rows.need((title,)) for title in CALLED_BY] if opencellid else [rows.find(NAME)]
-        parts = [column for column in named if column is not None]
+        if opencellid:
+            parts = [rows.need((title,)) for title in CALLED_BY]
+        else:
+            parts = [column for title in NAME if (column := rows.find((title,))) is not None]
         names: list[str] = []
         places: dict[tuple[float, float], int] = {}
         called_so: dict[str, int] = {}  # name -> line
         lines: list[int] = []
         positions: list[tuple[float, float]] = []
+        ranges_m: list[float] = []
+        ranged = rows.find(("range",)) if opencellid else None
+        box = None if box_of is None else box_of(lonlat)
         merged = 0
         for line, fields in rows.rows():
             place = (_coordinate(rows, line, a, fields, lonlat, 180), _coordinate(rows, line, b, fields, lonlat, 85))
+            if box is not None and not (box[0] <= place[0] <= box[2] and box[1] <= place[1] <= box[3]):
+                continue
+            range_m = math.nan if ranged is None else _range_m(fields[ranged])
             if opencellid and place in places:
                 merged += 1
+                ranges_m[places[place]] = float(np.fmax(ranges_m[places[place]], range_m))
                 continue
             if place in places:
                 raise rows.error(
                     line, a, rows.titles[a], f"another station has the same position; see line {lines[places[place]]}"
                 )
-            name = "-".join(fields[column].strip() for column in parts)
+            called = [fields[column].strip() for column in parts]
+            name = "-".join(called) if opencellid else next(filter(None, called), "")
             if name and name in called_so:
+                column = parts[0 if opencellid else called.index(name)]
                 raise rows.error(
                     line,
-                    parts[0],
-                    rows.titles[parts[0]],
+                    column,
+                    rows.titles[column],
                     f"another station has the name {short(name)}; see line {called_so[name]}",
                 )
             places[place] = len(names)
@@ -150,14 +189,53 @@ def read_sites(path: Path) -> Sites:
             positions.append(place)
             names.append(name)
             lines.append(line)
-            if len(names) > MOST_STATIONS:
+            ranges_m.append(range_m)
+            if box is None and len(names) > MOST_STATIONS:
                 raise ScenarioError(
                     f"{path_text(path)}:{line}: more than {MOST_STATIONS} stations; expected only those in the area"
+                    " (mobilenet inspect-tracks TRACKS --stations FILE --crop SITES.csv)"
                 )
     if not names:
-        raise ScenarioError(f"{path_text(path)}: contains no stations")
+        raise ScenarioError(f"{path_text(path)}: contains no stations{'' if box is None else NEAR}")
     at = np.array(positions, float)
-    return Sites(path_text(path), lonlat, names, at[:, 0], at[:, 1], lines, merged)
+    return Sites(path_text(path), lonlat, names, at[:, 0], at[:, 1], lines, merged, np.array(ranges_m))
+
+
+def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, range_m: float) -> Sites:
+    """Read those stations within whose range a host comes: that of OpenCelliD's cell, or range_m if it has none."""
+    tracks = recorded.on_plane(origin)
+    reach_m = max(FARTHEST_CELL_M, range_m)
+    west, east = float(tracks.x.min()) - reach_m, float(tracks.x.max()) + reach_m
+    south, north = float(tracks.y.min()) - reach_m, float(tracks.y.max()) + reach_m
+
+    def box_of(lonlat: bool) -> Box:
+        if lonlat and isinstance(origin, Origin):
+            lon, lat = to_earth([west, east, west, east], [south, south, north, north], origin)
+            return float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max())
+        x_m, y_m = (origin.x_m, origin.y_m) if isinstance(origin, Offset) else (0.0, 0.0)
+        return (-180.0, -90.0, 180.0, 90.0) if lonlat else (west + x_m, south + y_m, east + x_m, north + y_m)
+
+    sites = read_sites(path, box_of)
+    ends = np.append(np.diff(tracks.host) == 0, False) + np.arange(len(tracks.host))  # the next sample of the same host
+    begin, end = (np.column_stack((tracks.x[rows], tracks.y[rows])) for rows in (slice(None), ends))
+    ways = shapely.STRtree(shapely.linestrings(np.stack((begin, end), axis=1)))
+    places = shapely.points(np.column_stack(sites.on_plane(origin)))
+    _, distances_m = ways.query_nearest(places, return_distance=True, all_matches=False)
+    near = np.flatnonzero(distances_m <= np.where(np.isnan(sites.ranges_m), range_m, sites.ranges_m))
+    if not len(near) or len(near) > MOST_STATIONS:
+        how_many = "no stations" if not len(near) else f"{len(near)} stations"
+        raise ScenarioError(f"{sites.file}: contains {how_many}{NEAR}; expected 1 to {MOST_STATIONS}")
+    names = [sites.names[place] for place in near.tolist()]
+    lines = [sites.lines[place] for place in near.tolist()]
+    return sites._replace(names=names, lines=lines, a=sites.a[near], b=sites.b[near], ranges_m=sites.ranges_m[near])
+
+
+def _range_m(text: str) -> float:
+    """Return the range of a cell; nan where the table has none."""
+    try:
+        return float(text) if 0 < float(text) < math.inf else math.nan
+    except ValueError:
+        return math.nan
 
 
 def _coordinate(rows: Table, line: int, column: int, fields: list[str], lonlat: bool, most: float) -> float:

@@ -24,7 +24,7 @@ GZIP = b"\x1f\x8b"
 
 @contextmanager
 def open_tracks(path: Path) -> Iterator[IO[bytes]]:
-    """Its bytes, unpacked."""
+    """Open a file of tracks, and unpack it if it is gzipped."""
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == GZIP

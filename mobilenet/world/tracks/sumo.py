@@ -73,7 +73,7 @@ def _number(xml: Xml, element: str, key: str, text: str | None) -> float:
 
 
 def _clock(text: str) -> float | None:
-    """1:02:03:04.50 in seconds."""
+    """Return the seconds of SUMO's times such as 1:02:03:04.50, or None."""
     parts = text.split(":")
     try:
         values = [as_number(part) for part in parts]

@@ -76,7 +76,7 @@ class Table:
         return ""
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """(line, fields)"""
+        """Yield the number of each line, and its fields."""
         width = len(self.titles)
         for fields in self._reader:
             self._begun = self._reader.line_num + 1

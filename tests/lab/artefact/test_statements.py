@@ -29,7 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kept(made: Path, tmp_path: Path) -> Path:
-    """The unpacked archive."""
+    """Unpack the archive, and return its folder."""
     unpack(made / "x.zip", tmp_path)
     return tmp_path
 

@@ -191,7 +191,9 @@ def _walls(random: Random, folder: Path, apart_m: float) -> Document:
 
 
 def _mobility(random: Random, values: Values, folder: Path, apart_m: float) -> Document:
-    kind = random.choice(("random_waypoint", "random_waypoint", "gauss_markov", "static", "tracks", "own"))
+    kind = random.choice(
+        ("random_waypoint", "random_waypoint", "gauss_markov", "manhattan", "group", "static", "tracks", "own")
+    )
     if kind == "own":
         shutil.copyfile(SHIPPED / "own_mobility" / "patrol.py", folder / "patrol.py")
         speed = random.choice((0.5, 5.0, 30.0))
@@ -212,6 +214,11 @@ def _mobility(random: Random, values: Values, folder: Path, apart_m: float) -> D
     if kind == "static":
         return {"model": "static"}
     low = random.choice((0.1, 1.38, 8.0, 30.0))
+    if kind == "manhattan":
+        return {"model": kind, "block_m": [40, 30], "speed_mps": [low, 2 * low], "lanes": random.choice((1, 2))}
+    if kind == "group":
+        radii = {"group_radius_m": random.choice((0, 10)), "deviation_m": 5}
+        return {"model": "reference_point_group", "groups": random.choice((1, 3)), "speed_mps": low, **radii}
     if kind == "gauss_markov":
         return values.group("GaussMarkov", frozenset(("area",)))
     mobility: Document = {"model": kind, "speed_mps": [low, low * random.choice((1, 2))]}

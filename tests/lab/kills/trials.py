@@ -171,7 +171,7 @@ def digest(content: bytes) -> str:
 
 
 class Trials:
-    """Of one command."""
+    """Kill one command again and again, and compare what it leaves."""
 
     def __init__(self, command: Command, inputs: Path, folder: Path) -> None:
         self._command, self._inputs, self._folder = command, inputs, folder

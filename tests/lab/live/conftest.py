@@ -50,7 +50,7 @@ class Server:
 
 
 class Talk:
-    """One socket."""
+    """Talk to a live server over one socket."""
 
     def __init__(self, server: Server, **headers: Any) -> None:
         address = f"ws://127.0.0.1:{server.port}/socket?token={server.token}"
@@ -108,7 +108,7 @@ class Talk:
         return self.ask("do", what={"do": what, **how})
 
     def state(self) -> dict[str, Any]:
-        """The next one."""
+        """Wait for the next state that the server sends."""
         while True:
             message = self.receive()
             if message["type"] == "state":

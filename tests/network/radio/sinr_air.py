@@ -60,7 +60,7 @@ class SinrAir(Air):
 
 
 def received_dbm(distance_m: float) -> float:
-    """By hand."""
+    """Return the received power, worked out by hand."""
     return 20.4 - 40.05 - 30 * log10(distance_m)
 
 

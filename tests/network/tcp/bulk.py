@@ -151,7 +151,7 @@ def mathis(p: float, has_delayed_acks: bool) -> float:
 
 
 def pftk(p: float, has_delayed_acks: bool, rtt_s: float, rto_s: float) -> float:
-    """Segments a second."""
+    """Return the segments per second of the formula by Padhye and others (1998)."""
     b = 2 if has_delayed_acks else 1
     per_segment_s = rtt_s * sqrt(2 * b * p / 3) + rto_s * min(1.0, 3 * sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
     return 1 / per_segment_s

@@ -32,7 +32,7 @@ class WatchedWire(Wire):
 
 
 def test_initial_window() -> None:
-    """RFC 5681, 3.1."""
+    """The initial window is that of RFC 5681, section 3.1."""
     assert [initial_window(mss) for mss in (536, 1095, 1096, 2190, 2191)] == [2144, 4380, 3288, 6570, 4382]
     assert Congestion(tcp(initial_window_segments=10), 500, syn_lost=False).window == 5000
     assert Congestion(tcp(initial_window_segments=10), 500, syn_lost=True).window == 500

@@ -18,7 +18,7 @@ Fate = Callable[[str, int, Segment], Delays]  # (sender, how many it sent before
 
 
 class Note(NamedTuple):
-    """An application message."""
+    """A message of the application, of 100 bytes."""
 
     name: Any
     size_bytes: int = 100

@@ -89,5 +89,5 @@ class Bench(Connections):
         return [tuple(call.arguments[0]) for call in self.effects[f"h{h}"].upcalls if call.name == "deliver"]
 
     def upcalls(self, h: int) -> list[str]:
-        """All but deliveries."""
+        """Return the upcalls at a host, without deliveries."""
         return [call.name for call in self.effects[f"h{h}"].upcalls if call.name != "deliver"]

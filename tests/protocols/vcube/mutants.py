@@ -36,7 +36,7 @@ LIMIT = 3000
 
 
 class SubtreeOfTheSource(BestEffortBroadcast):
-    """l.33 as printed"""
+    """Line 33 as the paper prints it."""
 
     def _forward(self, m: Tree, j: int) -> None:
         source = m.id.source
@@ -47,7 +47,7 @@ class SubtreeOfTheSource(BestEffortBroadcast):
 
 
 class OneRowOnly(BestEffortBroadcast):
-    """l.67 as printed"""
+    """Line 67 as the paper prints it."""
 
     def _on_ack(self, j: int, m: Tree) -> None:
         rows = self.ack_set.get(m, ())
@@ -59,7 +59,7 @@ class OneRowOnly(BestEffortBroadcast):
 
 
 class BottomIsTrue(BestEffortBroadcast):
-    """l.12-13 as printed"""
+    """Lines 12 and 13 as the paper prints them."""
 
     def _handle(self, m: Tree, j: int) -> None:
         source, ts = m.id

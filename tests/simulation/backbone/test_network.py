@@ -17,7 +17,7 @@ NOTE = Note(0, None, 0, size_bytes=85)  # with 40 bytes of headers: 0.1 ms at 10
 def arrivals(
     edges: list[tuple[int, int]] | None, sends: list[tuple[int, int]], stations: int = 4
 ) -> list[tuple[int, int, int]]:
-    """(station, source, microseconds)"""
+    """Return the arrivals of these sends: station, source and time in microseconds."""
     kernel = Kernel()
     near = None if edges is None else adjacency(edges, stations)
     network = WiredNetwork(kernel, stations, near, 10 * MEGABIT, 10 * MILLISECOND, 40)

@@ -19,7 +19,7 @@ from mobilenet.world.layout import station_positions
 from mobilenet.world.track_mobility import Tracks, doubt_about_metres, import_tracks
 from mobilenet.world.tracks.projection import Offset
 from mobilenet.world.tracks.read import read_tracks
-from mobilenet.world.tracks.sites import read_sites
+from mobilenet.world.tracks.sites import read_sites, sites_near
 
 ONE = "0 100 0 900 0 900\n0 n0 10 20\n0 n1 30 40\n5 n0 15 20\n5 n1 30 45\n"
 CABSPOTTING = "37.75134 -122.39488 0 1213084687\n37.75136 -122.39527 0 1213084659\n37.75199 -122.3946 1 1213084540\n"
@@ -245,3 +245,50 @@ def test_walls_have_the_offset_of_the_tracks(tmp_path: Path) -> None:
     assert corners[0] == (22612, 76346)
     with pytest.raises(ScenarioError, match="more than 1000 km"):
         read_buildings(tmp_path / "walls.geojson")
+
+
+def cells(*rows: tuple[float, float, int]) -> str:
+    """A table of OpenCelliD: (lon, lat, range)."""
+    lines = [
+        f"LTE,262,1,1,{place},0,{lon!r},{lat!r},{range_m},1,1,0,0,0" for place, (lon, lat, range_m) in enumerate(rows)
+    ]
+    return "\n".join([*lines, ""])
+
+
+def test_a_table_of_a_country_is_cropped_to_the_cells_in_whose_range_hosts_come(tmp_path: Path) -> None:
+    """On the equator, a thousandth of a degree is 111 m. The host walks from longitude 9.000 to 9.010."""
+    (tmp_path / "walk.csv").write_text("t,id,lon,lat\n0,h,9.0,0.0\n600,h,9.01,0.0\n", encoding="utf-8")
+    near = [
+        (9.005, 0.009, 1000),  # 995 m from the middle of the way, where the host has no sample
+        (9.005, -0.0091, 1000),  # 1,006 m
+        (9.005, 0.001, 0),  # of unknown range: 111 m
+        (9.005, 0.0012, 0),  # 133 m
+        (9.02, 0.0, 1000),  # 1,113 m from the end
+        (9.02, 0.0, 1200),  # another sector of the same mast
+    ]
+    country = [(6 + place % 100 / 20, 1 + place // 100 / 20, 900) for place in range(12_000)]
+    (tmp_path / "262.csv").write_text(cells(*country, *near), encoding="utf-8")
+    recorded = read_tracks(tmp_path / "walk.csv")
+    sites = sites_near(tmp_path / "262.csv", recorded, recorded.origin(), 120)
+    assert sites.names == ["262-1-1-12000", "262-1-1-12002", "262-1-1-12004"]
+    assert sites.ranges_m[[0, 2]].tolist() == [1000, 1200]
+    with pytest.raises(ScenarioError, match=r"more than 10000 stations; .*--crop"):
+        read_sites(tmp_path / "262.csv")
+    (tmp_path / "far.csv").write_text(cells(*country), encoding="utf-8")
+    with pytest.raises(ScenarioError, match="contains no stations within whose range a host comes"):
+        sites_near(tmp_path / "far.csv", recorded, recorded.origin(), 120)
+
+
+def test_sites_in_metres_that_begin_far_away_are_cropped(tmp_path: Path) -> None:
+    (tmp_path / "walk.csv").write_text("t,id,x,y\n0,h,532000,5261000\n9,h,532050,5261000\n", encoding="utf-8")
+    (tmp_path / "sites.csv").write_text(
+        'name,x_m,y_m\n"a, b",532025,5261100\nc,532025,5261121\nd,0,0\n', encoding="utf-8"
+    )
+    target, scenario = tmp_path / "new" / "near.csv", tmp_path / "own.yaml"
+    files = [str(tmp_path / "walk.csv"), "--stations", str(tmp_path / "sites.csv"), "--scenario", str(scenario)]
+    done = CliRunner().invoke(app, ["inspect-tracks", *files, "--crop", str(target)])
+    assert done.exit_code == 0, done.output
+    assert target.read_text(encoding="utf-8") == 'name,x_m,y_m\n"a, b",532025.0,5261100.0\n'
+    assert "new/near.csv" in scenario.read_text(encoding="utf-8")
+    assert CliRunner().invoke(app, ["inspect-tracks", *files[:3], "--crop", str(target)]).exit_code == 2
+    assert CliRunner().invoke(app, ["inspect-tracks", files[0], "--crop", str(tmp_path / "x.csv")]).exit_code == 2

@@ -152,6 +152,11 @@ def test_sites() -> None:
     assert cells.merged == 9 and cells.names[0] == "1-1-100-257" and np.array_equal(cells.a, own.a)
 
 
+def test_the_stations_of_an_export_are_read_by_name_or_id(tmp_path: Path) -> None:
+    (tmp_path / "sites.csv").write_text("id,name,x_m,y_m\ns0,,0,0\ns1,harbour,10,0\n", encoding="utf-8")
+    assert read_sites(tmp_path / "sites.csv").names == ["s0", "harbour"]
+
+
 def test_opencellid_without_titles(tmp_path: Path) -> None:
     (tmp_path / "262.csv").write_text("GSM,262,2,801,86355,0,13.285512,52.522202,1000,7,1,1282569574,1300155341,0\n")
     sites = read_sites(tmp_path / "262.csv")

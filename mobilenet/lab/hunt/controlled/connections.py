@@ -150,7 +150,7 @@ class Connections:
         self.links[a, b][0].breaks(reason)
 
     def pass_resets(self) -> None:
-        """Deliver all resets."""
+        """Let the other end of each reset connection learn of it."""
         resets, self.resets = self.resets, []
         for end in resets:
             end.breaks("reset")

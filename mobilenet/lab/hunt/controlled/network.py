@@ -138,11 +138,11 @@ class Network:
         self._step(f"h{host}", ("join",))
 
     def leave(self, host: int) -> bool:
-        """False: refused now."""
+        """Ask a host to leave, and return whether it could at this moment."""
         return bool(self._step(f"h{host}", ("leave",)).answer)
 
     def broadcast(self, host: int, body: Any = 1) -> MessageId | None:
-        """None: refused."""
+        """Let a host broadcast, and return the message's identifier, or None if the host refused."""
         message_id: MessageId | None = self._step(f"h{host}", ("broadcast", body)).answer
         return message_id
 

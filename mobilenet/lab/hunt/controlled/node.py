@@ -74,7 +74,7 @@ class Node:
         return [timer for timer in self.port.timers if timer.running]
 
     def step(self, node_input: Input) -> Effects:
-        """Handle one input."""
+        """Handle one input, and return what the node did about it."""
         self.port.effects = self.effects = effects = Effects()
         kind = node_input[0]
         if kind == "cell":

@@ -65,7 +65,7 @@ class Processes:
         self.protocols[i] = None
 
     def suspect(self, by: int, about: int) -> None:
-        """Rightly or not."""
+        """Let a process suspect another one, which may be correct."""
         self._alive(by).on_crash(about)
         self._take(by)
 

@@ -113,7 +113,7 @@ class Local:
         return len(self._states)
 
     def input(self, node_input: Input) -> int:
-        """Its number."""
+        """Return the number of an input; equal inputs have the same."""
         return self._inputs.number(encode(node_input, None, self._case.forget), node_input)
 
     def input_at(self, number: int) -> Input:

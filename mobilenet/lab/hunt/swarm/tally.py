@@ -90,7 +90,7 @@ class Tally:
         return sum(kind[column] for side in sides for kind in self._kinds[side].values())
 
     def counters(self) -> dict[str, Any]:
-        """counters.json"""
+        """Return what a run on the radio has in counters.json."""
         kinds = {
             side: {
                 name: {"count": n, "bytes": size, "control_bytes": size - load}

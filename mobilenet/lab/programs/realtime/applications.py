@@ -91,7 +91,7 @@ class Exchange(Protocol):
         """The run is over: end all programs."""
 
     def document(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Return what the manifest records of the programs."""
 
 
 class Applications(Parties):

@@ -217,7 +217,7 @@ def progress_note(question: SearchQuestion, value: Number, judged: ValueJudgemen
 
 
 def markdown(result: SearchResult) -> str:
-    """Return the report."""
+    """Return the report of a search, as Markdown."""
     question = result.question
     requirements = "\n".join(
         f"- {one}, tolerance {_with_unit(question, one, one.tolerance)}" for one in question.requirements

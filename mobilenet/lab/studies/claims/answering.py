@@ -113,7 +113,7 @@ class CommonDelays:
 
 
 def default_directory(file: Path) -> Path:
-    """studies/FILE-claims."""
+    """Return studies/FILE-claims, where answers go by default."""
     name = as_file_name(file.stem)
     return STUDIES / (name if name.endswith("claims") else f"{name}-claims")
 

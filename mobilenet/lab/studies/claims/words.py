@@ -124,7 +124,7 @@ def closing_lines(outcome: Outcome) -> list[str]:
 
 
 def markdown(outcome: Outcome) -> str:
-    """Return the report."""
+    """Return the report of the answers, as Markdown."""
     parts = [
         f"# {outcome.name or 'Claims'}",
         " ".join(f"{one[0].upper()}{one[1:]}." for one in closing_lines(outcome)),

@@ -157,7 +157,7 @@ def same(left: tuple[str, str], right: tuple[str, str], *quantities: str) -> Che
 
 
 def exactly(values: list[int], expected: int) -> list[Claim]:
-    """Each of them."""
+    """Claim that each of these values is the expected one."""
     return [(min(values), "=", expected), (max(values), "=", expected)]
 
 

@@ -218,7 +218,7 @@ def ask(views: Views, session: SparkSession, sql: str) -> DataFrame:
 
 
 def answer(frame: DataFrame) -> pa.Table:
-    """Compute a DataFrame."""
+    """Compute a DataFrame; StudyError with Spark's reason where it fails."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

@@ -57,7 +57,7 @@ class Plan:
 
 
 def default_directory(study: Study, file: Path) -> Path:
-    """studies/NAME-robust."""
+    """Return studies/NAME-robust, where the study goes by default."""
     name = directory_of_study(study, file).name
     return STUDIES / f"{name}-robust"
 

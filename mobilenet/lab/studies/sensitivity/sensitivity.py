@@ -123,7 +123,7 @@ def plan(question: Question, allow_code: bool = False) -> Plan:
 
 
 def default_directory(question: Question) -> Path:
-    """studies/SCENARIO-sensitivity."""
+    """Return studies/SCENARIO-sensitivity, where the study goes by default."""
     return STUDIES / as_file_name(f"{Path(question.name).stem}-sensitivity")
 
 

@@ -87,7 +87,7 @@ class Reception:
         return self._tx_station if is_station else self._tx_host
 
     def noise_of(self, rate_mbps: float) -> int:
-        """In zeptowatts."""
+        """Return the noise within the bandwidth of this rate, in zeptowatts."""
         return self._noise[_is_dsss(rate_mbps)]
 
     def noise_cdbm_of(self, rate_mbps: float) -> int:

@@ -102,7 +102,7 @@ def row(result: FoundViolation, swarm: str) -> str:
 
 
 def swarm_needs(name: str, limit: int) -> str:
-    """'12 (1.3 s)'"""
+    """Return how many schedules a swarm needs, and how long it takes: '12 (1.3 s)'."""
     if not limit:
         return ""
     started = time.perf_counter()

@@ -1,0 +1,217 @@
+"""Manhattan mobility: driving on a grid of streets.
+
+Model     streets run from west to east and from south to north, at equal distances; one between two crossings exists
+          where its whole width lies in the area. A host keeps to its lane, on the right, and draws a speed for each
+          block. Where four streets meet it goes straight on, left or right with the probabilities asked for; elsewhere
+          each way but the one back is equally likely, and at a dead end it turns round. So at each crossing each street
+          is left as often as it is entered, which makes all directions of all streets equally likely: the start is
+          drawn among them, in proportion to the time that each takes, as in random_waypoint
+Units     metres, metres per second, seconds; integer nanoseconds in legs
+Errors    ScenarioError where no block fits into the area, or too many do
+Source    ETSI TR 101 112 (UMTS 30.03, 1998), annex B; 3GPP TR 37.885 (2019), 6.1.2, for lanes; Aschenbruck et al.:
+          BonnMotion (SIMUTools 2010). The argument for the steady state is ours: docs/models/manhattan.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import hypot
+from typing import Annotated, Literal
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from mobilenet.engine.clock import ns
+from mobilenet.engine.random_streams import Stream
+from mobilenet.parameters import Parameters, Range, ScenarioError, Within
+from mobilenet.world.coverage import AreaParameters
+from mobilenet.world.ground import Ground
+from mobilenet.world.trajectory import Leg, between, rest_of, standing_leg
+
+EAST, NORTH, WEST, SOUTH = range(4)
+VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+MOST_CROSSINGS = 250_000
+
+Block = Annotated[float, Field(ge=1, le=100_000)]
+Crossing = tuple[int, int]  # number of its street from south to north, and from west to east
+Place = tuple[float, float]
+
+
+class Manhattan(Parameters):
+    """Hosts drive on a grid of streets and turn at random where streets cross."""
+
+    model: Literal["manhattan"] = "manhattan"
+    block_m: tuple[Block, Block] = Field(
+        description="distance between neighbouring parallel streets, [west to east, south to north]"
+    )
+    speed_mps: Annotated[Range, Within(0.001, 1000, times=1000)] = Field(
+        description="speed, drawn uniformly for each block from the range [lowest, highest]; a single number: constant"
+    )
+    turn_probability: float = Field(
+        default=0.5, ge=0, le=1, description="probability of turning where four streets meet, left and right alike"
+    )
+    stop_probability: float = Field(default=0.0, ge=0, le=1, description="probability of stopping at a crossing")
+    stop_s: Annotated[Range, Within(0, 1_000_000, ("shortest", "longest"))] = Field(
+        default=(0.0, 0.0),
+        description="duration of a stop, drawn uniformly from the range [shortest, longest]; one number: constant",
+    )
+    lanes: int = Field(default=1, ge=1, le=10, description="lanes in each direction; a host keeps to one of them")
+    lane_width_m: float = Field(
+        default=3.5, ge=0, le=50, description="width of a lane; 0: all hosts move on the middle of their street"
+    )
+    area: AreaParameters | None = Field(
+        default=None, description="area that contains the streets; null: the area that the stations cover"
+    )
+
+    @model_validator(mode="after")
+    def _fit_streets_between_blocks(self) -> Manhattan:
+        if 2 * self.half_width_m >= min(self.block_m):
+            raise ValueError(
+                f"block_m: streets are {2 * self.half_width_m:g} m wide (lanes, lane_width_m); expected more from one"
+                " to the next"
+            )
+        return self
+
+    @property
+    def speed_limit_mps(self) -> float:
+        return self.speed_mps[1]
+
+    @property
+    def half_width_m(self) -> float:
+        """Half the width of a street, all lanes of one direction."""
+        return self.lanes * self.lane_width_m
+
+    def walk(self, ground: Ground) -> Callable[[Stream], Iterator[Leg]]:
+        return partial(legs, self, Streets(self, ground))
+
+
+class Streets:
+    """The streets that fit into an area, by their crossings.
+
+    x_m, y_m float64: where streets run; ways bool (y, x, 4): whether a street leaves a crossing to the east, north,
+    west and south; starts int64 (n, 3): crossing and direction of each one-way street.
+    """
+
+    def __init__(self, parameters: Manhattan, ground: Ground) -> None:
+        half_m = parameters.half_width_m
+        self.x_m = _middles(ground.west + half_m, ground.east - half_m, parameters.block_m[0])
+        self.y_m = _middles(ground.south + half_m, ground.north - half_m, parameters.block_m[1])
+        if self.x_m.size * self.y_m.size > MOST_CROSSINGS:
+            raise ScenarioError(
+                f"hosts.mobility.block_m: {self.x_m.size * self.y_m.size:,} crossings in the area that hosts move in;"
+                f" expected at most {MOST_CROSSINGS:,}"
+            )
+        x, y = np.meshgrid(self.x_m, self.y_m)
+        self.ways = np.zeros((*x.shape, 4), dtype=bool)
+        west_x, south_y = x - half_m, y - half_m
+        east_x, north_y = x + half_m, y + half_m
+        eastward = shapely.box(west_x[:, :-1], south_y[:, :-1], east_x[:, 1:], north_y[:, 1:])
+        northward = shapely.box(west_x[:-1], south_y[:-1], east_x[1:], north_y[1:])
+        self.ways[:, :-1, EAST] = self.ways[:, 1:, WEST] = _lie_inside(ground, eastward)
+        self.ways[:-1, :, NORTH] = self.ways[1:, :, SOUTH] = _lie_inside(ground, northward)
+        self.starts = np.argwhere(self.ways)
+        if not len(self.starts):
+            raise ScenarioError(
+                "hosts.mobility.block_m: no street from one crossing to the next fits into the area that hosts move in"
+            )
+
+    def next_way(self, stream: Stream, at: Crossing, heading: int, turn_probability: float) -> int:
+        """Draw where a host goes on that reaches a crossing."""
+        ahead = [way % 4 for way in (heading, heading + 1, heading - 1) if self.ways[(*at, way % 4)]]
+        if len(ahead) < 3:
+            return stream.one_of(*ahead) if ahead else (heading + 2) % 4
+        if not stream.chance(turn_probability):
+            return heading
+        return stream.one_of(*ahead[1:])
+
+    def corner(self, at: Crossing, heading: int, way: int, off_m: float) -> Place:
+        """Return where the lane at this distance from the middle meets that of the street on which it goes on, or,
+        where it turns round, passes the crossing's middle.
+        """
+        right_x, right_y = VECTORS[(heading - 1) % 4]
+        if (heading - way) % 2:
+            right_x, right_y = right_x + VECTORS[(way - 1) % 4][0], right_y + VECTORS[(way - 1) % 4][1]
+        return float(self.x_m[at[1]] + off_m * right_x), float(self.y_m[at[0]] + off_m * right_y)
+
+
+def _middles(low_m: float, high_m: float, block_m: float) -> NDArray[np.float64]:
+    """Where parallel streets run, so that the margins on both sides are equal."""
+    blocks = max(0, int((high_m - low_m) / block_m + 1e-9))
+    return np.asarray((low_m + high_m) / 2 + block_m * (np.arange(blocks + 1) - blocks / 2), dtype=np.float64)
+
+
+def _lie_inside(ground: Ground, boxes: NDArray[np.object_]) -> NDArray[np.bool_]:
+    """Whether the area covers each box, which rounding may have made a little larger."""
+    return np.asarray(shapely.covers(ground.area.buffer(1e-6), boxes))
+
+
+class _Block:
+    """A host's way from one crossing to the next, with its stop there."""
+
+    def __init__(self, streets: Streets, at: Crossing, heading: int, begins: Place) -> None:
+        self.streets, self.heading, self.begins = streets, heading, begins
+        self.ends_at = (at[0] + VECTORS[heading][1], at[1] + VECTORS[heading][0])
+
+    def legs(self, parameters: Manhattan, stream: Stream, off_m: float) -> Iterator[Leg]:
+        """Draw speed, stop and the way on, and yield the legs as far as the beginning of the next block."""
+        speed_mps = stream.uniform(*parameters.speed_mps)
+        self.way = self.streets.next_way(stream, self.ends_at, self.heading, parameters.turn_probability)
+        corner = self.streets.corner(self.ends_at, self.heading, self.way, off_m)
+        yield from _drive(self.begins, corner, speed_mps)
+        if stream.chance(parameters.stop_probability):
+            duration_ns = ns(stream.uniform(*parameters.stop_s))
+            if duration_ns > 0:
+                yield standing_leg(*corner)._replace(duration_ns=duration_ns)
+        self.ends = corner
+        if (self.heading - self.way) % 4 == 2:  # to the lane in the other direction
+            self.ends = self.streets.corner(self.ends_at, self.way, self.heading, off_m)
+            yield from _drive(corner, self.ends, speed_mps)
+
+    def following(self) -> _Block:
+        return _Block(self.streets, self.ends_at, self.way, self.ends)
+
+
+def legs(parameters: Manhattan, streets: Streets, stream: Stream) -> Iterator[Leg]:
+    off_m = (stream.below(parameters.lanes) + 0.5) * parameters.lane_width_m
+    block, first = _underway(parameters, streets, stream, off_m)
+    yield from first
+    while True:
+        block = block.following()
+        yield from block.legs(parameters, stream, off_m)
+
+
+def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: float) -> tuple[_Block, list[Leg]]:
+    """Draw a moment of the steady state: the block in which it falls, and the rest of its legs."""
+    longest_m = max(parameters.block_m) + 4 * off_m  # from the outer corner of one turn to that of the next, and round
+    longest_ns = ns(longest_m / parameters.speed_mps[0] + parameters.stop_s[1])
+    while True:
+        row, column, heading = streets.starts[stream.below(len(streets.starts))].tolist()
+        at = (row, column)
+        # back in time, turns are as likely as forward
+        before = (streets.next_way(stream, at, (heading + 2) % 4, parameters.turn_probability) + 2) % 4
+        if (before - heading) % 4 == 2:
+            begins = streets.corner(at, heading, before, off_m)
+        else:
+            begins = streets.corner(at, before, heading, off_m)
+        block = _Block(streets, at, heading, begins)
+        whole = list(block.legs(parameters, stream, off_m))
+        total_ns = sum(leg.duration_ns or 0 for leg in whole)
+        if stream.random() * longest_ns < total_ns:
+            return block, list(_rest(whole, int(stream.random() * total_ns)))
+
+
+def _rest(legs: list[Leg], elapsed_ns: int) -> Iterator[Leg]:
+    """Yield what is left of some legs after a time."""
+    for leg in legs:
+        if (rest := rest_of(leg, elapsed_ns)) is not None:
+            yield rest
+        elapsed_ns = max(0, elapsed_ns - (leg.duration_ns or 0))
+
+
+def _drive(begin: Place, end: Place, speed_mps: float) -> Iterator[Leg]:
+    duration_ns = ns(hypot(end[0] - begin[0], end[1] - begin[1]) / speed_mps)
+    if duration_ns > 0:
+        yield between(*begin, *end, duration_ns)
