@@ -117,7 +117,7 @@ def test_what_cannot_be_loaded_is_interpreted(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["no-such-compiler", "   "])
-def test_without_a_compiler_nothing_is_made_and_it_is_said_when_asked(tmp_path: Path, command: str) -> None:
+def test_without_a_compiler_the_build_explains_what_is_missing(tmp_path: Path, command: str) -> None:
     shutil.copytree(
         ROOT / "mobilenet", tmp_path / "mobilenet", ignore=shutil.ignore_patterns("__pycache__", "__compiled__")
     )
@@ -178,7 +178,7 @@ def test_protocols_are_not_compiled() -> None:
 
 
 @pytest.mark.parametrize(("command", "mends"), [("run", True), ("swarm", True), ("show", False), ("check", False)])
-def test_a_command_that_simulates_says_and_mends_what_is_out_of_date(command: str, mends: bool) -> None:
+def test_a_command_that_simulates_renews_the_compiled_modules(command: str, mends: bool) -> None:
     code = (
         "from mobilenet.engine import build_native, native\n"
         "native.is_outdated = lambda: True\n"

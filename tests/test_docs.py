@@ -260,7 +260,7 @@ def test_the_tables_of_metrics_are_those_of_the_registry() -> None:
     assert page == with_tables(page), "say python -m tests.write_verdict_tables"
 
 
-def test_the_tables_of_the_python_api_are_those_of_the_docstrings() -> None:
+def test_the_api_page_has_the_tables_of_the_docstrings() -> None:
     page = API.read_text(encoding="utf-8")
     assert page == with_api(page), "say python -m tests.write_api_page"
     rows = re.findall(r"^\| `(\w+(?:\.\w+)?)\W", page, re.MULTILINE)
@@ -278,7 +278,7 @@ def test_the_page_of_commands_has_all_their_options() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DOCS if name.startswith("docs/validation/")])
-def test_a_page_of_evidence_begins_with_the_command_that_measured_it(name: str) -> None:
+def test_a_page_of_evidence_begins_with_its_command(name: str) -> None:
     head = text_of(name).partition("\n## ")[0]
     commands = re.findall(r"^ {4}(?:mobilenet|python -m|make) .*$", head, re.MULTILINE)
     assert commands or name.endswith("/index.md"), "four spaces, and the command, before the first section"
@@ -321,7 +321,7 @@ def test_nothing_is_registered_in_more_than_two_places() -> None:
         assert examples and all(file_of(name).exists() for name in examples), what
 
 
-def test_only_its_folder_its_page_and_the_registry_name_a_radio_model() -> None:
+def test_a_radio_model_is_named_only_in_its_own_places() -> None:
     naming = {
         path.relative_to(ROOT / "mobilenet").as_posix()
         for path in (ROOT / "mobilenet").rglob("*.py")

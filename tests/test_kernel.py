@@ -185,7 +185,7 @@ def test_the_past_is_refused() -> None:
         kernel.at(6, lambda: None)
 
 
-def test_what_was_scheduled_while_time_stood_before_its_bucket_comes_first() -> None:
+def test_an_entry_scheduled_before_its_bucket_comes_first() -> None:
     kernel = Kernel()
     seen: list[int] = []
     far = 10_000 << BUCKET_BITS

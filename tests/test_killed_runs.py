@@ -135,7 +135,7 @@ def test_what_had_recorded_nothing_leaves_nothing(batches: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_study_makes_a_killed_run_again_and_keeps_nothing_of_it(batches: Path, tmp_path: Path) -> None:
+def test_a_study_repeats_a_killed_run_from_the_beginning(batches: Path, tmp_path: Path) -> None:
     keys = {"scenario": str(FIRST), "set": {"duration_s": 4}, "replications": {"min": 2}}
     study = Study.of(keys, tmp_path, "one")
     store, planned = create(study, tmp_path / "one"), plan_runs(study, [2])[0]
@@ -145,7 +145,7 @@ def test_a_study_makes_a_killed_run_again_and_keeps_nothing_of_it(batches: Path,
     assert [path.name for path in store.runs.iterdir()] == [planned.id]
 
 
-def test_a_run_mentions_what_a_killed_one_of_its_name_had_recorded(batches: Path, tmp_path: Path) -> None:
+def test_a_run_mentions_the_record_of_a_killed_one(batches: Path, tmp_path: Path) -> None:
     shutil.copytree(batches, tmp_path / ".run.partial-0")
     done = mobilenet("run", FIRST, "--set", "duration_s=4", "--out", "run", place=tmp_path)
     assert done.returncode == 0 and "run.partial: what a killed run of this name had recorded" in done.stdout

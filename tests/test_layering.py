@@ -312,7 +312,7 @@ def test_the_verifier_names_no_message_of_a_protocol() -> None:
     assert names == set()
 
 
-def test_a_circle_that_is_allowed_is_there_and_closes_for_types_alone() -> None:
+def test_allowed_import_cycles_exist_and_concern_only_types() -> None:
     assert [ring for ring in CIRCLES if ring not in rings(ours().imports)] == []
     assert rings(ours().at_once) == []
 

@@ -103,7 +103,7 @@ def test_handoffs_superseded_ones_apart() -> None:
     assert (row["handoffs_with_recovered"], row["handoff_recovered_mean"], row["handoffs_with_skipped"]) == (1, 4, 0)
 
 
-def test_a_leave_ends_a_handoff_and_what_follows_supersedes_nothing() -> None:
+def test_a_leave_ends_a_handoff() -> None:
     def start(time_s: float, session: int) -> tuple[float, str, str, dict[str, Any]]:
         return (time_s, "h0", "handoff_start", {"session": session, "detail": {"cause": "cell"}})
 
@@ -121,7 +121,7 @@ def test_a_leave_ends_a_handoff_and_what_follows_supersedes_nothing() -> None:
 
 
 @pytest.mark.parametrize("end", ["crash", "leave"])
-def test_an_interruption_by_a_crash_or_a_leave_is_none_of_a_handoff(end: str) -> None:
+def test_a_crash_or_leave_is_not_an_interruption_by_a_handoff(end: str) -> None:
     def handoff(time_s: float, session: int) -> list[tuple[float, str, str, dict[str, Any]]]:
         detail = {"recovered": 0, "skipped": 0}
         return [(time_s, "h0", "handoff_start", {"session": session, "detail": {"cause": "cell"}}),

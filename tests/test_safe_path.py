@@ -227,7 +227,7 @@ def test_so_does_a_process_of_multiprocessing(context: str, expected: bool, plac
     assert bool(is_marked(place)) is expected
 
 
-def test_python_m_mobilenet_imports_no_dependency_from_the_current_folder(tmp_path: Path) -> None:
+def test_python_m_mobilenet_imports_nothing_from_the_cwd(tmp_path: Path) -> None:
     """What Python and the package itself import before is not in our hands."""
     for name in INSTALLED.keys() - {"mobilenet"}:
         (tmp_path / f"{name}.py").write_text("open('mark', 'a').write(__file__)\n")

@@ -183,6 +183,11 @@ def test_names_say_what_they_hold() -> None:
     assert vague == {A_COLUMN}
 
 
+def test_names_of_tests_have_at_most_60_characters() -> None:
+    names = {node.name for _, tree in sources("tests") for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert sorted(name for name in names if name.startswith("test_") and len(name) > 60) == []
+
+
 def test_docstrings_have_more_than_three_words() -> None:
     """Three words repeat the name."""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

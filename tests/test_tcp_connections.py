@@ -75,9 +75,7 @@ def test_bytes_that_are_sent_again_measure_no_round_trip() -> None:
         (handoff(5000, 5010), (0, 0)),
     ],
 )
-def test_a_connection_survives_a_handoff_if_bytes_are_acknowledged_after_it(
-    one: Handoff, expected: tuple[int, int]
-) -> None:
+def test_a_connection_survives_a_handoff_if_bytes_follow(one: Handoff, expected: tuple[int, int]) -> None:
     connections = Connections(download(), [one])
     assert (len(connections.moved), connections.survivals()) == expected
 

@@ -47,7 +47,7 @@ def test_long_tasks_end_when_somebody_stops_them() -> None:
     assert time.monotonic() - began_s < 30
 
 
-def test_what_the_work_raises_comes_through_and_so_does_the_death_of_a_process() -> None:
+def test_exceptions_and_deaths_of_workers_reach_the_caller() -> None:
     with pytest.raises(ValueError, match="is not for me"):
         list(in_order(fail, range(9), 2))
     with pytest.raises(BrokenProcessPool):

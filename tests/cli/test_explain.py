@@ -182,7 +182,7 @@ def test_a_run_with_code_is_made_again_with_permission(tmp_path: Path) -> None:
     assert last == "Next: mobilenet run run/scenario.yaml --allow-code --out run-again"
 
 
-def test_pictures_that_need_a_replay_of_code_are_made_again_with_permission(tmp_path: Path) -> None:
+def test_pictures_that_replay_code_are_redrawn_with_permission(tmp_path: Path) -> None:
     scenario = ROOT / "scenarios" / "own_protocol" / "gossip.yaml"
     for name, more in (("bare", ("--set", "record.messages=false")), ("rich", ())):
         mobilenet("run", scenario, *SHORT, *more, "--allow-code", "--out", name, place=tmp_path)

@@ -89,7 +89,7 @@ def test_figures_of_a_killed_artefact_go_with_the_next_command(
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_study_without_runs_of_a_level_is_unfinished_and_not_damaged(number: int, tmp_path: Path) -> None:
+def test_a_study_without_runs_of_a_level_is_unfinished(number: int, tmp_path: Path) -> None:
     keys = LOSS | {"compare": {"factor": "wireless.loss", "baseline": 0, "metrics": ["broadcasts"]}}
     study = Study.of(keys, tmp_path, "loss")
     store, targets = create(study, tmp_path / "loss"), [2, 2]

@@ -81,7 +81,7 @@ def test_killed(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["it"]  # and the dead one is gone
 
 
-def test_a_partial_directory_is_no_run_even_with_everything_in_it(tmp_path: Path) -> None:
+def test_a_complete_partial_directory_is_not_taken_for_a_run(tmp_path: Path) -> None:
     api.run(FIRST, overrides=["duration_s=5"], out=tmp_path / "it")
     left = tmp_path / ".it.partial-99999999"
     (tmp_path / "it").rename(left)

@@ -48,11 +48,11 @@ def test_a_plain_scenario_leaves_no_doubt() -> None:
         {"interventions": [{"at_s": 0.5, "do": "interval", "interval_s": 1e6}]},
     ],
 )
-def test_broadcasts_of_hosts_that_are_no_members_are_not_expected(changes: dict[str, Any]) -> None:
+def test_broadcasts_of_hosts_outside_the_group_are_not_expected(changes: dict[str, Any]) -> None:
     assert any("number of broadcasts from members" in line for line in doubts_of(**changes))
 
 
-def test_hosts_that_cross_cells_faster_than_they_join_may_deliver_nothing() -> None:
+def test_hosts_that_cross_cells_too_fast_may_deliver_nothing() -> None:
     fast = {"count": 3, "mobility": {"model": "random_waypoint", "speed_mps": 20}}
     slow_wires = {"layout": {"shape": "points", "points_m": [[0, 0], [110, 0]]}, "backbone": {"delay_ms": 3000}}
     assert any("s to join, but may cross half a cell" in line for line in doubts_of(hosts=fast, stations=slow_wires))

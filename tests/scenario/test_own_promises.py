@@ -107,7 +107,7 @@ def test_after_an_error_it_is_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_swarm_judges_it_on_the_radio_and_on_the_adversary_s_network(seed: int, tmp_path: Path) -> None:
+def test_a_swarm_judges_an_own_promise_on_both_networks(seed: int, tmp_path: Path) -> None:
     result = judge_seed(seed, tmp_path, protocol=f"{FOLDER / PROMPT}.py:Prompt")
     assert result.answer == "violated" and "prompt_delivery: " in result.explanation
     kept = tmp_path / f"swarm-s{seed}"

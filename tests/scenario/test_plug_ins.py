@@ -22,7 +22,7 @@ EXAMPLES = ("own_protocol/gossip", "own_protocol/courier", "own_mobility/patrol"
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_is_one_short_file_and_its_run_is_valid_and_repeats_itself(example: str, tmp_path: Path) -> None:
+def test_an_example_is_one_short_file_with_a_valid_run(example: str, tmp_path: Path) -> None:
     assert len((FOLDER / f"{example}.py").read_text(encoding="utf-8").splitlines()) <= 80
     once = mobilenet.run(FOLDER / f"{example}.yaml", out=tmp_path / "once", overrides=SHORT, allow_code=True)
     assert once.verdict == "valid"

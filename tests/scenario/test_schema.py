@@ -472,7 +472,7 @@ CHAIN = f"network={{kind: wired, bandwidth_mbps: 0.001, delay_ms: 2000, edges: [
         ["processes=13", "detector={mode: unreliable, interval: 3.7, timeout: 0.9}"],
     ],
 )
-def test_the_tests_of_a_detector_that_errs_for_ever_are_in_the_estimate(changes: list[str]) -> None:
+def test_the_estimate_counts_tests_of_a_detector_that_errs(changes: list[str]) -> None:
     """Such a run need not come to rest, so they are counted to its end."""
     path = SCENARIOS / "vcube" / "reliable.yaml"
     scenario = load_scenario(path, [*changes, "faults=[{process: p1, at: 0}]", "duration=1000"])

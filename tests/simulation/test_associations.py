@@ -98,7 +98,7 @@ def test_stations_hear_of_each_change_before_the_host(more: str, tmp_path: Path)
     assert now_there == {host.me: host.cell for host in simulation.hosts}
 
 
-def test_a_crash_ends_no_association_and_a_recovery_begins_it_again(tmp_path: Path) -> None:
+def test_a_crash_keeps_the_association_until_the_recovery(tmp_path: Path) -> None:
     _, log = play(scenario(tmp_path, CRASHES))
     recovered = [place for place, entry in enumerate(log) if entry[1] == "on_recover" and entry[3] is not None]
     assert len(recovered) > 5

@@ -171,7 +171,7 @@ def test_a_size_that_no_column_can_hold_names_the_code(size: str, changes: list[
 
 
 @pytest.mark.parametrize("size", ["float('nan')", "1.5", "'x'", "2**63"])
-def test_a_buffer_of_a_process_that_no_column_can_hold_names_the_code(size: str, tmp_path: Path) -> None:
+def test_a_buffer_size_beyond_its_column_names_the_code(size: str, tmp_path: Path) -> None:
     code = (SCENARIOS / "own_protocol/ring.py").read_text()
     (tmp_path / "ring.py").write_text(code.replace("return (len(self.pending),)", f"return ({size},)", 1))
     (tmp_path / "ring.yaml").write_text((SCENARIOS / "own_protocol/ring.yaml").read_text())

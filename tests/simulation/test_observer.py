@@ -30,7 +30,7 @@ class Everything(Observer):
         self.ends.append(now_ns)
 
 
-def test_observers_see_what_is_recorded_each_at_its_own_pace_and_change_nothing() -> None:
+def test_observers_see_the_record_and_change_nothing() -> None:
     alone = Simulation(Scenario.load(FIRST, SHORT)).run()
     fast, slow = Everything(50 * MILLISECOND), Everything(2 * SECOND)
     watched = Simulation(Scenario.load(FIRST, SHORT)).run(observers=[fast, slow])

@@ -224,7 +224,7 @@ def test_a_request_in_the_record_counts_only_where_processes_are(tmp_path: Path)
     assert problem is not None and "h1 leaves without being asked" in problem
 
 
-def test_ties_follow_the_moment_at_which_a_process_begins_to_wait(tmp_path: Path) -> None:
+def test_ties_follow_when_a_process_begins_to_wait(tmp_path: Path) -> None:
     """A planned crash comes first, then the process, then what is done by hand."""
     code = "def p(env, host):\n    yield env.timeout(5)\n    host.broadcast()\n"
     faults = "faults: {schedule: explicit, outages: [{host: h0, at_s: 5, duration_s: 1}]}\n"
@@ -264,7 +264,7 @@ def test_a_process_sees_the_run_and_waits_for_deliveries(tmp_path: Path) -> None
     assert events(run, "crash") == [(first, "h0", "crash")]
 
 
-def test_a_way_pauses_while_a_host_is_down_and_ends_where_it_should(tmp_path: Path) -> None:
+def test_a_movement_pauses_while_its_host_is_down(tmp_path: Path) -> None:
     code = (
         "def p(env, host, run):\n"
         "    yield host.go_to(0, 0, 10)\n"
@@ -481,7 +481,7 @@ def test_what_is_no_process_is_refused_before_the_run(code: str, entry: str, exp
     assert not (tmp_path / "run").exists()
 
 
-def test_an_error_of_the_protocol_is_none_that_a_process_can_catch(tmp_path: Path) -> None:
+def test_a_process_cannot_catch_an_error_of_the_protocol(tmp_path: Path) -> None:
     """Otherwise a process without `run` would see the run."""
     source = (SCENARIOS / "own_protocol" / "gossip.py").read_text(encoding="utf-8")
     source = source.replace("        rumour = Rumour(message, body)\n", "        raise RuntimeError('busy')\n", 1)
@@ -544,7 +544,7 @@ def test_levels_whose_processes_use_the_run_are_not_paired() -> None:
     assert pairing(["", USES_RUN]) != pairing([USES_RUN]) != pairing([""]) == "paired over the same worlds"
 
 
-def test_claims_compare_no_deliveries_of_runs_that_processes_depend_on(tmp_path: Path) -> None:
+def test_claims_skip_deliveries_that_processes_depend_on(tmp_path: Path) -> None:
     overload = FOLDER / "overload.yaml"
     study = Study.of({"scenario": overload.name, "factors": {"wireless.loss": [0, 0.1]}}, overload.parent)
     store = create(study, tmp_path / "out", allow_code=True)

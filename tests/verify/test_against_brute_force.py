@@ -170,7 +170,7 @@ def test_both_judges_say_the_same_of_other_traces(kind: str, seed: int, gaps: bo
     violated_checks(kind, seed, gaps)
 
 
-def test_given_up_is_what_nobody_delivered_before_its_sender_was_forgotten() -> None:
+def test_messages_undelivered_when_forgotten_are_given_up() -> None:
     rows: list[Row] = [
         ("h0", "broadcast", "h0:0"), ("h0", "broadcast", "h0:1"), ("h0", "broadcast", "h0:2"),
         ("h1", "broadcast", "h1:0"),

@@ -82,9 +82,7 @@ DEAF = {
 
 @pytest.mark.parametrize("wish", DEAF)
 @pytest.mark.parametrize("is_covered", [True, False])
-def test_a_host_that_stays_in_coverage_and_ignores_a_wish_is_not_valid(
-    wish: str, is_covered: bool, tmp_path: Path
-) -> None:
+def test_a_host_in_coverage_that_ignores_a_wish_is_not_valid(wish: str, is_covered: bool, tmp_path: Path) -> None:
     method, words = DEAF[wish]
     deaf = f"    def {wish}(self):\n        if self.port.me:\n            super().{wish}()\n\n"
     source = with_change("gossip", "class Host(BaseHost):\n", f"class Host(BaseHost):\n{deaf}{method}")
@@ -133,7 +131,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("slow", SLOW)
-def test_a_wish_reaches_a_host_that_is_still_busy_with_the_one_before(slow: str, tmp_path: Path) -> None:
+def test_a_wish_reaches_a_host_that_is_busy_with_another_one(slow: str, tmp_path: Path) -> None:
     source = with_change("gossip", "class Host(BaseHost):\n", f"class Host(BaseHost):\n{SLOW[slow]}")
     wishes = ("join", "leave") if slow == "join" else ("leave", "join")
     changes = [f"{{host: h0, at_s: {3 + 0.5 * i}, kind: {wish}}}" for i, wish in enumerate(wishes)]

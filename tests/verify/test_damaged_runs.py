@@ -178,7 +178,7 @@ def test_buffers_that_were_never_sampled_anywhere_are_unknown(whole: Path, tmp_p
     assert verdicts_after(whole, tmp_path / "damaged", forget)["drained"].answer == "unknown"
 
 
-def test_an_adversary_that_never_comes_to_rest_violates_its_promise(adversary: Path, tmp_path: Path) -> None:
+def test_an_adversary_that_never_rests_violates_its_promise(adversary: Path, tmp_path: Path) -> None:
     def endless(copy: Copy) -> None:
         copy.manifest |= {"quiescent": False, "simulated_s": copy.manifest["simulated_s"] + 100}
         end_ns = max(copy.samples.time_ns)

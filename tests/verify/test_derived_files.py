@@ -60,7 +60,7 @@ def test_verify_makes_them_anew_as_they_were(names: tuple[str, ...], run: Path) 
     assert command("show", run)[0] == 0
 
 
-def test_verify_leaves_alone_what_is_there_and_says_where_it_is_wrong(run: Path) -> None:
+def test_verify_changes_no_file_and_names_the_wrong_one(run: Path) -> None:
     text = (run / "verdict.json").read_text().replace('"valid"', '"violated"').replace('""', '"late"')
     (run / "verdict.json").write_text(text)
     code, output = command("verify", run)
@@ -123,7 +123,7 @@ def test_edited_metrics_are_told(name: str, value: float | None, whole: Path, tm
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b"\xff", b"[" * 100_000, b"{}", b'{"deliveries": []}'])
 @pytest.mark.parametrize("name", DERIVED_FILES)
-def test_verify_goes_on_without_a_garbled_file_and_says_what_to_do(name: str, text: bytes, run: Path) -> None:
+def test_verify_goes_on_without_a_garbled_file(name: str, text: bytes, run: Path) -> None:
     (run / name).write_bytes(text)
     code, output = command("verify", run)
     lines = [line for line in output.splitlines() if name in line]

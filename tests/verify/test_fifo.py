@@ -42,7 +42,7 @@ def test_the_order_of_a_sender(order: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("some", [(0, 2), (1, 2), (2,), (1,)])
-def test_leaving_one_out_is_an_offence_only_where_all_is_promised(some: tuple[int, ...]) -> None:
+def test_a_gap_is_a_violation_only_if_all_is_promised(some: tuple[int, ...]) -> None:
     events = record(*BEGIN, *(f"h2 deliver h1:{number}" for number in some))
     assert fifo_problem(events, False) is None
     missing = next(number for number in range(3) if number not in some)

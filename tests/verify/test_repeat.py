@@ -166,7 +166,7 @@ def test_another_zero_of_a_metric_is_found(value: str, whole: Path, tmp_path: Pa
     ("name", "old", "new"),
     [("metrics.json", '"deliveries": ', '"deliveries": 1'), ("verdict.json", "valid", "unknown")],
 )
-def test_a_difference_only_in_what_follows_from_the_record_is_damage(
+def test_a_difference_only_in_derived_files_is_damage(
     name: str, old: str, new: str, whole: Path, tmp_path: Path
 ) -> None:
     path = copy_run(whole, tmp_path / "copy")
@@ -251,9 +251,7 @@ def test_an_edit_of_a_schedule_is_found(old: str, tmp_path: Path) -> None:
     assert (divergence(tmp_path / "run") or "").startswith(words)
 
 
-def test_a_schedule_of_a_plug_in_is_played_with_the_files_of_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schedule_of_a_plug_in_uses_the_files_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gossip.py").write_text(GOSSIP.read_text().replace('promises = "best_effort"', 'promises = "fifo"'))
     keep_run(10, tmp_path / "run", protocol=f"{tmp_path / 'gossip.py'}:Gossip")
     (tmp_path / "gossip.py").write_text("raise RuntimeError")
@@ -275,9 +273,7 @@ def test_a_schedule_of_a_plug_in_is_played_with_the_files_of_the_run(
         divergence(tmp_path / "run", allow_code=True)
 
 
-def test_a_schedule_of_programs_is_played_with_the_files_of_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_schedule_of_programs_uses_the_files_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("node.py").write_text(SETTLES)
     words = [sys.executable, "node.py"]

@@ -82,7 +82,7 @@ def test_protocols_that_need_not_come_to_rest(changes: tuple[str, ...], why: str
     assert promise.longest_wait_s is None and promise.because is not None and why in promise.because
 
 
-def test_the_default_deadline_follows_the_duration_and_the_longest_wait() -> None:
+def test_the_deadline_follows_from_duration_and_longest_wait() -> None:
     def drain_s(*changes: str) -> float:
         return static("drain_s=null", *changes).longest_drain_s
 
@@ -94,7 +94,7 @@ def test_the_default_deadline_follows_the_duration_and_the_longest_wait() -> Non
     assert static("drain_s=7").longest_drain_s == 7
 
 
-def test_hosts_that_collide_again_and_again_are_no_fault_of_the_protocol(tmp_path: Path) -> None:
+def test_endless_collisions_are_not_blamed_on_the_protocol(tmp_path: Path) -> None:
     """With equal intervals two hidden hosts collide for ever, in a network that is idle otherwise."""
     broken = static(*ONE_CELL, *IDLE, "seed=9541", "protocol.resend_jitter_low=1", "protocol.resend_jitter_high=1")
     run = api.run(broken, out=tmp_path / "run")
@@ -121,7 +121,7 @@ def test_an_idle_network_hears_every_host_and_comes_to_rest(seed: int, rate_mbps
     assert len(heard) == 150 and min(heard.values()) > 540 * 10**9  # each of them in the last minute
 
 
-def test_a_run_that_is_not_at_rest_exits_with_4_and_says_who_waits_for_what(tmp_path: Path) -> None:
+def test_a_run_that_is_not_at_rest_names_what_it_waits_for(tmp_path: Path) -> None:
     def call(*words: str) -> Any:
         return mobilenet(*words, place=tmp_path)
 
@@ -162,9 +162,7 @@ STUCK = {
 
 @pytest.mark.parametrize(("declared_s", "answer"), [("", "violated"), ("60", "unknown"), ("0.5", "violated")])
 @pytest.mark.parametrize("defect", STUCK)
-def test_a_plug_in_that_never_rests_is_violated_if_its_waits_are_over(
-    defect: str, declared_s: str, answer: str, tmp_path: Path
-) -> None:
+def test_a_plug_in_that_never_rests_is_violated(defect: str, declared_s: str, answer: str, tmp_path: Path) -> None:
     folder = SCENARIOS / "own_protocol"
     source = (folder / "gossip.py").read_text(encoding="utf-8")
     source = source.replace("class Host(BaseHost):\n", f"class Host(BaseHost):\n{STUCK[defect]}")

@@ -170,7 +170,7 @@ def test_of_swarms(tmp_path_factory: pytest.TempPathFactory, seed: int, flavour:
         judged_both_ways(damage(Random(damage_seed), record), expects, patch)
 
 
-def test_where_order_is_broken_only_the_first_overtaking_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_overtaking_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every message overtakes all before it: once that took time with the square of the deliveries."""
     log = EventLog()
     log.add(0, "h0", "join")

@@ -367,9 +367,7 @@ def test_a_sound_run_is_valid(what: str, seed: int, tmp_path: Path) -> None:
     assert run.verdict == "valid", {name: v for name, v in run.verdicts.items() if v.answer != "valid"}
 
 
-def test_a_host_that_joins_although_its_track_has_ended_is_accused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_that_joins_after_its_track_is_accused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stay_too_long(*of: Any) -> Stay:
         stay = stay_of(*of)
         return stay if stay.joins_ns is not None else stay._replace(joins_ns=3 * 10**9, leaves_ns=None)
@@ -395,7 +393,7 @@ def test_a_run_that_does_not_come_to_rest_is_not_accused(scenario: str, tmp_path
     assert run.verdict == "unknown", run.verdicts
 
 
-def test_hidden_terminals_that_time_out_together_may_never_come_to_rest(tmp_path: Path) -> None:
+def test_hidden_terminals_with_equal_timeouts_may_never_rest(tmp_path: Path) -> None:
     """Two segments collide at each timeout of TCP, since each is sent only once."""
     run = mobilenet.run(Scenario.from_text(TIME_OUT_TOGETHER), out=tmp_path / "run")
     assert not run.manifest["quiescent"]
@@ -403,6 +401,6 @@ def test_hidden_terminals_that_time_out_together_may_never_come_to_rest(tmp_path
     assert run.verdict == "unknown" and "collide at each timeout of TCP" in run.verdicts["drained"].explanation
 
 
-def test_a_run_whose_stations_wait_for_more_to_send_comes_to_rest(tmp_path: Path) -> None:
+def test_stations_that_wait_for_more_to_send_come_to_rest(tmp_path: Path) -> None:
     run = mobilenet.run(Scenario.from_text(LONG_WAITS), out=tmp_path / "run")
     assert run.manifest["quiescent"] and run.verdict == "valid"

@@ -85,7 +85,7 @@ def test_faults_of_tcp_are_found(first: int, more: int) -> None:
     assert "acknowledges" in problem((*data, 0, True), (B, 0, ACK, b"", 10 - more))
 
 
-def test_bytes_that_were_lost_in_front_of_the_device_may_come_later() -> None:
+def test_bytes_lost_before_the_device_may_come_later() -> None:
     talk = Talk(7)
     talk.say(A, 5, ACK, b"56789")
     talk.say(A, 0, ACK, b"01234")
@@ -93,7 +93,7 @@ def test_bytes_that_were_lost_in_front_of_the_device_may_come_later() -> None:
     assert connections_problem(talk.packets) is None
 
 
-def test_late_segments_of_an_earlier_connection_are_not_those_of_a_new_one() -> None:
+def test_late_segments_belong_to_their_earlier_connection() -> None:
     """The same ports with another first number, while a segment of the old connection is on the way."""
     old, new = Talk(7), Talk(90_000)
     old.say(A, 0, ACK, b"0123456789")

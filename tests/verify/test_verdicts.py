@@ -131,7 +131,7 @@ def gaps(lines: str) -> str:
         "51 h1 leave\n61 s0 expire h1 10\n62 h1 join s0\nh1 gap",
     ],
 )
-def test_a_gap_of_a_host_that_was_given_up_after_that_long_a_silence(lines: str) -> None:
+def test_a_host_given_up_after_its_silence_may_have_a_gap(lines: str) -> None:
     assert gaps(lines) == "valid"
 
 
@@ -159,7 +159,7 @@ def test_a_gap_of_a_host_that_was_heard_or_that_nobody_gave_up(lines: str) -> No
     assert gaps(lines) == "violated"
 
 
-def test_to_give_up_a_host_is_a_violation_where_no_gaps_are_promised() -> None:
+def test_giving_up_a_host_violates_a_promise_without_gaps() -> None:
     assert answers(SENT + "h1 leave\n60 s0 expire h1 50") == {"gaps": "violated"}
 
 

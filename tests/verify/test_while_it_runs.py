@@ -34,7 +34,7 @@ def judge_in_pieces(draw: Random, events: dict[str, list[Any]], promises: dict[s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_violations_at_the_same_events_however_it_is_cut(kind: str) -> None:
+def test_violations_do_not_depend_on_how_the_run_is_cut(kind: str) -> None:
     violated = 0
     for seed in range(300):
         events = columns(KINDS[kind](Random(seed), False), False)

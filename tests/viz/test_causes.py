@@ -139,7 +139,7 @@ def test_a_station_whose_radio_is_off_is_not_called_down(tmp_path: Path) -> None
     assert legend_lines([], down["fate"]) == ["Lost. receiver down: the receiver was down, or its radio was off"]
 
 
-def test_a_host_that_a_silent_station_does_not_reach_is_not_called_far_away(tmp_path: Path) -> None:
+def test_a_host_of_a_silent_station_is_not_called_out_of_range(tmp_path: Path) -> None:
     """It stands in the cell all the time; what the station sends to it is lost because its radio is off."""
     path = edit(tmp_path, "own_protocol/gossip", "self.port.broadcast(rumour)", "self.port.send(0, rumour)")
     changes = {"duration_s": 8, "hosts.mobility": {"model": "static"}, "record.messages": True}

@@ -88,7 +88,7 @@ def complete(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("width_in", [3.5, 7.2])
-def test_a_long_legend_covers_nothing_and_leaves_panels_their_width(width_in: float) -> None:
+def test_a_long_legend_leaves_the_panels_their_width(width_in: float) -> None:
     tables, look = factorial_of([2, 2, 2, 2, 2]), style.Look(width_in=width_in)
     with studies._drawn_means(tables, tables.factors[0], [DELAY, DELAY], look) as (figure, note):
         studies._entitle(figure, tables, "Means", note, look)

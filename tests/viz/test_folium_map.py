@@ -146,7 +146,7 @@ def test_hostile_names_stay_text(run: Path, map_: folium.Map, tmp_path: Path) ->
     assert "<title>&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt; – mobilenet</title>" in page
 
 
-def test_with_an_origin_it_lies_on_earth_and_tiles_are_asked_for_only_when_wished(run: Path, tmp_path: Path) -> None:
+def test_tiles_are_requested_only_on_demand(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     there = mobilenet.load(tmp_path / "run")

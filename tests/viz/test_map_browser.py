@@ -137,7 +137,7 @@ def test_cards_of_hosts_stations_handoffs_and_messages(browser: Page, page: Path
     assert browser.evaluate(f"{CARD}.querySelector('h2').textContent").startswith("Message h")
 
 
-def test_a_message_shows_which_hosts_have_it_and_what_the_others_lack(browser: Page, page: Path) -> None:
+def test_a_message_shows_which_hosts_have_or_lack_it(browser: Page, page: Path) -> None:
     open_map(browser, page)
     waits = browser.evaluate(
         "(() => { const run = Mobilenet.app.run, msg = run.messages; for (let m = 0; m < msg.count; m++) { const t ="
@@ -464,7 +464,7 @@ def test_interventions_are_marked_while_they_last(browser: Page, tmp_path: Path)
     assert pictures[1] not in (pictures[0], pictures[2])
 
 
-def test_what_is_selected_has_an_address_and_can_be_found_by_name(browser: Page, page: Path) -> None:
+def test_a_selection_has_an_address_and_is_found_by_name(browser: Page, page: Path) -> None:
     open_map(browser, page)
     label = browser.evaluate("Mobilenet.app.run.messages.label(3)")
     browser.evaluate(f"location.hash = '#{label}@4.5'")

@@ -107,7 +107,7 @@ def on_earth(scenario: Path) -> None:
     renew_digests(scenario.parent)
 
 
-def test_with_an_origin_it_lies_on_earth_and_tiles_are_asked_for_only_when_wished(run: Path, tmp_path: Path) -> None:
+def test_tiles_are_requested_only_on_demand(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     on_earth(tmp_path / "run" / "scenario.yaml")
     draw(tmp_path / "run", tmp_path / "map.html")

@@ -159,9 +159,7 @@ def test_a_margin_is_what_lies_on_either_side_of_a_moment(plain: mobilenet.Run) 
     assert (window.begin_ns, window.end_ns) == (4_980_000_000, 5_020_000_000)
 
 
-def test_several_messages_are_drawn_from_the_first_broadcast_to_the_last_delivery(
-    plain: mobilenet.Run, messages: pd.DataFrame
-) -> None:
+def test_messages_are_drawn_from_broadcast_to_last_delivery(plain: mobilenet.Run, messages: pd.DataFrame) -> None:
     events = plain.events
     names = list(events[(events.event == "deliver") & (events.node == "h1")].message[:2])
     sent, received = (

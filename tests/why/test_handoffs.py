@@ -54,7 +54,7 @@ def test_interruptions_are_explained(run: Path) -> None:
 
 
 @pytest.mark.parametrize("run", ["dynamic", "tcp_dynamic"], indirect=True)
-def test_an_earlier_session_names_its_rule_and_what_is_delivered_next(run: Path) -> None:
+def test_an_earlier_session_names_its_rule(run: Path) -> None:
     own_stories = recorded_stories(run)
     walk = Interruptions(own_stories, load_scenario(run / "scenario.yaml"))
     sentences = [

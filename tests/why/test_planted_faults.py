@@ -43,7 +43,7 @@ def catalogue() -> set[str]:
     return names | {f"network.{name}" for name in AbstractNetwork.model_fields.keys() - TIMES}
 
 
-def test_each_intervention_and_fault_has_a_kind_or_delays_nothing() -> None:
+def test_each_fault_has_a_kind_or_delays_nothing() -> None:
     assert FAULTS.keys() | HARMLESS.keys() == catalogue()
     assert not FAULTS.keys() & HARMLESS.keys()
     assert {kind for fault in FAULTS.values() for kind in fault.kinds} <= kinds.KINDS.keys() - {kinds.UNEXPLAINED}

@@ -79,7 +79,7 @@ def test_tree_and_table_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (table == tree).all()
 
 
-def test_equally_near_stations_of_a_tree_are_those_that_one_question_for_the_nearest_gives() -> None:
+def test_equally_near_stations_are_chosen_as_in_one_query() -> None:
     """Hosts at round places on a grid; which one of several it is has no meaning, but must not change from one
     version to another.
     """
@@ -90,7 +90,7 @@ def test_equally_near_stations_of_a_tree_are_those_that_one_question_for_the_nea
     assert (Attachment(places, RANGE_M, 0.0).update(xy, nobody) == np.where(to_nearest <= RANGE_M, nearest, -1)).all()
 
 
-def test_nobody_flips_between_two_stations_while_walking_along_their_border() -> None:
+def test_hosts_on_a_border_do_not_flip_between_stations() -> None:
     places = np.array([(0.0, 0.0), (200.0, 0.0)])
     cells = Attachment(places, RANGE_M, HYSTERESIS_M)
     cell = np.array([-1])
@@ -103,7 +103,7 @@ def test_nobody_flips_between_two_stations_while_walking_along_their_border() ->
     assert changes == 1
 
 
-def test_an_error_of_place_lets_a_host_in_the_middle_go_back_and_forth() -> None:
+def test_position_errors_make_hosts_in_the_middle_flip() -> None:
     places = np.array([[0.0, 0.0], [100.0, 0.0]])
     cells = Attachment(places, RANGE_M, 0.0, error_m=0.5, seed=3)
     here, cell, seen = np.array([[50.2, 0.0], [20.0, 0.0]]), np.array([1, 0]), set()
@@ -130,7 +130,7 @@ def test_an_error_belongs_to_a_host_that_walks_and_its_time() -> None:
     assert cells.errors(7, nobody) is None
 
 
-def test_who_stands_is_not_handed_to_and_fro_because_a_stranger_walks(tmp_path: Path) -> None:
+def test_a_standing_host_does_not_flip_because_another_walks(tmp_path: Path) -> None:
     """Three hosts stand in the middle between two stations; far away another host walks, or none does."""
     handoffs = []
     for strides in (0.0, 1.0):
@@ -155,7 +155,7 @@ def test_who_stands_is_not_handed_to_and_fro_because_a_stranger_walks(tmp_path: 
 
 
 @pytest.mark.parametrize("seed", range(9451, 9457))
-def test_errors_of_place_do_not_keep_hosts_at_the_rim_from_coming_back(seed: int) -> None:
+def test_position_errors_let_hosts_at_the_rim_come_back(seed: int) -> None:
     changes = ["duration_s=20", "hosts.attachment.error_m=0.03", f"seed={seed}"]
     assert Simulation(Scenario.load(SCENARIOS / "holes.yaml", changes)).run().quiescent
 

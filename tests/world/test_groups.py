@@ -67,7 +67,7 @@ def test_a_group_keeps_together(seed: int) -> None:
     assert np.allclose(apart, apart[:, :1], atol=1e-5)
 
 
-def test_hosts_of_one_group_move_together_and_those_of_others_do_not() -> None:
+def test_only_hosts_of_one_group_move_together() -> None:
     states = np.array([place(legs, (0, 50)) for legs in walk(model(groups=3), 9)])
     at = states[:, 0, :2]
     apart = np.hypot(*(at[:, None] - at[None]).T)
@@ -102,7 +102,7 @@ def test_a_host_begins_between_two_deviations() -> None:
     assert ks_2samp(first, later).pvalue > 0.001
 
 
-def test_centres_keep_off_the_border_as_far_as_their_group_reaches() -> None:
+def test_centres_keep_the_reach_of_their_group_off_the_border() -> None:
     ground = CORNER.ground()
     centres = model().walk(Ground(ground)).args[1].area
     assert centres.distance(ground.boundary) >= 20 - 1e-9

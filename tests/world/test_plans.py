@@ -84,7 +84,7 @@ def test_joins_and_leaves_alternate(seed: int, rate: float, away_s: float, fract
     assert [change[::2] for change in plan.changes if change.host == 1] == [(2 * SECOND, "join"), (4 * SECOND, "leave")]
 
 
-def test_a_host_that_never_comes_within_the_run_is_absent_all_the_same() -> None:
+def test_a_host_that_never_comes_counts_as_absent() -> None:
     plan = changes(ChurnParameters(initial_fraction=0, mean_away_s=1e6), 1, 50, SECOND)
     assert plan.absent_at_start == frozenset(range(50)) and plan.changes == []
     late = ChurnParameters(changes=(ListedChange(host="h0", at_s=5, kind="join"),))

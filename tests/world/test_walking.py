@@ -81,7 +81,7 @@ def test_gauss_markov_stays_inside(seed: int, ground: shapely.Geometry, alpha: f
     check_continuous(legs)
 
 
-def test_the_same_seed_walks_the_same_way_and_hosts_do_not_disturb_each_other() -> None:
+def test_walks_follow_from_seed_and_host() -> None:
     hosts = HostsParameters(count=5, mobility=RandomWaypoint(speed_mps=1.38))
     more = HostsParameters(count=9, mobility=RandomWaypoint(speed_mps=1.38))
     few, many = (trajectories(these, 1, COVER, 400 * SECOND, Path(".")).trajectories for these in (hosts, more))
@@ -110,7 +110,7 @@ def test_random_waypoint_starts_in_its_steady_state(area: AreaParameters) -> Non
 
 
 @pytest.mark.long
-def test_a_start_drawn_by_parts_is_distributed_as_one_drawn_from_the_whole_box(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starts_by_parts_are_distributed_as_by_the_whole_box(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the box around all cells is nearly empty, a cell is drawn first."""
     area = shapely.MultiPolygon([shapely.box(0, 0, 10, 10), shapely.box(40, 5, 60, 25), POND.ground().buffer(-10)])
     tables = []
@@ -161,7 +161,7 @@ def test_speeds_of_random_waypoint_do_not_decay() -> None:
         assert moment[:, 2].mean() == pytest.approx(expected, abs=4 * moment[:, 2].std() / 50)
 
 
-def test_gauss_markov_stays_uniform_with_the_mean_speed_asked_for() -> None:
+def test_gauss_markov_stays_uniform_with_the_given_mean_speed() -> None:
     square = shapely.box(0, 0, 50, 50)
     walkers = [place(markov(square, 1, host, speed_mps=2, alpha=0.8), (0, 0.5, 120.5)) for host in range(1500)]
     for moment in table(walkers):

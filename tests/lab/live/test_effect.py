@@ -41,7 +41,7 @@ def wait_for(job: Job) -> Job:
 
 
 @pytest.mark.long
-def test_a_crash_delays_deliveries_and_a_sentence_says_by_how_much(desk: Desk) -> None:
+def test_a_sentence_gives_the_delay_that_a_crash_caused(desk: Desk) -> None:
     desk.session.play(29)
     desk.session.do("crash", host="h5")  # later than what is looked at
     job = wait_for(desk.jobs.effect(desk.session.scenario, 6, 0, 6))
@@ -90,7 +90,7 @@ def test_words_of_interventions(desk: Desk) -> None:
     ]
 
 
-def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
+def test_delays_are_given_for_the_host_and_for_its_cell() -> None:
     rows = [
         (0, "h0", "join", "s0", None),
         (0, "h1", "join", "s0", None),
@@ -128,7 +128,7 @@ def test_delays_are_those_at_the_host_and_at_the_others_of_its_cell() -> None:
     assert outcome(events, crash, 9) == early | {THERE[1]: 0.0} | cell
 
 
-def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> None:
+def test_each_difference_has_a_sentence_and_the_rest_share_one() -> None:
     comparisons = [
         {"metric": "delivery_delay_mean_s", "pairs": 30, "difference": 0.41, "low": 0.36, "high": 0.46},
         {"metric": "deliveries", "pairs": 30, "difference": -2.0, "low": -5.0, "high": 1.0},
@@ -144,7 +144,7 @@ def test_what_differs_has_a_sentence_each_and_what_does_not_one_together() -> No
     )
 
 
-def test_a_host_that_was_added_and_touched_cannot_be_thought_away(desk: Desk) -> None:
+def test_adding_a_host_cannot_be_undone_if_it_was_changed_later(desk: Desk) -> None:
     live = desk.session
     for x_m in (10, 20):
         live.do("add", to_m=[x_m, 0])
@@ -163,7 +163,7 @@ def test_numbers_of_added_hosts_go_by_time() -> None:
     assert [host_with_other_number(listed, one, 6) for one in (first, second, third)] == ["h7", "h7", None]
 
 
-def test_at_most_four_things_are_done_at_a_time_and_none_of_them_twice(desk: Desk) -> None:
+def test_at_most_four_jobs_run_at_a_time_and_none_twice(desk: Desk) -> None:
     jobs, scenario = desk.jobs, desk.session.scenario
     jobs.effect(scenario, 6, 0, 300)
     with pytest.raises(ScenarioError, match="the effect of the crash of h3 at 8 s is already being estimated"):
@@ -179,7 +179,7 @@ def test_at_most_four_things_are_done_at_a_time_and_none_of_them_twice(desk: Des
     assert {job.state for job in jobs.jobs} == {"failed"}
 
 
-def test_worlds_are_compared_in_pairs_and_those_without_a_value_left_out() -> None:
+def test_pairs_without_a_value_are_left_out_of_the_comparison() -> None:
     rows = [(number, with_it) for number in range(4) for with_it in (0, 1)]
     runs = pd.DataFrame(rows, columns=["replication", "configuration"])
     runs["deliveries"] = 10.0 * runs["replication"]

@@ -74,7 +74,7 @@ def test_what_the_machine_could_not_keep_up_with_is_let_go() -> None:
 
 
 @pytest.mark.parametrize("refused", [0, 3])
-def test_who_could_not_take_a_state_gets_one_though_the_run_stands(refused: int) -> None:
+def test_a_slow_listener_gets_a_state_even_while_the_run_pauses(refused: int) -> None:
     calls: list[bool] = []
 
     def on_state(at_once: bool) -> bool:

@@ -117,7 +117,7 @@ def test_two_listeners_see_one_run(served: Server) -> None:
 
 
 @pytest.mark.long
-def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served: Server) -> None:
+def test_listeners_have_their_own_pace_and_see_actions_at_once(served: Server) -> None:
     with Talk(served) as slow, Talk(served) as usual:
         for talk in (slow, usual):
             talk.since()
@@ -138,7 +138,7 @@ def test_each_listener_has_its_own_pace_and_what_is_done_is_told_at_once(served:
 
 
 @pytest.mark.long
-def test_a_run_waits_for_who_looks_back_until_they_are_done_or_gone(talk: Talk, served: Server) -> None:
+def test_a_run_waits_for_listeners_who_look_back(talk: Talk, served: Server) -> None:
     talk.ask("play", speed=1, until_s=25)
     with Talk(served) as other:
         other.since()
@@ -246,7 +246,7 @@ def test_many_commands_do_not_put_off_the_next_state(talk: Talk) -> None:
 
 
 @pytest.mark.long
-def test_who_has_a_message_and_what_a_host_has_are_those_of_the_record(talk: Talk, tmp_path: Path) -> None:
+def test_deliveries_of_messages_and_hosts_match_the_record(talk: Talk, tmp_path: Path) -> None:
     talk.play_to(12)
     of_h2 = talk.ask("watch", node="h2", deliveries=True)["delivered"]
     had = [talk.ask("message", message=f"h{host}:{seq}") for host in range(6) for seq in range(3)]
@@ -362,9 +362,7 @@ def test_it_listens_on_this_machine_alone(served_to_all: Server) -> None:
         ("[" * 50_000, ""),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_and_the_session_goes_on(
-    served_to_all: Server, message: str, complaint: str
-) -> None:
+def test_an_error_is_one_line_and_the_session_goes_on(served_to_all: Server, message: str, complaint: str) -> None:
     with Talk(served_to_all) as talk:
         talk.socket.send(message)
         reply = talk.receive()

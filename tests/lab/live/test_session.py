@@ -92,7 +92,7 @@ def test_a_step_goes_to_the_next_of_its_kind_and_no_further(live: LiveSession, w
         assert not any(event in wanted for event, at in zip(new, log.time_ns[rows:], strict=True) if at < live.now_ns)
 
 
-def test_an_intervention_after_a_step_comes_after_the_rest_of_its_nanosecond(live: LiveSession, tmp_path: Path) -> None:
+def test_an_intervention_follows_all_else_in_its_nanosecond(live: LiveSession, tmp_path: Path) -> None:
     live.play(6)
     for what in ("frame", "event", "delivery", "frame", "frame"):
         live.step(what)
@@ -266,7 +266,7 @@ def test_a_time_that_is_none_is_refused_and_the_run_stands(time_s: Any) -> None:
     assert live.now_s == 1
 
 
-def test_numbers_of_numpy_are_numbers_and_what_is_none_is_refused_in_words() -> None:
+def test_numpy_numbers_are_accepted_and_other_values_refused() -> None:
     live = mobilenet.live(FIRST)
     live.play(np.float64(1))
     live.do("loss", loss=np.float64(0.3))
@@ -278,7 +278,7 @@ def test_numbers_of_numpy_are_numbers_and_what_is_none_is_refused_in_words() -> 
         mobilenet.live(None)  # type: ignore[arg-type]
 
 
-def test_a_host_that_tracks_do_not_have_is_refused_and_nothing_happens() -> None:
+def test_a_host_without_a_track_is_refused() -> None:
     live = mobilenet.live(ROOT / "own_tracks.yaml")
     live.play(2)
     hosts = live.first_hosts
@@ -316,7 +316,7 @@ def test_a_second_crash_and_a_second_recovery_are_refused(live: LiveSession) -> 
     assert [one.do for one in live.branch.interventions] == ["crash"]
 
 
-def test_an_intervention_of_the_scenario_that_has_lost_its_effect_is_left_out(tmp_path: Path) -> None:
+def test_an_intervention_without_effect_is_left_out(tmp_path: Path) -> None:
     """And is there again where it has one."""
     live = mobilenet.live(ROOT / "by_hand.yaml")  # crashes h1 at 5 s, and recovers it at 9 s
 

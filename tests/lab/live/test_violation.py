@@ -41,7 +41,7 @@ def test_a_planted_bug_stops_time_at_its_event(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_diagram_reaches_to_the_violation_and_a_touch_lets_go_of_it() -> None:
+def test_the_diagram_shows_the_violation_until_it_is_moved() -> None:
     """Time went beyond the violation and back; a client that followed frame by frame has the same diagram."""
     diagrams = []
     for go_on in (lambda desk: desk.session.play(), frame_by_frame):

@@ -78,7 +78,7 @@ def window(served: Server) -> Iterator[Window]:
         assert {url for url in page.requests if not url.startswith("data:")} == {served.url}
 
 
-def test_a_person_plays_pauses_steps_crashes_drags_saves_and_runs_it_again(window: Window, tmp_path: Path) -> None:
+def test_a_run_made_by_hand_can_be_saved_and_repeated(window: Window, tmp_path: Path) -> None:
     page = window.page
     page.key(" ")
     page.until(f"{APP}.run.now_s > 0.5")
@@ -121,7 +121,7 @@ def test_a_person_plays_pauses_steps_crashes_drags_saves_and_runs_it_again(windo
     assert runs[0].verdict == runs[1].verdict == "valid"
 
 
-def test_the_clock_is_a_state_behind_the_run_however_rare_pictures_are(window: Window) -> None:
+def test_the_clock_is_at_most_one_state_behind_the_run(window: Window) -> None:
     window.value(f"{{ {LIVE}.pictureMs = () => 1000; }}")
     window.value(f"{LIVE}.ask({{command: 'play', speed: 1}})")
     window.page.until(f"{APP}.run.now_s > 2")
@@ -235,7 +235,7 @@ def test_a_reload_in_the_middle_shows_the_same(window: Window) -> None:
     assert json.loads(window.value(look)) == before
 
 
-def test_the_chosen_host_shows_what_is_in_its_head_and_its_diagram(window: Window) -> None:
+def test_the_chosen_host_shows_its_state_and_its_diagram(window: Window) -> None:
     page = window.page
     window.play_to(6)
     window.choose(2)
@@ -419,7 +419,7 @@ def test_the_answer_and_its_progress_are_in_sight(served: Server) -> None:
             page.until(seen)
 
 
-def test_a_view_of_the_whole_field_is_fitted_again_after_a_rewind(served: Server) -> None:
+def test_the_view_of_the_whole_field_fits_after_a_rewind(served: Server) -> None:
     with Page(390, 844) as page:
         window = Window(page, served)
         window.play_to(5)

@@ -56,7 +56,7 @@ def test_no_axis_begins_before_the_run(served: Server) -> None:
         assert not window.value("drawn.filter((words) => /^[-−]\\d/.test(words))")
 
 
-def test_the_curves_of_buffers_are_those_of_the_record_at_any_speed(seventy: Server) -> None:
+def test_buffer_curves_match_the_record_at_any_speed(seventy: Server) -> None:
     drawn = f"""JSON.stringify(Object.fromEntries(Object.entries({APP}.run.buffers).map(([name, kind]) =>
         [name, kind.series.map(({{name, sizes}}) => [name, Array.from({{length: sizes.length / kind.bins}}, (_, i) =>
         Array.from(sizes.slice(i * kind.bins, i * kind.bins + Math.floor({APP}.run.now_s / kind.bin_s))))])])))"""
@@ -77,7 +77,7 @@ def test_the_curves_of_buffers_are_those_of_the_record_at_any_speed(seventy: Ser
         assert max(map(max, grown["hosts"][0][1])) > 1
 
 
-def test_the_violating_host_is_chosen_and_in_sight_in_a_narrow_window(violating: Server) -> None:
+def test_a_narrow_window_shows_and_selects_the_violating_host(violating: Server) -> None:
     with Page(390, 844) as page:
         window = Window(page, violating)
         page.evaluate(f"{APP}.select({{kind: 'host', id: 1}})")

@@ -65,7 +65,7 @@ def test_a_message_and_its_speed_are_not_those_of_another_time(served: Server) -
         assert page.complaints == []
 
 
-def test_a_field_keeps_what_was_not_entered_and_refuses_in_its_own_unit(served: Server) -> None:
+def test_a_field_keeps_a_refused_value_and_names_its_own_unit(served: Server) -> None:
     def enter(label: str, value: str) -> None:
         page.evaluate(f"document.querySelector('[aria-label^=\"{label}\"]').value = '{value}'")
 

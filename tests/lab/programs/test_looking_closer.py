@@ -179,7 +179,7 @@ def lies_as_h3_recovers(folder: Path) -> Path:
     return answering(folder, lie, **more)
 
 
-def test_hosts_that_do_not_matter_are_removed_wherever_they_stand(tmp_path: Path) -> None:
+def test_irrelevant_hosts_are_removed_wherever_they_stand(tmp_path: Path) -> None:
     path = play(lies_as_h3_recovers(tmp_path)).path
     search = Shrinking(path, allow_code=True)
     moved = OfHosts(search)._with_hosts({0: 0, 1: 1, 3: 2, 4: 3})
@@ -238,7 +238,7 @@ class Rare:
     def cut_list(self, key: str, items: Any) -> None: ...
 
 
-def test_at_last_the_hosts_that_do_not_act_are_tried_with_many_seeds() -> None:
+def test_the_last_step_removes_idle_hosts_with_many_seeds() -> None:
     messages = [{"host": "h4", "at_s": 1}, {"host": "h4", "at_s": 2}]
     workload = {"workload": {"arrivals": "explicit", "payload_bytes": 9, "messages": messages}, "hosts.count": 6}
     scenario = load_scenario(FIRST, [f"{key}={inline(value)}" for key, value in workload.items()])

@@ -108,7 +108,7 @@ def test_protocols_of_papers_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize("loses", [True, False], ids=["losses", "a crash"])
-def test_the_record_of_causes_keeps_nothing_of_what_never_arrives(loses: bool, tmp_path: Path) -> None:
+def test_causes_do_not_grow_with_messages_that_never_arrive(loses: bool, tmp_path: Path) -> None:
     path = scenario(tmp_path, AGAIN if loses else ONCE, loss=0.3 if loses else 0)
     changes = ["record.causes=true", *([] if loses else ["faults=[{process: p1, at: 3}]"])]
     experiment = Experiment(load_scenario(path).with_changes(changes), allow_code=True)

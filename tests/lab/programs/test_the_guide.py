@@ -34,7 +34,7 @@ if e['ev'] == 'broadcast': print('{"do":"refuse"}')
 
 
 @pytest.mark.parametrize("remembers", [True, False])
-def test_a_host_that_crashes_before_it_has_joined_is_not_asked_again(remembers: bool, tmp_path: Path) -> None:
+def test_a_host_that_crashes_before_joining_is_not_asked_again(remembers: bool, tmp_path: Path) -> None:
     """What the guide says of membership."""
     faults = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 0.5, "duration_s": 1}]}
     more = {"faults": faults, "record": {"programs": True}}

@@ -66,14 +66,14 @@ def test_effects_are_those_of_the_model_the_largest_first() -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_what_is_not_there_is_seldom_significant_and_what_is_there_is() -> None:
+def test_real_effects_are_significant_and_others_seldom() -> None:
     effect_of = {effect.levels: effect for effect in effects(all_levels(), synthetic_values(0.2), "m", 0.95)}
     assert effect_of[(A, 0.1),].p_adjusted < 0.001 and effect_of[(A, 0.1), (B, 30)].p_adjusted < 0.001
     assert effect_of[(C, 8),].p_adjusted > 0.05
     assert effect_of[(A, 0.1),].row()["factor_1"] == A
 
 
-def test_no_effects_where_a_run_is_missing_or_only_one_factor_varies() -> None:
+def test_effects_need_all_runs_and_two_factors() -> None:
     values = synthetic_values(0.2)
     values[3, 2] = math.nan
     assert effects(all_levels(), values, "m", 0.95) == []
@@ -81,7 +81,7 @@ def test_no_effects_where_a_run_is_missing_or_only_one_factor_varies() -> None:
     assert effects(pd.DataFrame(), values, "m", 0.95) == []
 
 
-def test_the_conclusion_names_the_largest_effect_and_counts_the_sure_ones() -> None:
+def test_the_conclusion_names_the_largest_effect() -> None:
     names = LevelNames({})
     all_effects = effects(all_levels(), synthetic_values(0.2), "latency", 0.95)
     sure = sum(effect.p_adjusted < 0.05 for effect in all_effects)
@@ -93,7 +93,7 @@ def test_the_conclusion_names_the_largest_effect_and_counts_the_sure_ones() -> N
     assert "none of the 9 effects differs from 0" in effects_conclusion(none, names, 0.95, OF_PROCESSES)
 
 
-def test_the_report_of_a_factorial_study_says_which_setting_matters(tmp_path: Path) -> None:
+def test_a_factorial_report_names_the_setting_that_matters(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(
         f"scenario: {SCENARIOS}/first.yaml\nset: {{duration_s: 6, drain_s: 6}}\nreplications: {{min: 2}}\n"

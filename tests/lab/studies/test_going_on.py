@@ -122,7 +122,7 @@ def test_runs_of_another_scenario_do_not_count(finished: Result, study_file: Pat
     assert tables_of(path) == tables_of(finished.store.path)
 
 
-def test_a_plug_in_in_a_subfolder_goes_on_and_an_edited_one_does_not(tmp_path: Path) -> None:
+def test_a_study_resumes_with_a_plug_in_unless_it_was_edited(tmp_path: Path) -> None:
     code = tmp_path / "protocols" / "gossip.py"
     code.parent.mkdir()
     shutil.copy(GOSSIP / "gossip.py", code)
@@ -137,7 +137,7 @@ def test_a_plug_in_in_a_subfolder_goes_on_and_an_edited_one_does_not(tmp_path: P
         run(file, tmp_path / "out", allow_code=True)
 
 
-def test_a_run_that_kills_its_process_is_named_and_the_others_are_done(tmp_path: Path) -> None:
+def test_a_run_that_kills_its_process_is_named(tmp_path: Path) -> None:
     begins = "        rumour = Rumour("
     dies = "        import os\n        os.kill(os.getpid(), 9) if self.settings.times == 4 else None\n"
     file = gossip_study(tmp_path, begins, dies + begins, "factors: {protocol.settings.times: [3, 4]}\n")
@@ -195,7 +195,7 @@ def test_from_python(finished: Result, tmp_path: Path) -> None:
         mobilenet.study({"scenari": "x.yaml"}, out=tmp_path / "other")
 
 
-def test_a_run_that_fails_keeps_its_reason_when_its_batch_is_tried_again(tmp_path: Path) -> None:
+def test_a_failed_run_keeps_its_reason_when_its_batch_is_retried(tmp_path: Path) -> None:
     file = study_in(tmp_path)
     store = create(Study.load(file), tmp_path / "out")
     (store.runs / "c000-r0001").write_text("in the way")

@@ -143,7 +143,7 @@ def test_the_screen_shows_the_change_of_the_delivery_ratio(
     assert "delivery_ratio_change_low" in (factorial.path / "effects.csv").read_text()
 
 
-def test_a_screening_gives_the_change_of_the_delivery_ratio_with_its_sign(tmp_path: Path) -> None:
+def test_a_screening_gives_the_signed_change_of_deliveries(tmp_path: Path) -> None:
     head = ("metric", "key", "range", "size", "low", "high", "mean", "spread", "p_adjusted", "trajectories")
     rows = (
         (DELAY, "wireless.loss", "loss 0 to 0.5", 0.15, 0.126, 0.17, 0.15, 0.03, 0.47, 4),
@@ -206,7 +206,7 @@ def test_counts_of_deliveries_are_judged_as_they_are(metric: str, words: str) ->
     assert list(verdicts_on(metric, known)) == [words]
 
 
-def test_fewer_missing_deliveries_do_not_excuse_a_lower_delivery_ratio() -> None:
+def test_fewer_missing_deliveries_do_not_excuse_a_lower_ratio() -> None:
     known = known_shares({0: [1.0] * 4, 1: [0.5, 0.6, 0.5, 0.6]})
     (verdict,) = verdicts_on("broadcasts_undelivered", known)
     assert verdict == "lower, but not called better, because b is behind in the delivery ratio"

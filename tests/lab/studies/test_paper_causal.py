@@ -17,7 +17,7 @@ JOBS = [Job((n,), "bundling.yaml", (f"processes={n}",)) for n in (2, 4)]
 
 
 @pytest.mark.long
-def test_what_is_there_is_not_run_again_and_a_torn_line_counts_for_nothing(tmp_path: Path) -> None:
+def test_recorded_results_are_reused_and_torn_lines_ignored(tmp_path: Path) -> None:
     results, messages = tmp_path / "r.jsonl", list[str]()
     first = results_of(perform, JOBS, 1, messages.append, results)
     assert messages == ["2 of 2 runs"] and len(results.read_text().splitlines()) == 2

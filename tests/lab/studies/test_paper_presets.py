@@ -27,7 +27,7 @@ OUTAGES: Any = runpy.run_path(str(PRESETS / "outages.py"))
 FILES = ("paper_mobile", "paper_mobile_text", "paper_engineering")
 
 
-def test_one_definition_of_a_collision_and_one_of_a_message_for_all_printed_figures() -> None:
+def test_all_figures_share_one_definition_of_a_collision() -> None:
     with (PAPERS / "wilhelm2020_mobile.csv").open(newline="") as file:
         metrics = {row["metric"] for row in csv.DictReader(file)}
     others = {"collision_loss_ratio_addressed", "collision_loss_ratio_addressed_begun", "messages_sent_per_delivery"}
@@ -40,7 +40,7 @@ def test_experiments_are_on_seeds_that_were_not_searched(name: str) -> None:
     assert experiments and {one.first_seed for one in experiments.values()} == {2000}
 
 
-def test_the_engineering_defaults_have_the_load_and_the_length_of_the_presets_and_their_own_radio() -> None:
+def test_engineering_defaults_differ_from_presets_only_in_radio() -> None:
     presets, engineering = (Claims.load(SCENARIOS / "claims" / f"{name}.yaml") for name in (FILES[0], FILES[2]))
     assert presets.experiments.keys() - engineering.experiments.keys() == {"tcp_heavy"}
     for name in engineering.experiments:

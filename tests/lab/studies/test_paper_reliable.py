@@ -277,7 +277,7 @@ def test_sizes_that_were_not_run_are_not_checked() -> None:
     )
 
 
-def test_the_sentence_on_large_systems_is_checked_at_both_instants() -> None:
+def test_the_claim_on_large_systems_is_checked_at_both_instants() -> None:
     """Figure 4a and 4b: what holds at t0 need not at t1."""
     table = {(e, p, 256): row(at, 0) for e, p, at in ((T0, V, 24.3), (T0, A, 27.5), (T1, V, 57.2), (T1, A, 39.7))}
     judgements = {

@@ -38,7 +38,7 @@ def test_it_runs_as_any_other(tmp_path: Path) -> None:
     assert (result.done, result.failed, result.violated) == (4, [], [])
 
 
-def test_a_worker_without_the_program_is_named_before_anything_starts(tmp_path: Path) -> None:
+def test_a_worker_without_the_program_is_named_at_the_start(tmp_path: Path) -> None:
     study = a_study(tmp_path, "[no-such-language, flood.py]")
     with pytest.raises(
         StudyError, match=r"protocol.command: there is no no-such-language on .*; expected the programs"

@@ -46,7 +46,7 @@ def test_what_is_unseen_only_widens_bounds_and_they_mirror(sample: np.ndarray, s
     assert lower(-sample, -end, share, ERROR) == -upper(sample, end, share, ERROR)
 
 
-def test_without_a_known_end_nothing_is_bounded_until_enough_runs_have_shown_it() -> None:
+def test_an_unbounded_metric_needs_enough_runs_for_a_bound() -> None:
     sample = np.linspace(0.4, 0.5, 40)
     assert upper(sample, math.inf, unseen(40, 0, ERROR), ERROR) == math.inf
     assert unseen(148, 0, ERROR) > 0 and unseen(149, 0, ERROR) == 0  # 0.95**149 < 1e-3 / 2

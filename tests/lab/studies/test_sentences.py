@@ -27,7 +27,7 @@ def sentence_of(
     return sentence(finding.row(), COMPARISON, NAMES)
 
 
-def test_lower_is_better_of_a_delay_and_worse_of_a_ratio_of_deliveries() -> None:
+def test_low_delays_are_better_and_low_delivery_ratios_worse() -> None:
     line = sentence_of([0.18, 0.181, 0.182], [0.40, 0.405, 0.41], "different")
     change = "0.181 s, 55 % lower than for mobile_causal (0.405 s); 95 % interval 55 to 56 % lower, 3 pairs"
     assert line == f"TCP: {change}: better"
@@ -35,7 +35,7 @@ def test_lower_is_better_of_a_delay_and_worse_of_a_ratio_of_deliveries() -> None
     assert sentence_of([40.0, 41.0, 42.0], [80.0, 81.0, 82.0], "different", "handoffs").endswith(": different")
 
 
-def test_a_test_that_seems_to_contradict_the_ratio_says_what_it_tested() -> None:
+def test_a_test_that_contradicts_the_ratio_names_what_it_tested() -> None:
     line = sentence_of([1.0, 2.1, 80.0], [0.2, 0.4, 15.0], "inconclusive", more=1)
     assert "times as high as for mobile_causal" in line and "about 1 more replication would probably settle it" in line
     assert "the test applies to the difference" in line and "p = 0.01 after Holm" in line

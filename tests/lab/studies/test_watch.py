@@ -10,7 +10,7 @@ from mobilenet.lab.studies.papers.watch import dependencies, latencies, observe,
 from mobilenet.protocols.vcube.port import MessageId
 
 
-def test_dependencies_are_sources_delivered_since_the_last_broadcast() -> None:
+def test_dependencies_are_sources_delivered_since_a_broadcast() -> None:
     script = [
         ("p0", "broadcast", "p0:0"),
         ("p0", "deliver", "p0:0"),
@@ -78,7 +78,7 @@ def test_what_is_delayed_makes_the_difference_of_the_means(mode: str) -> None:
     assert (held > 1e-9) is (result["delayed"] > 0) and held > -1e-9
 
 
-def test_pairs_with_fixed_delays_are_delivered_at_the_same_instants() -> None:
+def test_fixed_delays_of_pairs_give_the_same_instants() -> None:
     changes = ("processes=32", "workload.messages=3", "network.fixed_delays=true", "network.queue=0")
     result = observe(Job((), "causal.yaml", changes, ("protocol.aggregate=false",)))
     received, delivered, received_plain, delivered_plain = result["pairs"]

@@ -110,7 +110,7 @@ WIDE = [[13, 52], [14, 52], [14, 53], [13, 53], [13, 52]]
 
 @pytest.mark.parametrize("ring", [WIDE, SQUARE, [[-90, -60], [80, -60], [80, 60]]])
 @pytest.mark.parametrize("more", [{}, {"crs": {"type": "name", "properties": {"name": "EPSG:9999"}}}])
-def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
+def test_walls_in_degrees_are_refused_without_an_origin(
     ring: list[list[float]], more: dict[str, Any], tmp_path: Path
 ) -> None:
     content = collection(feature(polygon(ring), name="Mill"), **more)
@@ -125,7 +125,7 @@ def test_numbers_that_can_be_degrees_are_refused_without_an_origin(
     assert building[0][0] == (100 * ring[0][0], 100 * ring[0][1])
 
 
-def test_with_an_origin_they_are_degrees_and_beyond_its_reach_or_180_metres(tmp_path: Path) -> None:
+def test_with_an_origin_only_walls_near_it_are_in_degrees(tmp_path: Path) -> None:
     (building,) = read_buildings(file(tmp_path, polygon(WIDE), in_plane=False), ORIGIN)
     assert building[0][0] == (0, 0) and building[0][1] == pytest.approx((6_864_000, 47_000), rel=0.02)
     (building,) = read_buildings(file(tmp_path, polygon(WIDE), in_plane=False), Origin(lon=-70, lat=0))

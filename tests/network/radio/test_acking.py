@@ -89,7 +89,7 @@ def test_broadcasts_follow_each_other_without_a_gap() -> None:
 
 
 @pytest.mark.parametrize("to_m", [30, 500])
-def test_unicast_without_acknowledgement_is_over_when_it_has_left(to_m: float) -> None:
+def test_unacknowledged_unicast_ends_when_it_has_left(to_m: float) -> None:
     air, a, b, c = acking_air(0, to_m, 100)
     a.send_at_ns(0, "A", to=b)
     a.send_at_ns(0, "B", to=b)
@@ -130,7 +130,7 @@ def test_a_busy_medium_keeps_nobody_from_sending() -> None:
     ("full_duplex", "outcome", "heard"),
     [(True, "received", [(5 + FRAME + HOP, "A"), (5 + FRAME + HOP, "B")]), (False, "half_duplex", [])],
 )
-def test_only_full_duplex_nodes_that_send_at_the_same_time_receive_each_other(
+def test_only_full_duplex_nodes_receive_while_they_send(
     full_duplex: bool, outcome: str, heard: list[tuple[int, str]]
 ) -> None:
     air, a, b = acking_air(0, 100, full_duplex=full_duplex)
@@ -164,7 +164,7 @@ def test_sending_aborts_receiving_with_half_duplex_alone(full_duplex: bool, outc
     assert air.outcomes("A") == {"n1": outcome} and air.outcomes("B") == {"n0": "received"}
 
 
-def test_a_half_duplex_node_receives_again_when_its_frame_has_left() -> None:
+def test_a_half_duplex_node_receives_after_it_has_sent() -> None:
     for starts_ns, outcome in ((FRAME - HOP - 1, "half_duplex"), (FRAME - HOP, "received")):
         air, a, b = acking_air(0, 100, full_duplex=False)
         a.send_at_ns(0, "A")
@@ -173,7 +173,7 @@ def test_a_half_duplex_node_receives_again_when_its_frame_has_left() -> None:
         assert air.outcomes("B") == {"n0": outcome}
 
 
-def test_the_rest_of_what_arrived_while_it_sent_destroys_what_comes_next() -> None:
+def test_the_tail_of_a_missed_frame_destroys_the_next_frame() -> None:
     air, a, b, c = acking_air(0, 100, -100, full_duplex=False)
     a.send_at_ns(0, "A")
     b.send_at_ns(700_000, "B")
@@ -215,7 +215,7 @@ def test_it_is_not_waited_for_who_overhears_the_frame_later() -> None:
     assert [name for _, name in b.heard] == ["A", "B"] and [name for _, name in c.heard] == ["B"]
 
 
-def test_what_waits_behind_an_acknowledged_frame_waits_for_its_acknowledgement() -> None:
+def test_frames_wait_for_the_acknowledgement_of_the_first_one() -> None:
     air, a, b = acking_air(0, 100)
     a.unicast_at_ns(0, "A", b)
     a.unicast_at_ns(1, "B", b)
@@ -332,7 +332,7 @@ def test_a_timeout_shorter_than_the_frame_ends_when_it_has_left(timeout_ns: int)
 
 
 @pytest.mark.parametrize("timeout_ns", [1, SEGMENT - 1, SEGMENT, SEGMENT + HOP - 1, SEGMENT + HOP])
-def test_nothing_is_given_up_before_its_addressee_could_have_all_of_it(timeout_ns: int) -> None:
+def test_a_frame_is_not_given_up_before_it_could_have_arrived(timeout_ns: int) -> None:
     for lost in (False, True):
         air = AckingAir()
         a, b, hidden = air.acking(0, timeout_ns=timeout_ns), air.acking(100), air.acking(200)
@@ -424,7 +424,7 @@ def test_whoever_waits_for_an_acknowledgement_holds_its_place() -> None:
 # --- callbacks
 
 
-def test_what_is_handed_over_in_a_callback_leaves_in_that_nanosecond() -> None:
+def test_a_frame_sent_in_a_callback_leaves_in_that_nanosecond() -> None:
     air, a, b, nobody = acking_air(0, 100, 500)
     a.then = {
         "A": lambda: a.unicast("B", b),
@@ -440,7 +440,7 @@ def test_what_is_handed_over_in_a_callback_leaves_in_that_nanosecond() -> None:
     assert a.reports == [(b_ns, "sent", "A"), (c_ns, "sent", "B"), (d_ns, "dropped", "C"), (d_ns + FRAME, "sent", "D")]
 
 
-def test_what_is_handed_over_in_a_callback_comes_after_what_waits() -> None:
+def test_a_frame_sent_in_a_callback_queues_behind_others() -> None:
     air, a, _ = acking_air(0, 100)
     a.then = {"A": lambda: (a.send("C"), a.send("D"))}
     a.send_at_ns(0, "A")
@@ -480,7 +480,7 @@ def test_a_crash_within_a_callback() -> None:
 # --- crashes
 
 
-def test_a_crash_empties_the_queue_and_what_is_in_the_air_goes_on() -> None:
+def test_a_crash_empties_the_queue_but_not_the_air() -> None:
     air, a, b = acking_air(0, 100)
     a.send_at_ns(0, "A")
     a.send_at_ns(0, "B")
@@ -491,7 +491,7 @@ def test_a_crash_empties_the_queue_and_what_is_in_the_air_goes_on() -> None:
 
 
 @pytest.mark.parametrize("back_ns", [500_000, 600_000, FRAME - 1, FRAME, FRAME + 1])
-def test_who_is_back_sends_when_its_frame_has_left_and_not_before(back_ns: int) -> None:
+def test_a_recovered_node_sends_after_its_old_frame_has_left(back_ns: int) -> None:
     air, a, b = acking_air(0, 100)
     a.send_at_ns(0, "A")
     a.send_at_ns(0, "B")
@@ -519,7 +519,7 @@ def test_two_crashes_while_one_frame_is_in_the_air() -> None:
 
 
 @pytest.mark.parametrize("again_ns", [2_000_000, 3_000_000])
-def test_who_crashes_while_it_waits_for_an_acknowledgement_is_told_nothing_and_owes_nothing(again_ns: int) -> None:
+def test_a_crash_ends_the_wait_for_an_acknowledgement(again_ns: int) -> None:
     air, a, b = acking_air(0, 500)
     a.unicast_at_ns(0, "A", b)
     air.at_ns(2_000_000, a.mac.reset)
@@ -530,7 +530,7 @@ def test_who_crashes_while_it_waits_for_an_acknowledgement_is_told_nothing_and_o
     assert air.medium.given_up == 1  # A's sender was gone
 
 
-def test_an_acknowledgement_from_before_the_crash_is_not_for_what_follows() -> None:
+def test_an_old_acknowledgement_does_not_count_after_a_crash() -> None:
     """It would come when the next frame is in the air."""
     air, a, b, nobody = acking_air(0, 100, 500)
     a.unicast_at_ns(0, "A", b)

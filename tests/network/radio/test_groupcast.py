@@ -52,7 +52,7 @@ def test_each_copy_waits_for_difs_and_a_back_off_of_its_own() -> None:
     assert air.medium.group_retries == 2 and air.medium.retries == 0
 
 
-def test_all_copies_leave_before_the_next_frame_and_others_may_come_between() -> None:
+def test_all_copies_of_a_frame_leave_before_the_next_one() -> None:
     air = Air()
     a, b, c = station(air, 0, 0, 4, 0, 4, group_retries=1), air.node(50), air.node(100, 1)
     a.send_at_us(0, "A")
@@ -74,7 +74,7 @@ def test_everything_else_is_sent_once(what: str) -> None:
     assert [name for _, name in air.starts] == ["A"] and air.medium.group_retries == 0
 
 
-def test_a_frame_that_the_mac_acknowledges_may_come_between_two_groups() -> None:
+def test_an_acknowledged_frame_may_come_between_two_groups() -> None:
     air = Air()
     a, b = station(air, 0, group_retries=1), air.node(100)
     a.send_at_us(0, "A")
@@ -125,9 +125,7 @@ def test_keys_without_effect_are_refused(override: str) -> None:
 
 @pytest.mark.parametrize("repair", ["none", "selective"])
 @pytest.mark.parametrize("radio", ["{loss: 0.3, groupcast: unsolicited_retry, group_retries: 2}", "sinr"])
-def test_a_run_is_valid_and_its_counters_show_how_often_frames_were_repeated(
-    repair: str, radio: str, tmp_path: Path
-) -> None:
+def test_counters_show_how_often_group_frames_were_repeated(repair: str, radio: str, tmp_path: Path) -> None:
     fading = "{model: sinr, fading: {model: nakagami}, groupcast: unsolicited_retry, group_retries: 2}"
     records = ["record.messages=true", "record.frames=true"]
     wireless = f"wireless={fading if radio == 'sinr' else radio}"

@@ -80,7 +80,7 @@ def test_timers_that_expire_together_both_send() -> None:
     assert d.received == [(pytest.approx(FRAME + HOP), "A")]
 
 
-def test_who_is_less_than_the_propagation_delay_behind_cannot_sense() -> None:
+def test_a_start_within_the_propagation_delay_is_not_sensed() -> None:
     air, a, b = listening_air(0, 100)
     a.send_at_us(1000, "A")
     b.send_at_us(1000.3, "B")
@@ -90,7 +90,7 @@ def test_who_is_less_than_the_propagation_delay_behind_cannot_sense() -> None:
     assert air.outcomes("B") == {"n0": "half_duplex"}
 
 
-def test_who_is_just_more_than_the_propagation_delay_behind_defers() -> None:
+def test_a_start_beyond_the_propagation_delay_is_sensed() -> None:
     air, a, b = listening_air(0, (100, 2))
     a.send_at_us(1000, "A")
     b.send_at_us(1000.4, "B")
@@ -254,7 +254,7 @@ def test_a_full_queue_drops_the_newest() -> None:
     assert air.medium.queue_drops == 2
 
 
-def test_a_crash_empties_the_queue_and_a_stopped_timer_never_fires() -> None:
+def test_a_crash_empties_the_queue_and_stops_timers() -> None:
     air, a, b, c = listening_air(0, (0, 5), 0)
     a.send_at_us(0, "A")
     b.send_at_us(100, "B")

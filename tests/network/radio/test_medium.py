@@ -75,7 +75,7 @@ def test_detection_reaches_farther_than_reception() -> None:
     assert air.start_us("C") == pytest.approx(1504 + 0.667 + 50, abs=1e-9)
 
 
-def test_equal_powers_are_not_captured_at_the_sender_s_own_place_either() -> None:
+def test_equal_powers_are_not_captured_at_the_sender_s_place() -> None:
     """All three stand at one place: neither frame is stronger, so neither survives, unless nothing more is asked
     for.
     """
@@ -195,7 +195,7 @@ def test_the_index_never_forgets_a_neighbour(seed: int, count: int, speed: float
     del kernel
 
 
-def test_with_a_thousand_cells_a_frame_touches_only_whom_it_can_reach() -> None:
+def test_a_frame_among_a_thousand_cells_touches_only_neighbours() -> None:
     """A count, not a time: how many transceivers one frame looks at does not grow with the network."""
     looked_at = []
     for side in (3, 32):

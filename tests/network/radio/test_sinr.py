@@ -42,7 +42,7 @@ def test_what_is_not_detected_is_no_pair() -> None:
     assert air.frames["A"].receivers == [] and b.transceiver.lock_until == NEVER and b.transceiver.busy_until == NEVER
 
 
-def test_a_hidden_terminal_to_the_nanosecond_and_the_hundredth_of_a_decibel() -> None:
+def test_a_hidden_terminal_to_the_nanosecond() -> None:
     """A sends to B over 60 m; C, 150 m on the other side, cannot know, and begins while A's payload is in the air."""
     air, a, b, c = sinr_air(-60, 0, 150)
     a.send_at_us(1000, "A")
@@ -115,7 +115,7 @@ def test_bits_go_wrong_without_anybody_else() -> None:
     assert air.sinr_db("A", b) == pytest.approx(received_dbm(200) - 10 * log10(NOISE_MW), abs=0.0101)
 
 
-def test_a_preamble_that_does_not_stand_out_is_missed_and_the_node_listens_on() -> None:
+def test_a_weak_preamble_is_missed_and_the_node_listens_on() -> None:
     """B is deaf to C, 125 m away, which is too weak to be received and 1 dB weaker than A, 115 m away."""
     air = SinrAir()
     a, b, c, d = air.node(-115), air.node(0), air.node(125), air.node(0, y_m=20)
@@ -127,7 +127,7 @@ def test_a_preamble_that_does_not_stand_out_is_missed_and_the_node_listens_on() 
     assert air.outcomes("D")["n1"] == "received" and [name for _, name in b.received] == ["D"]
 
 
-def test_of_two_within_four_microseconds_the_stronger_is_received() -> None:
+def test_the_stronger_of_two_near_starts_is_received() -> None:
     air, far, _, near = sinr_air(-100, 0, 30)
     far.send_at_ns(1_000_000, "far")
     near.send_at_ns(1_002_000, "near")

@@ -47,7 +47,7 @@ def test_slow_start_doubles() -> None:
     assert wire.a.connection.congestion.window == 32_000
 
 
-def test_slow_start_counts_no_more_than_a_segment_an_acknowledgement() -> None:
+def test_slow_start_adds_at_most_a_segment_per_acknowledgement() -> None:
     """RFC 5681, equation 2: min(N, SMSS). A small segment adds its bytes, two acknowledged at once add one segment."""
     congestion = Congestion(tcp(initial_window_segments=2), 1000, syn_lost=False)
     congestion.on_ack(100, 101, 0)
@@ -119,7 +119,7 @@ def test_newreno_repairs_two_losses_without_a_timeout() -> None:
     assert (counts.fast_retransmits, counts.retransmissions, counts.timeouts) == (1, 2, 0)
 
 
-def test_a_full_acknowledgement_deflates_to_ssthresh_when_enough_is_under_way() -> None:
+def test_a_full_acknowledgement_deflates_to_ssthresh() -> None:
     """RFC 6582, 3.2, 3, option 1: min(ssthresh, FlightSize + SMSS); here ssthresh."""
     wire = WatchedWire(tcp(initial_window_segments=10), lose(("a", 1))).open()
     wire.steps.clear()
@@ -133,7 +133,7 @@ def test_a_full_acknowledgement_deflates_to_ssthresh_when_enough_is_under_way() 
     assert after[0] == (1200, "ack 12001", 5000, 5000)
 
 
-def test_reno_stops_at_the_first_new_acknowledgement_and_waits_for_the_timer() -> None:
+def test_reno_recovery_stops_at_the_first_new_acknowledgement() -> None:
     """RFC 5681, 3.2, the same losses: 1200 ends the recovery at 5000; two duplicates are too few; timeout at 1500."""
     wire = WatchedWire(tcp(initial_window_segments=10, recovery="reno"), lose(("a", 1), ("a", 3001))).open()
     wire.steps.clear()
@@ -154,7 +154,7 @@ def test_without_recovery_there_is_the_timer_alone() -> None:
     assert [entry for entry in wire.sends_of("a") if entry[0] > 1000][:1] == [(1300, "1:1001 ack 1")]
 
 
-def test_only_the_first_partial_acknowledgement_restarts_the_timer() -> None:
+def test_the_first_partial_acknowledgement_restarts_the_timer() -> None:
     """RFC 6582, 4, impatient: losses 1, 4 and 7, the seventh's copy too. Restarts at 1100, 1200; not at 1300: 1500."""
     wire = Wire(tcp(initial_window_segments=10), lose(("a", 1), ("a", 3001), ("a", 6001), ("a", 6001))).open()
     wire.a.say(*range(12))

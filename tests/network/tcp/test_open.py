@@ -185,7 +185,7 @@ def test_a_refusal_closes_at_once() -> None:
         assert wire.words_of("a") == ["0 syn"]
 
 
-def test_segments_of_other_connections_are_answered_with_a_reset_and_touch_nothing() -> None:
+def test_segments_of_other_connections_are_reset() -> None:
     wire = Wire().open()
     connection = wire.b.connection
     note = ((1001, Note("intruder", 1000, 1000)),)

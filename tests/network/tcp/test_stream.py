@@ -46,7 +46,7 @@ def test_kinds_of_segments_are_counted_apart() -> None:
     ]
 
 
-def test_a_large_message_is_split_and_delivered_with_its_last_byte() -> None:
+def test_a_split_message_is_delivered_with_its_last_byte() -> None:
     """Its first 100 bytes are a header: 900 + 1000 + 500 bytes of payload."""
     wire = Wire().open()
     wire.a.connection.send(Note("large", 2500, 2400))
@@ -59,7 +59,7 @@ def test_a_large_message_is_split_and_delivered_with_its_last_byte() -> None:
     assert wire.b.got == ["large"]
 
 
-def test_small_messages_share_a_segment_as_soon_as_a_window_holds_them_back() -> None:
+def test_small_messages_held_by_a_window_share_a_segment() -> None:
     wire = Wire(tcp(initial_window_segments=1)).open()
     wire.a.say(*range(25), size_bytes=100)  # the window takes ten
     assert [names(segment) for segment in wire.segments] == [[k] for k in range(10)]
@@ -108,7 +108,7 @@ def test_nagle_one_short_segment_at_a_time() -> None:
     assert wire.b.got == list(range(25))
 
 
-def test_a_retransmission_waits_for_nobody_and_takes_company_along() -> None:
+def test_a_retransmission_leaves_at_once_with_later_data() -> None:
     """Short segments, Nagle on: the timeout at 1300 sends the lost message with those that waited behind it."""
     wire = Wire(tcp(nagle=True), lose(("a", 1))).open()
     wire.a.say(*range(4), size_bytes=100)
@@ -234,7 +234,7 @@ def test_gaps_are_told_at_once_and_so_is_their_end() -> None:
     assert wire.b.got == [0, 1, 2]
 
 
-def test_a_duplicate_acknowledgement_is_pure_even_when_there_is_data_to_send() -> None:
+def test_a_duplicate_acknowledgement_carries_no_data() -> None:
     wire = Wire(tcp(delayed_ack_s=0.2, rto_min_s=1.0), lose(("a", 1))).open()
     wire.a.say(0, 1)
     wire.at_ms(1050, wire.b.say, "data")

@@ -64,7 +64,7 @@ def test_the_estimator_stays_near_the_formula(samples: list[int]) -> None:
         assert 200 * MILLISECOND <= estimator.rto_ns <= 60 * SECOND
 
 
-def test_timeouts_double_and_karn_keeps_them_doubled_until_a_clean_sample() -> None:
+def test_timeouts_stay_doubled_until_a_clean_sample() -> None:
     wire = Wire(fate=lose(("a", 1), ("a", 1), ("a", 1), ("a", 1001), ("a", 3001))).open()
     wire.a.say("lost thrice")
     wire.run_ms(4000)
@@ -89,7 +89,7 @@ def test_timeouts_double_and_karn_keeps_them_doubled_until_a_clean_sample() -> N
     assert wire.b.got == ["lost thrice", "lost once", "not lost", "lost again"]
 
 
-def test_a_retransmission_spoils_the_sample_of_what_was_sent_with_it() -> None:
+def test_a_retransmission_spoils_the_sample_of_its_segment() -> None:
     """The second segment is fresh, but the acknowledgement that covers it waited for the first one's repair."""
     wire = Wire(fate=lose(("a", 1))).open()
     wire.a.say(0, 1)

@@ -36,7 +36,7 @@ def test_every_label_is_well_formed() -> None:
     assert LABELS.match("# A4:64, F1b (why (so))") and not LABELS.match("# A5:1") and not LABELS.match("# F1b why")
 
 
-def test_every_line_of_print_stands_in_the_code_or_the_document_says_why_not() -> None:
+def test_each_printed_line_is_in_the_code_or_has_a_reason() -> None:
     tagged = {line for label in in_code("A") for line in lines_of(label)}
     missing = {
         line for cell in rows("Lines of print without a statement") if cell != "line"

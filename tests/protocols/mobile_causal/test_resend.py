@@ -71,7 +71,7 @@ class Radio:
 
 
 @given(st.integers(1, 400), st.integers(1, 3))
-def test_each_message_is_resent_within_its_interval_and_none_is_queued_twice(count: int, air_ms: int) -> None:
+def test_each_message_is_resent_once_in_its_interval(count: int, air_ms: int) -> None:
     radio = Radio(air_ms * MILLISECOND, resend_share=1)
     for key in range(count):
         radio.resender.soon(key)
@@ -104,7 +104,7 @@ def test_resending_rests_after_each_batch(count: int, air_ms: int, share: float)
     assert {key for _, key in radio.sent} >= set(range(min(count, 20)))
 
 
-def test_neighbours_that_do_not_hear_each_other_leave_the_hosts_between_them_some_air() -> None:
+def test_hidden_neighbours_leave_air_to_the_hosts_between_them() -> None:
     """The counterexample behind resend_share: without a rest resending alone fills both cells, long after the last
     broadcast.
     """

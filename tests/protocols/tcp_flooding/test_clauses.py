@@ -103,7 +103,7 @@ def test_a_gentle_handoff() -> None:
     assert bench.upcalls(0)[-2:] == ["session_opened", "session_confirmed"] and "gap" not in bench.upcalls(0)
 
 
-def test_what_comes_between_ping_and_return_is_kept_and_said_after_safe() -> None:
+def test_messages_between_ping_and_return_follow_after_safe() -> None:
     bench = Bench([0, 1])
     bench.move(0, 1)
     bench.pass_on("h0", "s1")
@@ -119,7 +119,7 @@ def test_what_comes_between_ping_and_return_is_kept_and_said_after_safe() -> Non
     assert bench.deliveries(0) == [(1, 0)]
 
 
-def test_what_the_host_delivers_and_says_after_return_is_said_again() -> None:
+def test_messages_after_return_are_sent_again() -> None:
     """x is slower on the wire than the host's own next message over the new link."""
     bench = Bench([0, 0, 1])
     bench.move(0, 1)
@@ -237,7 +237,7 @@ def test_a_crash_keeps_own_messages_and_what_was_seen() -> None:
     assert not bench.stations[0].serves(0) and bench.stations[2].serves(0)
 
 
-def test_a_host_that_moved_and_crashed_is_known_from_both_stations() -> None:
+def test_both_stations_know_a_host_that_moved_and_crashed() -> None:
     bench = Bench([0, 0, 2])
     bench.move(0, 1)
     bench.pass_along("h0", "s1", "s0", "h0", "s0", "s1")
@@ -309,9 +309,9 @@ def test_a_refused_connection_is_asked_for_again() -> None:
     ("mutant", "scene"),
     [
         ("stale_return", test_the_return_of_an_earlier_ping_does_not_count),
-        ("only_own_again", test_what_the_host_delivers_and_says_after_return_is_said_again),
-        ("only_unacknowledged_again", test_what_the_host_delivers_and_says_after_return_is_said_again),
-        ("one_via", test_a_host_that_moved_and_crashed_is_known_from_both_stations),
+        ("only_own_again", test_messages_after_return_are_sent_again),
+        ("only_unacknowledged_again", test_messages_after_return_are_sent_again),
+        ("one_via", test_both_stations_know_a_host_that_moved_and_crashed),
         ("past_ignored", test_what_was_before_the_link_never_comes),
         ("closed_before_done", test_the_old_link_lost_before_return_is_a_gap_after_closed),
         ("no_moved", test_a_gentle_handoff),

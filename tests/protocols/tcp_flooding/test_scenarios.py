@@ -117,7 +117,7 @@ def test_hostile_scenarios() -> None:
     assert all(events[event] > 50 for event in wanted), events
 
 
-def test_found_a_message_from_before_the_join_after_one_that_follows_it() -> None:
+def test_found_an_old_message_delivered_after_its_successor() -> None:
     """Welcome did not tell what it was behind."""
     verdicts, _, _ = measure(scenes.draw(1001, "tcp_flooding"))
     assert overall(verdicts) == "valid"

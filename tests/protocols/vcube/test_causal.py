@@ -69,7 +69,7 @@ def test_packets_without_aggregation(n: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "expected"), [(16, 2.3), (32, 4.7), (64, 8.8), (128, 12.9)])
-def test_the_share_of_packets_saved_grows_as_in_another_simulator_of_the_same_reading(n: int, expected: float) -> None:
+def test_the_share_of_saved_packets_grows_as_in_a_second_model(n: int, expected: float) -> None:
     saved = [1 - play(n, seed).net.packets / (n * (n - 1)) for seed in range(1, 7)]
     assert 100 * sum(saved) / len(saved) == pytest.approx(expected, abs=1.5)
 

@@ -46,13 +46,13 @@ def most_held(played: PlayedRun) -> dict[str, float]:
     return {node: value for node, quantity, value in rows if quantity == "held" and node not in ("p0", "p1", "p2")}
 
 
-def test_what_names_a_message_that_no_correct_process_has_is_held_for_ever() -> None:
+def test_a_message_with_a_lost_predecessor_is_held_for_ever() -> None:
     played = lost_past(LOST_PAST)
     assert not played.wrong and most_held(played) == {"p3": 1}
     assert deliveries(played) == {"p0": ["p0:0"], "p1": ["p0:0", "p1:0"]}
 
 
-def test_all_correct_processes_hold_the_same_and_nothing_else_waits_for_it() -> None:
+def test_all_correct_processes_hold_back_the_same_messages() -> None:
     played = lost_past(LOST_PAST_OF_FOUR, (5, 6), (80, 3))
     assert not played.wrong and most_held(played) == {"p3": 1, "p5": 1, "p6": 1, "p7": 1}
     assert all(deliveries(played)[name] == ["p6:0", "p3:0"] for name in ("p3", "p5", "p6", "p7"))

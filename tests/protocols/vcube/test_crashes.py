@@ -89,7 +89,7 @@ def test_disjoint_paths(where: tuple[int, str], seed: int) -> None:
     assert not wrong
 
 
-def test_a_process_that_is_down_handles_nothing_and_what_waits_in_its_server_is_lost() -> None:
+def test_a_crashed_process_loses_what_waits_in_its_server() -> None:
     run = play(8, "all_to_all", "workload.sources=1", "faults=[{process: p0, at: 0.25}]")
     counters = run.experiment.recording.counters["messages"]
     assert counters["never_left"] == 5 and not run.wrong  # two of seven had left

@@ -29,5 +29,5 @@ def test_a_mutant_is_caught_by_the_seed_that_shows_it(name: str) -> None:
     assert hunt(name, 1, LATE[name]).seed == LATE[name], MUTANTS[name].hole
 
 
-def test_whoever_breaks_no_promise_or_needs_a_rare_schedule_has_a_scene() -> None:
+def test_mutants_that_schedules_rarely_kill_have_a_scene() -> None:
     assert all(hasattr(test_crashes, mutant.scene) for mutant in MUTANTS.values() if mutant.scene is not None)

@@ -31,9 +31,7 @@ MUTANTS = [
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 11), messages=st.integers(1, 80))
-def test_broadcasts_come_before_what_was_sent_after_them_and_everything_once(
-    kind: str, seed: int, n: int, messages: int
-) -> None:
+def test_a_directed_send_arrives_once_and_after_its_broadcasts(kind: str, seed: int, n: int, messages: int) -> None:
     world = World(kind, n, seed)
     world.play(messages)
     assert world.problems() == []
@@ -56,7 +54,7 @@ def test_the_mobile_broadcast_survives_the_swarm_on_it(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "layer"), MUTANTS)
-def test_the_verifier_finds_what_the_mobile_broadcast_loses_without_it(kind: str, layer: Layer) -> None:
+def test_the_verifier_finds_what_is_lost_without_the_layer(kind: str, layer: Layer) -> None:
     """The same schedules are valid with the layer."""
     violated = []
     for seed in range(60):
@@ -90,7 +88,7 @@ def test_a_stamp_costs_four_bytes_for_each_entry_that_changed() -> None:
     assert world.bytes == [("Directed", 100 + 4 * 4)]
 
 
-def test_control_messages_do_not_wait_in_bundles_and_take_along_what_does() -> None:
+def test_control_messages_take_along_what_waits_in_bundles() -> None:
     wait = 50 * MILLISECOND
     world = World("vcube_best_effort", 2, 1, wait_ns=wait, answers=0)
     world.before |= {Note(k, None, payload): frozenset() for k, payload in ((0, 50), (1, 0), (2, 50))}
@@ -105,7 +103,7 @@ def test_control_messages_do_not_wait_in_bundles_and_take_along_what_does() -> N
     assert ("Bundle", ID_BYTES + 4 + 100) in world.bytes
 
 
-def test_a_directed_send_waits_for_a_broadcast_that_waits_at_its_source() -> None:
+def test_a_directed_send_waits_for_an_earlier_broadcast() -> None:
     """Line 7 of the reliable broadcast: the second one starts when the first is acknowledged, and x names it
     already.
     """

@@ -255,7 +255,7 @@ def cells(*rows: tuple[float, float, int]) -> str:
     return "\n".join([*lines, ""])
 
 
-def test_a_table_of_a_country_is_cropped_to_the_cells_in_whose_range_hosts_come(tmp_path: Path) -> None:
+def test_a_country_s_table_is_cropped_by_the_ranges_of_cells(tmp_path: Path) -> None:
     """On the equator, a thousandth of a degree is 111 m. The host walks from longitude 9.000 to 9.010."""
     (tmp_path / "walk.csv").write_text("t,id,lon,lat\n0,h,9.0,0.0\n600,h,9.01,0.0\n", encoding="utf-8")
     near = [

@@ -389,7 +389,7 @@ def test_what_is_said_of_gaps_and_of_two_pairs_of_coordinates(tmp_path: Path) ->
     )
 
 
-def test_a_run_refuses_times_in_milliseconds_as_the_inspection_does(tmp_path: Path) -> None:
+def test_runs_refuse_times_in_milliseconds_like_the_inspection(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,id,x,y\n1714521600000,a,1,2\n1714521601000,a,5,2\n")
     (tmp_path / "a.yaml").write_text(
         "duration_s: 10\nstations: {layout: {shape: hexagon, rings: 1}}\nhosts: {mobility: {model: tracks, file:"

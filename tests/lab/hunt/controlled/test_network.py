@@ -189,7 +189,7 @@ def test_flooding_over_tcp_can_be_driven() -> None:
     assert made.deliveries(0) == made.deliveries(1) == [message]
 
 
-def test_a_broken_channel_is_asked_for_again_and_what_it_had_is_lost() -> None:
+def test_a_broken_channel_is_reopened_and_loses_what_it_held() -> None:
     made = over_tcp([0, 0])
     made.broadcast(0)
     made.connections.pass_on("h0", "s0")

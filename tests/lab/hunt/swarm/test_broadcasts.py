@@ -60,7 +60,7 @@ class Overtakings:
 
 
 @pytest.mark.parametrize("protocol", [name for name in PARAMETERS if name != "causal"])
-def test_schedules_have_crashes_within_sends_mistakes_and_links_without_order(
+def test_schedules_have_mid_send_crashes_and_unordered_links(
     protocol: str,
 ) -> None:
     counts: Counter[str] = Counter()

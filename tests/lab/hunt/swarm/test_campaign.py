@@ -148,7 +148,7 @@ def test_the_command_on_sound_seeds() -> None:
 # --- another MAC
 
 
-def test_another_mac_replaces_the_wireless_part_of_a_scene_and_nothing_else() -> None:
+def test_another_mac_replaces_only_the_wireless_part_of_a_scene() -> None:
     drawn = set()
     for seed in range(60):
         for protocol in ("mobile_causal", "tcp_flooding"):
@@ -181,7 +181,7 @@ def test_another_model_of_reception_reaches_as_far() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("radio", ["acking", "sinr"])
 @pytest.mark.parametrize("protocol", ["mobile_causal", "tcp_flooding"])
-def test_over_another_radio_every_seed_plays_on_it_and_none_is_violated(protocol: str, radio: Radio) -> None:
+def test_all_seeds_on_another_radio_play_on_it_without_violation(protocol: str, radio: Radio) -> None:
     results = list(run_campaign(range(32), workers=1, protocol=protocol, radio=radio))
     assert {result.network for result in results} == {"radio"}
     assert [result for result in results if result.answer == "violated"] == []
@@ -245,7 +245,7 @@ def test_options_of_programs_that_do_not_go_together(options: str) -> None:
     assert result.exit_code == 2 and result.output.splitlines() == [TOGETHER[options]]
 
 
-def test_a_plug_in_can_be_fuzzed_and_is_judged_by_what_its_class_declares(tmp_path: Path) -> None:
+def test_a_fuzzed_plug_in_is_judged_by_what_its_class_declares(tmp_path: Path) -> None:
     results = list(campaign.run_campaign(range(1, 5), 1, protocol=GOSSIP))
     assert [result.answer for result in results] == ["valid"] * 4
     text = (PLUG_INS / "gossip.py").read_text(encoding="utf-8")

@@ -158,7 +158,7 @@ def test_broken_gossip_is_found_out_on_the_adversary_s_network(
     assert any(re.match(violated, finding) for finding in findings(results)), findings(results)
 
 
-def test_a_causal_broadcast_of_ones_own_survives_the_adversary_unless_it_is_broken(tmp_path: Path) -> None:
+def test_the_adversary_violates_only_a_broken_custom_broadcast(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OF_MOBILE_CAUSAL, encoding="utf-8")
     whole, broken = (
         list(run_campaign(range(0, 24, 2), 1, protocol=f"{tmp_path / 'own.py'}:{n}")) for n in ("Own", "Forgets")
@@ -167,13 +167,13 @@ def test_a_causal_broadcast_of_ones_own_survives_the_adversary_unless_it_is_brok
     assert any(result.answer == "violated" and "duplication" in result.explanation for result in broken)
 
 
-def test_a_kept_schedule_of_a_plug_in_is_judged_again_from_its_directory(tmp_path: Path) -> None:
+def test_a_stored_schedule_of_a_plug_in_is_judged_again(tmp_path: Path) -> None:
     keep_run(2, tmp_path / "kept", protocol=GOSSIP)
     assert mobilenet.Run(tmp_path / "kept").manifest["promises"]["broadcast"] == "best_effort"
     assert overall(verify_run(tmp_path / "kept")) == "valid" and (tmp_path / "kept" / "gossip.py").is_file()
 
 
-def test_a_host_s_broadcast_reaches_its_station_and_perhaps_others(tmp_path: Path) -> None:
+def test_a_broadcast_reaches_the_own_station_and_perhaps_others(tmp_path: Path) -> None:
     shouting = edit(GOSSIP, tmp_path, SENDS, "self.port.broadcast(rumour)")
     results = list(run_campaign(range(0, 20, 2), 1, protocol=shouting))
     assert {result.answer for result in results} == {"valid"}
@@ -188,7 +188,7 @@ def call(*words: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_the_command_asks_before_it_runs_code_and_says_what_is_wrong(tmp_path: Path) -> None:
+def test_the_command_needs_permission_to_run_code(tmp_path: Path) -> None:
     code, output = call("--protocol", RING)
     assert code == 2 and "--allow-code" in output
     code, output = call("--protocol", RING, "--allow-code")
@@ -206,7 +206,7 @@ def test_where_each_kind_plays() -> None:
     assert network_of(0, GOSSIP, "acking") == "radio"
 
 
-def test_a_plug_in_that_raises_ends_its_schedule_and_is_told_in_lines_of_a_bounded_length(tmp_path: Path) -> None:
+def test_an_exception_in_a_plug_in_ends_its_schedule(tmp_path: Path) -> None:
     for protocol, old, new in (
         (GOSSIP, "if self.cell is not None:", "if self.sell is not None:"),
         (GOSSIP, SENDS, "raise type('Quiet', (Exception,), {'__str__': lambda error: exit(0)})"),

@@ -67,7 +67,7 @@ for number, flags, payload in ((1, 2, b""), (2, 16, b"ab"), (2, 16, b"cd"), (4, 
 """
 
 
-def test_a_program_that_breaks_tcp_itself_does_not_accuse_the_emulator(tmp_path: Path) -> None:
+def test_a_program_that_breaks_tcp_does_not_accuse_the_emulator(tmp_path: Path) -> None:
     skip_without()
     (tmp_path / "raw.py").write_text(OTHER_BYTES)
     commands = {"h0": [sys.executable, "raw.py"], "h1": WAITS}

@@ -86,7 +86,7 @@ for _ in range(2): open(f"came-{me}-{_}", "wb").write(own.recv(10))
 """
 
 
-def test_a_program_may_send_from_another_socket_than_it_listens_at(tmp_path: Path) -> None:
+def test_a_program_may_send_and_listen_on_different_sockets(tmp_path: Path) -> None:
     talk_on(tmp_path, TWO_SOCKETS)
     assert len(list(tmp_path.glob("came-*"))) == 6
 
@@ -107,7 +107,7 @@ if me == 0:
     assert f"in the whole run: 5 datagrams not received {why}" in lines
 
 
-def test_from_a_socket_without_an_address_nobody_knows_whose_it_is(tmp_path: Path) -> None:
+def test_a_packet_from_an_unbound_socket_has_no_known_sender(tmp_path: Path) -> None:
     code = """
 if me == 0: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", peers[1])
 """

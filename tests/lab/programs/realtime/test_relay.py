@@ -156,7 +156,7 @@ def test_no_circles(visits: list[int], order: list[int], entry: int) -> None:
     assert Moved(7, 1).size_bytes == 12
 
 
-def test_a_packet_that_is_forwarded_although_it_arrived_is_handed_over_once() -> None:
+def test_a_packet_that_arrives_twice_is_handed_over_once() -> None:
     packet_names: list[str] = []
     port: Any = Port(0)
     host = PacketHost(

@@ -122,7 +122,7 @@ OUTAGE = {"schedule": "explicit", "outages": [{"host": "h0", "at_s": 1.0, "durat
 
 
 @pytest.mark.long
-def test_a_new_life_may_count_from_0_again_and_begin_its_log_anew(tmp_path: Path) -> None:
+def test_a_restarted_program_may_number_from_0_again(tmp_path: Path) -> None:
     code = """
 log = open(f"log{me}.txt", "w")
 time.sleep(0.2)
@@ -309,9 +309,7 @@ while True: time.sleep(1)"""
 
 
 @pytest.mark.long
-def test_without_leave_to_bind_to_the_interface_there_is_a_socket_for_each_address(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_permission_each_address_has_its_own_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Gateway, "_on_the_loopback", lambda gateway, port: None)
     done = talk(tmp_path, TALK, 2, 3.0, protocol={"promises": "causal"})
     assert done.verdict == "valid" and done.metrics["deliveries"] == 10
@@ -552,7 +550,7 @@ def test_a_file_of_hosts_names_the_port_of_each(tmp_path: Path) -> None:
         talk(tmp_path, "", protocol=protocol)
 
 
-def test_a_kept_run_is_served_again_with_its_logs_in_the_new_directory(tmp_path: Path) -> None:
+def test_a_run_that_is_served_again_logs_to_its_new_directory(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     code = "open(f'log{me}.txt', 'a').write('broadcast 0\\n' if me == 1 else '')\nwhile True: time.sleep(1)"
     path = scenario(tmp_path / "own", code, protocol={"promises": "fifo", "logs": "log{me}.txt"})

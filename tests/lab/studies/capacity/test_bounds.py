@@ -49,7 +49,7 @@ def test_two_values_are_too_few() -> None:
 
 
 @pytest.mark.parametrize("runs", [10, 40, 160])
-def test_skewed_values_exceed_the_upper_bound_less_often_than_students(runs: int) -> None:
+def test_the_bound_for_skewed_values_beats_that_of_student(runs: int) -> None:
     """The side on which a mean is taken for too small, where Student's t errs most."""
     stream, error, count = generator(1, "coverage of bounds", str(runs)), 0.01, 2_000
     missed = students = 0

@@ -116,9 +116,7 @@ def test_a_killed_search_resumes_with_another_number_of_workers(out: Path, tmp_p
     assert contents(tmp_path / "out") == contents(out)
 
 
-def test_out_of_time_is_a_smaller_budget_and_the_printed_command_resumes(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_out_of_time_resumes_by_the_printed_command(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time limit is 70 s, and each run takes one."""
     runs = place / "short" / "runs"
     with monkeypatch.context() as patched:

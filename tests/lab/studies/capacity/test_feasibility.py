@@ -100,7 +100,7 @@ def test_a_decision(judge: Judge, run_rows: list[Row], state: State, n: int, ass
     assert (judgement.next_n > n) is (state is State.OPEN)
 
 
-def test_near_the_limit_more_are_needed_and_the_next_look_is_known() -> None:
+def test_more_replications_are_needed_near_the_limit() -> None:
     judgement = judge(rows(1.0, 10))
     assert (judgement.state, judgement.n, judgement.next_n) == (State.OPEN, 10, 14)
     judgement = judge(rows(1.0, 13))
@@ -195,7 +195,7 @@ def test_a_mean_over_few_of_the_runs_decides_nothing() -> None:
     assert not judge(rows(0.5, 10)).estimates[0].is_of_some
 
 
-def test_a_metric_that_half_of_the_runs_have_is_decided_in_almost_every_search() -> None:
+def test_a_metric_that_half_of_the_runs_have_is_usually_decided() -> None:
     drawn = generator(1, "half", "0")
     for _ in range(50):
         own = [row if there else {} for row, there in zip(rows(0.5, 200), drawn.random(200) < 0.57, strict=True)]
@@ -214,7 +214,7 @@ def test_a_few_long_runs_far_from_a_cluster_are_not_overlooked(share: float) -> 
     assert wrong == 0
 
 
-def test_ordinary_runs_beyond_the_limit_do_not_hide_rare_ones_that_are_farther() -> None:
+def test_rare_extremes_show_behind_common_runs_over_the_limit() -> None:
     """Most runs are at 0.8 or 1.06, and 6 % of them are 5 longer, so that the mean is 1.2."""
     wrong, judge = 0, Judge((DELAY,), 0.05 / 13)
     for seed in range(50):

@@ -119,7 +119,7 @@ def test_the_next_step(case: str) -> None:
 
 
 @pytest.mark.parametrize(("last", "looks"), [(1, 2), (4, 2), (9, 2), (19, 2), (64, 1), (100, 1)])
-def test_the_error_is_split_over_all_values_that_right_decisions_can_lead_to(last: int, looks: int) -> None:
+def test_the_error_is_split_over_all_values_a_search_may_reach(last: int, looks: int) -> None:
     """Whatever is decided within the tolerance, and when: outside of it, no more values than claims come up."""
     for low in range(last + 1):
         for high in range(low, min(last, low + 12 // looks) + 1):
@@ -144,7 +144,7 @@ def test_the_error_is_split_over_all_values_that_right_decisions_can_lead_to(las
             assert len(outside) <= claims(last), (low, high, sorted(outside))
 
 
-def test_requirements_that_hold_again_at_a_quarter_point_are_noticed() -> None:
+def test_a_requirement_that_holds_again_farther_on_is_noticed() -> None:
     """Means of 0.5, then 1.5, and 0.6 around value 48, with a limit of 1 +- 0.05: docs/guide/capacity.md."""
     requirement, noticed = Requirement("m", True, 1.0, 0.05), 0
     for seed in range(40):

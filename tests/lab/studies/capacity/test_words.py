@@ -153,7 +153,7 @@ def close(state: State, is_clear: bool) -> ValueJudgement:
         (False, False, " (both only within the tolerance)"),
     ],
 )
-def test_the_headline_states_what_is_decided_only_within_the_tolerance(holds: bool, fails: bool, suffix: str) -> None:
+def test_the_headline_claims_no_more_than_the_tolerance_allows(holds: bool, fails: bool, suffix: str) -> None:
     one = search_result({0.0: close(State.HOLDS, holds), 0.1: close(State.FAILS, fails)}, 0.0, 0.1, DELAY)
     assert answer(one) == f"the largest wireless.loss is 0: the requirements hold at 0 and fail at 0.1{suffix}"
     more = " (decided within the tolerance)" if suffix else ""

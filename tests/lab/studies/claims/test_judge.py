@@ -124,7 +124,7 @@ def test_what_is_clear_is_beyond_the_margin() -> None:
     assert not judge_claim(WIDE, spread(0.98, 0.09)).is_clear
 
 
-def test_a_mean_beyond_the_bound_never_holds_and_one_within_never_fails() -> None:
+def test_a_claim_agrees_with_the_side_of_the_mean() -> None:
     """However wide the margin is."""
     for mean in np.linspace(0.5, 1.5, 41):
         answer = judge_claim(question(at_most(1.0, 10.0)), spread(float(mean), 0.3)).answer
@@ -225,7 +225,7 @@ def test_a_claim_states_how_many_runs_are_infinite() -> None:
     assert "infinite in 0 of 28 runs and in 1 of 28 runs" in sentence(answer_to(of_pair, judged, "c", False))
 
 
-def test_places_with_other_broadcasts_are_not_compared_by_what_is_still_waiting() -> None:
+def test_a_backlog_compares_only_places_with_equal_broadcasts() -> None:
     def refuse(own: Cell, other: Cell, replication: int, of: object) -> None:
         raise NotPaired(OTHER_BROADCASTS)
 
@@ -234,7 +234,7 @@ def test_places_with_other_broadcasts_are_not_compared_by_what_is_still_waiting(
     assert judged.answer is UNDECIDED and "planned different broadcasts" in judged.why
 
 
-def test_a_backlog_that_studies_call_unstable_is_not_judged_to_settle() -> None:
+def test_an_unstable_backlog_is_not_judged_to_settle() -> None:
     """Slopes of different runs vary, so the strict test needs more of them than the one of studies."""
     fails = 0
     for seed in range(50):
@@ -252,7 +252,7 @@ def test_a_backlog_that_studies_call_unstable_is_not_judged_to_settle() -> None:
     assert first.answer is FAILS or (not first.is_final and first.why == "the backlog may grow without bound")
 
 
-def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -> None:
+def test_equal_values_decide_only_after_enough_replications() -> None:
     """A metric without known limits; a share that is always 1 is at least 0.6 after a few runs."""
     one, zeros = question(at_most(0.005, 0.001)), rows(*[0.0] * 307)
     assert judge_claim(one, ZEROS, rare=0.05).answer is UNDECIDED
@@ -266,7 +266,7 @@ def test_equal_values_decide_only_when_nothing_frequent_can_have_been_missed() -
     assert 0.6 < quick.bounds[0].low < quick.bounds[0].high == 1
 
 
-def test_each_question_looks_only_at_its_own_runs_and_ends_with_the_replications() -> None:
+def test_a_question_looks_only_at_its_own_runs() -> None:
     near = Near(relation="near", metric="m", value=HERE, number=1.0, percent=10)
     easy, hard = question(at_most(5.0)), Question("hard", near, "m", (Inequality(B, None, False, True, 1.0, 0.001),))
     looks = Looks((easy, hard), 0.01, 30, rare=0.6)
@@ -287,9 +287,7 @@ def test_each_question_looks_only_at_its_own_runs_and_ends_with_the_replications
 @pytest.mark.parametrize("jitter", [0.0, 0.001])
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.2])
 @pytest.mark.parametrize("is_difference", [True, False])
-def test_a_subtracted_place_that_was_nearly_0_so_far_is_not_certainly_0(
-    share: float, is_difference: bool, jitter: float
-) -> None:
+def test_a_subtracted_mean_near_0_is_not_taken_for_0(share: float, is_difference: bool, jitter: float) -> None:
     """The mean of A is 0.5; B is 0, or nearly, except in a share of the runs, and has a mean of 1."""
     test = Inequality(A, B, False, False, 0.3, 0.05) if is_difference else below(A, B)
     truth, wrong, metric = FAILS if is_difference else HOLDS, 0, "delivery_delay_mean_s"

@@ -44,7 +44,7 @@ def test_every_shipped_file_can_be_answered(file: Path) -> None:
     assert len(file_plan.questions) == len(file_plan.claims.claims) and 0 < file_plan.error <= 0.05
 
 
-def test_of_the_mobile_paper_only_what_the_document_calls_fitting_is_expected_to_hold() -> None:
+def test_claims_of_the_mobile_paper_expect_what_its_page_states() -> None:
     with (PAPERS / "wilhelm2020_mobile.csv").open() as file:
         rows = {f"{row['experiment']}.{row['metric']}": row for row in csv.DictReader(file)}
     table = paper_claims.documented_rows()
@@ -58,7 +58,7 @@ def test_of_the_mobile_paper_only_what_the_document_calls_fitting_is_expected_to
     assert load("mobile").claims.keys() == rows.keys() | compared | {"ratio.sbuffer", "collapse"}
 
 
-def test_with_the_engineering_defaults_the_same_numbers_are_compared() -> None:
+def test_the_engineering_defaults_compare_the_same_numbers() -> None:
     """As the last column of the document has them."""
     ours, presets = load("engineering").claims, load("mobile").claims
     assert ours.keys() == presets.keys() - {"collapse"}

@@ -54,7 +54,7 @@ def test_each_verdict(effects: tuple[float | None, ...], expected: str) -> None:
     assert verdict(*effects).verdict == expected
 
 
-def test_an_opposite_direction_that_is_not_significant_flips_nothing() -> None:
+def test_an_insignificant_opposite_direction_is_not_a_flip() -> None:
     """It needs more than a mean on the other side."""
     assert verdict(1, -0.1, spread=30).verdict == "inconclusive under r1"
 

@@ -30,7 +30,7 @@ def responses(points: np.ndarray, important: list[int], chance: np.random.Genera
     return means[..., None] * np.exp(chance.normal(0, noise, shape)) + chance.exponential(noise, shape)
 
 
-def test_each_step_of_a_trajectory_moves_one_key_by_half_of_its_levels() -> None:
+def test_a_step_of_a_trajectory_moves_one_key_by_half_its_levels() -> None:
     points = trajectories(KEYS, 12, 3)
     moves = np.abs(np.diff(points, axis=1))
     assert points.min() == 0 and points.max() == LEVELS - 1
