@@ -176,7 +176,7 @@ def test_what_is_recorded_of_the_message_is_in_the_frame(name: str, make: Make) 
     assert (noted["seq"] > 100) == (name == "tcp")
 
 
-def test_where_only_messages_are_recorded_their_subject_is_the_message(tmp_path: Path) -> None:
+def test_without_causes_a_frame_names_what_it_is_about(tmp_path: Path) -> None:
     changes = ["record.frames=true", "record.messages=true", "duration_s=10"]
     api.run(FIRST, out=tmp_path / "run", overrides=changes)
     messages = pd.read_parquet(tmp_path / "run" / "messages.parquet").query("medium == 'radio'")
@@ -356,7 +356,7 @@ def test_the_dissector_shows_what_the_header_has(name: str, make: Make) -> None:
 
 @pytest.mark.programs
 @pytest.mark.parametrize("most_bytes", [50, 60, 70, 80])
-def test_a_frame_that_is_cut_off_is_no_error_of_the_dissector(most_bytes: int, make: Make, tmp_path: Path) -> None:
+def test_the_dissector_accepts_frames_that_are_cut_off(most_bytes: int, make: Make, tmp_path: Path) -> None:
     export_radio(make("known"))
     data, place = (make("known").parent / "known.pcap").read_bytes(), 24
     cut = [data[:place]]
