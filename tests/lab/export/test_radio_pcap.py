@@ -271,7 +271,7 @@ def inputs(make: Make, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_large_tables_are_not_trusted(
     table: str, column: str, value: object, expected: str, make: Make, tmp_path: Path
 ) -> None:
-    """Of a large table, only the ends are compared with what the run wrote."""
+    """Only the two ends of a large table are compared with what the run wrote."""
     shutil.copytree(make("sinr"), tmp_path / "run")
     path = tmp_path / "run" / f"{table}.parquet"
     data = pq.read_table(path)
@@ -376,7 +376,7 @@ def test_the_questions_of_the_guide_have_answers(tmp_path: Path) -> None:
     """The commands of the page are run in order, as a reader would."""
     shutil.copytree(FIRST.parent, tmp_path / "scenarios")
     text = re.sub(r" \\\n\s+", " ", PAGE.read_text(encoding="utf-8"))
-    answered = 0
+    answers: list[list[str]] = []
     for command in re.findall(r"^ {4}((?:mobilenet|tshark) .*)$", text, re.MULTILINE):
         if command.startswith("mobilenet "):
             words = shlex.split(command)[1:]
@@ -386,5 +386,15 @@ def test_the_questions_of_the_guide_have_answers(tmp_path: Path) -> None:
             pytest.fail("no tshark") if os.environ.get("MOBILENET_REQUIRE_LANGUAGES") else pytest.skip("no tshark")
         done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0 and len(done.stdout.splitlines()) > 1, command
-        answered += 1
-    assert answered >= 3
+        answers.append(done.stdout.splitlines())
+    classes, airtimes, retries, at_h3 = ([line.split() for line in answer] for answer in answers)
+    for count, _ in classes:
+        assert f" {int(count):,} " in text
+    airtime_s = {name: float(s) for name, s in airtimes}
+    acks_s = airtime_s["TcpAck"] + airtime_s["mac_ack"]
+    assert f"Data takes {airtime_s['TcpData']:.2f} s, and acknowledgements of both kinds {acks_s:.2f} s" in text
+    of_stations = sum(int(count) for count, node in retries if node[0] == "s")
+    in_all = sum(int(count) for count, _ in retries)
+    assert f"Stations sent {of_stations} of the {in_all} retries, {retries[0][0]} of them by {retries[0][1]}." in text
+    assert f"Of the {sum(int(count) for count, *_ in at_h3):,} frames of others" in text
+    assert sum(int(count) for count, _, outcome in at_h3 if outcome != "received") == 6
