@@ -396,5 +396,5 @@ def test_the_questions_of_the_guide_have_answers(tmp_path: Path) -> None:
     of_stations = sum(int(count) for count, node in retries if node[0] == "s")
     in_all = sum(int(count) for count, _ in retries)
     assert f"Stations sent {of_stations} of the {in_all} retries, {retries[0][0]} of them by {retries[0][1]}." in text
-    assert f"Of the {sum(int(count) for count, *_ in at_h3):,} frames of others" in text
-    assert sum(int(count) for count, _, outcome in at_h3 if outcome != "received") == 6
+    lost = sum(int(count) for count, _, outcome in at_h3 if outcome != "received")
+    assert f"h3 lost {lost} of the {sum(int(count) for count, *_ in at_h3):,} frames of others" in text
