@@ -42,6 +42,9 @@ Epoch = Annotated[
     ),
 ]
 
+Omnetpp = Annotated[
+    bool, typer.Option("--omnetpp", help="Write result files and an eventlog of OMNeT++; for a study, of each run.")
+]
 Pcap = Annotated[bool, typer.Option("--pcap", help="Write the IP packets of real software to one capture file.")]
 Node = Annotated[str | None, typer.Option("--node", metavar="NODE", help="PCAP: only the packets of one node.")]
 EPOCH_S = 1_704_067_200
@@ -53,7 +56,8 @@ FORMATS_OF = {  # option -> the formats that it has an effect on
 
 def export(
     directory: Annotated[
-        Path, typer.Argument(metavar="RUN|STUDY", help="The directory of a run or, with --csv, of a study.")
+        Path,
+        typer.Argument(metavar="RUN|STUDY", help="The directory of a run or, with --csv or --omnetpp, of a study."),
     ],
     csv: Annotated[
         bool,
@@ -69,6 +73,7 @@ def export(
     shiviz: Annotated[
         bool, typer.Option("--shiviz", help="Write messages and events with vector clocks, as a ShiViz log.")
     ] = False,
+    omnetpp: Omnetpp = False,
     pcap: Pcap = False,
     node: Node = None,
     out: Out = None,
@@ -81,13 +86,15 @@ def export(
 ) -> None:
     """Export a run or a study for other tools.
 
-    The formats are CSV, GeoJSON, kepler.gl, ShiViz and PCAP.
+    The formats are CSV, GeoJSON, kepler.gl, ShiViz, OMNeT++ and PCAP.
     """
     with reporting(quiet, reads=[directory]):
-        selection = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "pcap": pcap}
+        selection = {
+            "csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "omnetpp": omnetpp, "pcap": pcap,
+        }  # fmt: skip
         kinds = [name for name in selection if selection[name]]
         if len(kinds) != 1:
-            fail("expected one of --csv, --geojson, --kepler, --shiviz or --pcap", Exit.BAD_INPUT)
+            fail("expected one of --csv, --geojson, --kepler, --shiviz, --omnetpp or --pcap", Exit.BAD_INPUT)
         values = {
             "--node": node, "--origin": origin, "--from-s": from_s or None, "--to-s": to_s,
             "--epoch-s": None if epoch_s == EPOCH_S else epoch_s, "--allow-code": allow_code or None,
@@ -98,6 +105,8 @@ def export(
             fail(f"{directory}: no such run directory", Exit.BAD_INPUT)
         if csv:
             _export_csv(directory, out or directory / "csv", at)
+        elif omnetpp:
+            _export_omnetpp(directory, out or directory / "omnetpp")
         elif pcap:
             _export_pcap(directory, out or directory / f"{node or 'packets'}.pcap", node)
         elif shiviz:
@@ -136,6 +145,37 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
             study_tables(directory, folder)
         names = ", ".join(sorted(path.name for path in folder.iterdir()))
     say(f"{quote(target)}: {names}. Next: open them in a program that reads CSV")
+
+
+def _export_omnetpp(directory: Path, target: Path) -> None:
+    from mobilenet.lab.export.eventlog import write_eventlog
+    from mobilenet.lab.export.omnetpp import open_run, write_contents, write_run, write_study
+    from mobilenet.lab.export.tables import require_study
+    from mobilenet.lab.studies.store import open_store
+    from mobilenet.lab.studies.table_files import read_rows
+    from mobilenet.lab.studies.tables import tables_of_what_is_there
+    from mobilenet.record.provenance import stamping_of
+    from mobilenet.record.stamp import normal_command
+    from mobilenet.record.writer import run_directory
+
+    is_run = (directory / "manifest.json").is_file()
+    if not is_run:
+        require_study(directory)
+        if note := tables_of_what_is_there(directory):
+            say(note)
+    lacking = None
+    command = normal_command("export", "RUN" if is_run else "STUDY", omnetpp=True)
+    with run_directory(target) as folder, stamping_of(directory, command):
+        if is_run:
+            run = open_run(directory)
+            write_run(run, folder, run.file_name)
+            lacking = write_eventlog(run, folder / f"{run.file_name}.elog")
+        else:
+            write_study(directory, open_store(directory).study.name, read_rows(directory, "tables/runs"), folder)
+        count = write_contents(folder, directory, "run" if is_run else "study")
+    if lacking is not None:
+        say(f"the .elog has no sends and arrivals: the run was recorded without {lacking}")
+    say(f"{quote(target)}: {pluralize(count, 'file')}. Next: open them in OMNeT++, or list them with opp_scavetool")
 
 
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:
