@@ -151,8 +151,6 @@ def _export_omnetpp(directory: Path, target: Path) -> None:
     from mobilenet.lab.export.eventlog import write_eventlog
     from mobilenet.lab.export.omnetpp import open_run, write_contents, write_run, write_study
     from mobilenet.lab.export.tables import require_study
-    from mobilenet.lab.studies.store import open_store
-    from mobilenet.lab.studies.table_files import read_rows
     from mobilenet.lab.studies.tables import tables_of_what_is_there
     from mobilenet.record.provenance import stamping_of
     from mobilenet.record.stamp import normal_command
@@ -171,11 +169,27 @@ def _export_omnetpp(directory: Path, target: Path) -> None:
             write_run(run, folder, run.file_name)
             lacking = write_eventlog(run, folder / f"{run.file_name}.elog")
         else:
-            write_study(directory, open_store(directory).study.name, read_rows(directory, "tables/runs"), folder)
+            write_study(directory, _places(directory), folder)
         count = write_contents(folder, directory, "run" if is_run else "study")
     if lacking is not None:
         say(f"the .elog has no sends and arrivals: the run was recorded without {lacking}")
     say(f"{quote(target)}: {pluralize(count, 'file')}. Next: open them in OMNeT++, or list them with opp_scavetool")
+
+
+def _places(study: Path) -> dict[str, Any]:
+    """Return the place of each run that is done, in the experiment that OMNeT++ makes of the study."""
+    from mobilenet.lab.export.omnetpp import UNNAMED, Place
+    from mobilenet.lab.studies.level_names import LevelNames
+    from mobilenet.lab.studies.store import open_store
+    from mobilenet.lab.studies.table_files import read_rows
+
+    store = open_store(study)
+    names = LevelNames(store.study.factors)
+    levels = [{factor: names.exact(factor, level) for factor, level in c.levels.items()} for c in store.configurations]
+    return {
+        row["run"]: Place(store.study.name or UNNAMED, levels[row["configuration"]], row["replication"] - 1, number)
+        for number, row in enumerate(read_rows(study, "tables/runs"))
+    }
 
 
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:

@@ -16,6 +16,7 @@ Source    OMNeT++ 6.1, Simulation Manual, appendix "Result File Formats"
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import fsum, sqrt
@@ -52,7 +53,7 @@ class Place(NamedTuple):
 
     @property
     def levels_in_name(self) -> str:
-        return "".join(f"{factor}={as_file_name(level)}," for factor, level in self.levels.items())[:-1]
+        return ",".join(f"{as_file_name(factor)}={as_file_name(level)}" for factor, level in self.levels.items())
 
     @property
     def file_name(self) -> str:
@@ -122,13 +123,12 @@ def write_run(run: OpenRun, target: Path, name: str) -> None:
             vectors.add(_delay_of(node, "vector"), times, texts, delays_ns / SECOND)
 
 
-def write_study(study: Path, name: str | None, rows: Sequence[Mapping[str, Any]], target: Path) -> None:
-    """Write the result files of each run in `rows`, a study's table of runs, into a folder."""
-    places = _places(name or UNNAMED, rows)
-    named_alike = [place.file_name.casefold() for place in places]
-    for row, place, file_name in zip(rows, places, named_alike, strict=True):
-        is_usable = len(place.file_name.encode()) <= LONGEST_FILE_NAME and named_alike.count(file_name) == 1
-        write_run(open_run(study / "runs" / row["run"], place), target, place.file_name if is_usable else row["run"])
+def write_study(study: Path, places: Mapping[str, Place], target: Path) -> None:
+    """Write the result files of the runs of a study into a folder; `places`: name of a run -> its place."""
+    alike = Counter(place.file_name.casefold() for place in places.values())
+    for run, place in places.items():
+        is_usable = len(place.file_name.encode()) <= LONGEST_FILE_NAME and alike[place.file_name.casefold()] == 1
+        write_run(open_run(study / "runs" / run, place), target, place.file_name if is_usable else run)
 
 
 def write_contents(folder: Path, directory: Path, kind: str) -> int:
@@ -136,17 +136,6 @@ def write_contents(folder: Path, directory: Path, kind: str) -> int:
     files = sorted(path.name for path in folder.iterdir())
     write_json(folder / "contents.json", in_document({kind: directory.resolve().name, "files": files}))
     return len(files)
-
-
-def _places(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Place]:
-    """Return the places of a study's runs; the columns before `configuration` have the levels."""
-    places = []
-    for number, row in enumerate(rows):
-        columns = list(row)
-        factors = columns[1 : columns.index("configuration")]
-        levels = {factor: str(row[factor]) for factor in factors}
-        places.append(Place(name, levels, row["replication"] - 1, number))
-    return places
 
 
 def _scalars(run: OpenRun) -> Iterator[tuple[names.Named, float | None]]:

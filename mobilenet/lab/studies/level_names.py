@@ -64,6 +64,10 @@ class LevelNames:
         """Its label, or the level in few words: `0.05`."""
         return self._labels.get((factor, _key(level))) or short_level(level)
 
+    def exact(self, factor: str, level: Any) -> str:
+        """Its label, or the whole level: no other level of the factor has the same name."""
+        return self._labels.get((factor, _key(level))) or format_level(table_level(level))
+
     def in_words(self, factor: str, level: Any) -> str:
         """Return the same for a place without the name of the factor: `loss 0.05`."""
         label = self._labels.get((factor, _key(level)))
