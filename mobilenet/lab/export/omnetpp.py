@@ -19,7 +19,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import fsum, sqrt
+from math import fsum, nan, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -208,7 +208,7 @@ def _statistic(node: str, delays_ns: np.ndarray) -> str:
     fields: dict[str, float] = {
         "count": count,
         "mean": mean,
-        "stddev": sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1)) if count > 1 else 0,
+        "stddev": sqrt(fsum((value - mean) ** 2 for value in values) / (count - 1)) if count > 1 else nan,
         "sum": fsum(values),
         "sqrsum": fsum(value * value for value in values),
         "min": min(values),
