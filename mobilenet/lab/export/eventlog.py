@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 VERSIONS = "ov 1537 ev 2"  # of OMNeT++ 6.1, and of its eventlog
 HOP = ["send_ns", "receive_ns", "sender", "receiver", "medium", "kind", "size_bytes", "fate", "message"]
 MOMENT = ["time_ns", "node"]
+UNKNOWN = "no arrival on record"  # on a link: the receiver is down, or the run ends before
 NEVER = -1  # when a hop arrived that was lost
 FIRST = 2  # number of the module of the first node; the network is 1
 ARRIVAL, LOCAL, AT_ONCE = range(3)  # at one moment in this order; at once: an arrival without any delay
@@ -84,14 +85,15 @@ def _send(hop: Any, modules: Mapping[str, int], begun_ns: int) -> str:
     """Return the lines of a send in an event that began then."""
     name = hop.message if isinstance(hop.message, str) and hop.message else hop.kind
     sender, receiver = modules[hop.sender], modules[hop.receiver]
+    length = f" l {8 * hop.size_bytes}" if hop.size_bytes >= 0 else ""
     about = (
         f"id {hop.Index} tid {hop.copy_of} eid {hop.Index} etid {hop.copy_of} {line('c', hop.kind)[:-1]}"
-        f" {line('n', name)[:-1]} l {8 * hop.size_bytes} sm {sender} st {seconds(hop.send_ns)} am {receiver} pe -1"
+        f" {line('n', name)[:-1]}{length} sm {sender} st {seconds(hop.send_ns)} am {receiver} pe -1"
     )
     waited = f" sd {seconds(hop.send_ns - begun_ns)}" if hop.send_ns > begun_ns else ""
     text = f"BS {about}{waited}\nSD sm {sender} dm {receiver} dg -1\n"
     if hop.receive_ns == NEVER:
-        return f"{text}- lost: {_words(hop.fate)}\nDM {about}\n"
+        return f"{text}- not received: {_words(hop.fate)}\nDM {about}\n"
     return f"{text}ES {about} at {seconds(hop.receive_ns)}\n"
 
 
@@ -116,11 +118,11 @@ def _hops_of_causes(causes: pd.DataFrame) -> pd.DataFrame:
 
     heard = causes[causes.step.isin(["sent", "acknowledged"]) & (causes.heard != "")]
     pairs = heard.assign(heard=heard.heard.str.split()).explode("heard")
-    parts = pairs.heard.str.partition(":")
-    is_received = parts[2] == ""
+    parts = pairs.heard.str.split(":")
+    is_received = parts.str.len() == 1
     radio = pairs.assign(
-        send_ns=pairs.start_ns, receive_ns=pairs.end_ns.where(is_received, NEVER), sender=pairs.node, receiver=parts[0],
-        medium="radio", fate=parts[2].where(~is_received, "received"), message=pairs.messages,
+        send_ns=pairs.start_ns, receive_ns=pairs.end_ns.where(is_received, NEVER), sender=pairs.node,
+        receiver=parts.str[0], medium="radio", fate=parts.str[-1].where(~is_received, "received"), message=pairs.messages,
     )  # fmt: skip
     wires, arrived = causes[causes.step == "wire"], causes[causes.step == "arrived"]
     receive_ns = pd.Series(arrived.time_ns.to_numpy(), arrived.cause).reindex(wires.index)
@@ -128,7 +130,7 @@ def _hops_of_causes(causes: pd.DataFrame) -> pd.DataFrame:
         send_ns=wires.time_ns, receive_ns=receive_ns.fillna(NEVER).astype(np.int64), sender=wires.node,
         receiver=wires.to, medium="wired", message=wires.messages,
     )  # fmt: skip
-    links = links.assign(fate=np.where(links.receive_ns == NEVER, "not arrived at the end", "received"))
+    links = links.assign(fate=np.where(links.receive_ns == NEVER, UNKNOWN, "received"))
     return pd.concat([radio[HOP], links[HOP]]).sort_values("send_ns", kind="stable", ignore_index=True)
 
 

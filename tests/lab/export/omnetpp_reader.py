@@ -172,7 +172,7 @@ def read_index(path: Path) -> tuple[tuple[int, int], Results, list[Block]]:
 
 INTEGER, TIME, TEXT, TRUTH = r"-?\d+", r"\d+(\.\d+)?", r"(?s).*", r"[01]"
 MESSAGE = dict.fromkeys(["id", "tid", "eid", "etid", "k", "p", "l", "m", "sm", "sg", "am", "ag", "pe"], INTEGER) | {
-    "c": TEXT, "n": TEXT, "er": TRUTH, "st": TIME, "at": TIME, "d": TEXT,
+    "l": r"\d+", "c": TEXT, "n": TEXT, "er": TRUTH, "st": TIME, "at": TIME, "d": TEXT,
 }  # fmt: skip
 ENTRIES = {  # those that we need: entry -> its attributes and their types
     "SB": {"ov": INTEGER, "ev": INTEGER, "rid": TEXT},
