@@ -42,24 +42,24 @@ def write_eventlog(run: OpenRun, target: Path) -> str | None:
     """Write the eventlog; return the key that would have recorded the hops, if the run has none."""
     source = next((name for name in SOURCES if (run.folder / f"{name}.parquet").exists()), None)
     causes = read_frame(run.folder, "causes") if (run.folder / "causes.parquet").exists() else None
-    modules = {node: module for module, node in enumerate(nodes_of(run.manifest), FIRST)}
+    module_ids = {node: module for module, node in enumerate(nodes_of(run.manifest), FIRST)}
     entries, hops, rows = _entries(_hops(run.folder, source, causes), read_frame(run.folder, "events"), causes)
     with target.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"SB {VERSIONS} {line('rid', run.id)}\nE # 0 t 0 m 1 ce -1 msg -1\n")
         file.write(f"MC id 1 c Network t mobilenet.Network {line('n', NETWORK)[:-1]} cm 1\n")
-        for node, module in modules.items():
+        for node, module in module_ids.items():
             kind = KINDS[node[:1]][:1].upper() + KINDS[node[:1]][1:]
             file.write(f"MC id {module} c {kind} t mobilenet.{kind} pid 1 n {local_name(node)}\n")
         sends, lines = _Cursor(hops.itertuples()), _Cursor(rows.itertuples())
         for entry in entries.itertuples():
-            number, begun_ns, place = entry.number, entry.time_ns, modules[entry.node]
+            number, begun_ns, place = entry.number, entry.time_ns, module_ids[entry.node]
             file.write(f"\nE # {number} t {seconds(begun_ns)} m {place} ce {entry.cause} msg {entry.hop}\n")
             if entry.timer != NEVER:
                 file.write(f"- timer {_words(entry.kind)}\n")
             for row in lines.take(number):
                 file.write(f"- {_words(row.event, row.message, row.station, row.detail)}\n")
             for hop in sends.take(number):
-                file.write(_send(hop, modules, begun_ns))
+                file.write(_send(hop, module_ids, begun_ns))
         file.write("\n")
     return None if source else "record.causes" if "processes" in run.manifest else "record.messages"
 
@@ -81,10 +81,10 @@ def _words(*words: object) -> str:
     return spell_out(" ".join(" ".join(word.split()) for word in words if isinstance(word, str)))
 
 
-def _send(hop: Any, modules: Mapping[str, int], begun_ns: int) -> str:
+def _send(hop: Any, module_ids: Mapping[str, int], begun_ns: int) -> str:
     """Return the lines of a send in an event that began then."""
     name = hop.message if isinstance(hop.message, str) and hop.message else hop.kind
-    sender, receiver = modules[hop.sender], modules[hop.receiver]
+    sender, receiver = module_ids[hop.sender], module_ids[hop.receiver]
     length = f" l {8 * hop.size_bytes}" if hop.size_bytes >= 0 else ""
     about = (
         f"id {hop.Index} tid {hop.copy_of} eid {hop.Index} etid {hop.copy_of} {line('c', hop.kind)[:-1]}"
@@ -122,7 +122,8 @@ def _hops_of_causes(causes: pd.DataFrame) -> pd.DataFrame:
     is_received = parts.str.len() == 1
     radio = pairs.assign(
         send_ns=pairs.start_ns, receive_ns=pairs.end_ns.where(is_received, NEVER), sender=pairs.node,
-        receiver=parts.str[0], medium="radio", fate=parts.str[-1].where(~is_received, "received"), message=pairs.messages,
+        receiver=parts.str[0], medium="radio", fate=parts.str[-1].where(~is_received, "received"),
+        message=pairs.messages,
     )  # fmt: skip
     wires, arrived = causes[causes.step == "wire"], causes[causes.step == "arrived"]
     receive_ns = pd.Series(arrived.time_ns.to_numpy(), arrived.cause).reindex(wires.index)

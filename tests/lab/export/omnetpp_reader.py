@@ -22,7 +22,7 @@ class Malformed(Exception):
 
 def tokens(line: str) -> list[str]:
     """Split at whitespace; a token in double quotes, or with backslashes, may contain any character."""
-    found, place = [], 0
+    words, place = [], 0
     while place < len(line):
         if line[place].isspace():
             place += 1
@@ -31,9 +31,9 @@ def tokens(line: str) -> list[str]:
         if match is None:
             raise Malformed(line)
         text = match[1] if match[1] is not None else match[2]
-        found.append(ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else ESCAPED.get(m[2], m[2]), text))
+        words.append(ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else ESCAPED.get(m[2], m[2]), text))
         place = match.end()
-    return found
+    return words
 
 
 @dataclass

@@ -140,8 +140,8 @@ def test_with_causes_alone_sends_are_what_they_name(scenario: Path, tmp_path: Pa
                 expected[row.node, receiver, row.start_ns, None if outcome else row.end_ns, row.kind] += 1
         elif row.step == "wire":
             expected[row.node, row.to, row.time_ns, arrived.get(row.Index), row.kind] += 1
-    found = Counter({hop[:5]: count for hop, count in hops_of(log).items()})
-    assert found == expected and len(expected) > 60 and len(printed.splitlines()) == 1
+    hops = Counter({hop[:5]: count for hop, count in hops_of(log).items()})
+    assert hops == expected and len(expected) > 60 and len(printed.splitlines()) == 1
 
 
 def test_a_send_stands_in_what_led_to_it(tmp_path: Path) -> None:
