@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -183,11 +184,12 @@ def _places(study: Path) -> dict[str, Any]:
     from mobilenet.lab.studies.store import open_store
     from mobilenet.lab.studies.table_files import read_rows
 
-    store = open_store(study)
-    names = LevelNames(store.study.factors)
-    levels = [{factor: names.exact(factor, level) for factor, level in c.levels.items()} for c in store.configurations]
+    opened = open_store(study).study
+    of_levels = LevelNames(opened.factors)
+    names = {factor: of_levels.distinct(factor, opened.levels(factor)) for factor in opened.factors}
+    levels = [dict(zip(names, row, strict=True)) for row in itertools.product(*names.values())]  # as `combinations`
     return {
-        row["run"]: Place(store.study.name or UNNAMED, levels[row["configuration"]], row["replication"] - 1, number)
+        row["run"]: Place(opened.name or UNNAMED, levels[row["configuration"]], row["replication"] - 1, number)
         for number, row in enumerate(read_rows(study, "tables/runs"))
     }
 

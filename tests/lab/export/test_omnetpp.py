@@ -272,7 +272,7 @@ def test_a_study_is_an_experiment(tmp_path: Path) -> None:
     done = mobilenet("export", "study", "--omnetpp", place=tmp_path)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("study/omnetpp: 24 files. Next: "), done
     folder = store.path / "omnetpp"
-    tcp = "-name--tcp_flooding-"
+    tcp = "tcp_flooding"
     expected = [
         f"Loss-wireless.loss={loss},protocol={protocol}-#{repetition}"
         for loss in ("0", "0.25") for protocol in ("ours-1", tcp) for repetition in range(2)
@@ -283,7 +283,7 @@ def test_a_study_is_an_experiment(tmp_path: Path) -> None:
     runs = {}
     for number, name in enumerate(expected):
         results = read_results(folder / f"{name}.sca")
-        loss, protocol = ("0", "0.25")[number // 4], ("ours/1", "{name: tcp_flooding}")[number // 2 % 2]
+        loss, protocol = ("0", "0.25")[number // 4], ("ours/1", "tcp_flooding")[number // 2 % 2]
         variables = f"$wireless.loss={loss}, $protocol={protocol}"
         assert results.variables == {"wireless.loss": loss, "protocol": protocol}
         of_run = api.Run(store.path / "runs" / f"c{number // 2:03d}-r{number % 2 + 1:04d}")
@@ -301,7 +301,7 @@ def test_a_study_is_an_experiment(tmp_path: Path) -> None:
     assert len(runs) == 8 and seeds[0] != seeds[1]
 
 
-@pytest.mark.parametrize("levels", [["é" * 150, "ü" * 150], ["a/b", "a:b"], ["A", "a"]])
+@pytest.mark.parametrize("levels", [["é" * 50 + "a" * 50, "é" * 50 + "b" * 50], ["a/b", "a:b"], ["A", "a"]])
 def test_levels_that_make_no_file_names(levels: list[str], tmp_path: Path) -> None:
     """They are too long, or alike where a file system does not tell them apart."""
     store = study_in(tmp_path, {"description": levels, "name": [f"{level}2" for level in levels]}, name=None)
