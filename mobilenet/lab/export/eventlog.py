@@ -173,14 +173,13 @@ def _entries(
 
     send, receive = hops.send_ns.to_numpy(), hops.receive_ns.to_numpy()
     by_arrival, by_timer = np.full((2, len(hops)), NEVER) if causes is None else _reasons(hops, causes)
-    is_at_once = receive == send
     began = np.where(by_arrival == NEVER, NEVER, receive[by_arrival])
-    is_led = (began != NEVER) & (began <= send) & ~is_at_once & ~is_at_once[by_arrival]
+    is_led = (began != NEVER) & (began <= send)
     by_arrival = np.where(is_led, by_arrival, NEVER)
     is_own = (by_arrival == NEVER) & (by_timer == NEVER)
 
     arrived = np.flatnonzero(receive != NEVER)
-    order = np.where(is_at_once[arrived], AT_ONCE, ARRIVAL)
+    order = np.where(receive[arrived] == send[arrived], AT_ONCE, ARRIVAL)
     arrivals = pd.DataFrame({"time_ns": receive[arrived], "node": hops.receiver.iloc[arrived], "order": order})
     timers = events[:0].assign(kind=None) if causes is None else causes[causes.step == "timer"]
     of_sends = hops[is_own].rename(columns={"send_ns": "time_ns", "sender": "node"})[MOMENT]
@@ -200,8 +199,8 @@ def _entries(
     number = np.full(len(hops), NEVER)
     number[is_own] = of_moment.reindex(pd.MultiIndex.from_frame(of_sends))
     number[is_led] = of_arrival[by_arrival[is_led]]
-    by_timer_too = by_timer != NEVER
-    number[by_timer_too] = of_timer[by_timer[by_timer_too]]
+    is_timed = by_timer != NEVER
+    number[is_timed] = of_timer[by_timer[is_timed]]
     entries["cause"] = np.where(entries.hop == NEVER, NEVER, number[entries.hop] if len(hops) else NEVER)
     rows = events.assign(number=of_moment.reindex(pd.MultiIndex.from_frame(events[MOMENT])).to_numpy())
     hops = hops.assign(number=number, hop=np.arange(len(hops)))

@@ -178,6 +178,14 @@ def test_a_send_stands_in_what_led_to_it(tmp_path: Path) -> None:
     assert sum(text.startswith("timer ") for event in log for text in event.texts) == len(timers)
 
 
+def test_what_arrives_without_any_delay_comes_after_its_send(tmp_path: Path) -> None:
+    network = [f"network.{key}=0" for key in ("send", "link", "reception", "hand_over")]
+    _, log, _ = export(tmp_path, SCENARIOS / "vcube" / "reliable.yaml", *network, RECORDS["causes"])
+    hops = hops_of(log)
+    assert sum(count for (_, _, sent_ns, arrived_ns, *_), count in hops.items() if sent_ns == arrived_ns) > 1000
+    assert sum(len(event.of("BS")) for event in log if event.message >= 0) > 1000
+
+
 def test_each_event_of_the_log_has_a_row_of_the_record(tmp_path: Path) -> None:
     run, log, _ = export(tmp_path, FIRST, *KEYS, *RECORDS.values())
     nodes, messages, events = node_of(log), table(run, "messages"), table(run, "events")

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from mobilenet import __version__, api
 from mobilenet.lab.export.omnetpp import Place, open_run, write_run
-from mobilenet.lab.export.omnetpp_names import camel_case, line
+from mobilenet.lab.export.omnetpp_names import camel_case, line, of_receptions
 from mobilenet.lab.studies.configurations import plan_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import Store, create
@@ -32,7 +32,7 @@ KEYS = ("warmup_s=4", "duration_s=16", "wireless.loss=0.1", "record.frames=true"
 RUNS = {
     "hosts": (FIRST, (*KEYS, "record.causes=true")),
     "sinr": (FIRST, (*KEYS, "wireless.model=sinr")),
-    "tcp": (FIRST, ("protocol={name: tcp_flooding}", "duration_s=10")),
+    "tcp": (FIRST, ("protocol={name: tcp_flooding}", "duration_s=10", "wireless.loss=0.1", "record.frames=true")),
     "crashes": (SCENARIOS / "faults.yaml", ("duration_s=40",)),
     "vcube": (SCENARIOS / "vcube" / "causal.yaml", ("processes=16",)),
     "detector": (SCENARIOS / "vcube" / "reliable.yaml", ()),
@@ -125,6 +125,12 @@ def test_receptions_of_each_node(run: Path, scalars: Results) -> None:
     is_one = frames.fate.isin(["collision", "random", "bit_errors"])
     whole = scalars.of("scalar")["Net.radioMedium", incorrect].value
     assert sum(value or 0 for value in each) == is_one.sum() == whole and is_one.any()
+
+
+def test_three_outcomes_are_received_incorrectly() -> None:
+    outcomes = {"received": 1, "bit_errors": 2, "collision": 4, "random": 8, "half_duplex": 16, "receiver_down": 32}
+    counts = {named.name: count for named, count in of_receptions("h3", outcomes)}
+    assert counts["packetDropIncorrectlyReceived:count"] == 2 + 4 + 8 and len(counts) == len(outcomes) + 1
 
 
 def test_vectors_are_the_samples_and_the_delays(run: Path, scalars: Results, vectors: Results) -> None:
@@ -224,7 +230,7 @@ HOSTILE = 'a "b" \\ c\n\td\x07 # é \u202e'
 @pytest.mark.parametrize("text", [HOSTILE, "", " ", "#", '"', "\\", "a\\", "x y", "=1", "\x7f\x1b[31m", "\u00a0"])
 def test_any_text_is_one_token(text: str) -> None:
     written = line("attr", text, "end")
-    assert written.count("\n") == 1 and tokens(written) == ["attr", text, "end"]
+    assert not any(ord(c) < 32 or c == "\x7f" for c in written[:-1]) and tokens(written) == ["attr", text, "end"]
 
 
 @pytest.mark.parametrize("text", ['a "b', '"a"b', 'attr "a', "attr a\\"])
