@@ -62,6 +62,7 @@ def quote(text: str) -> str:
 
 
 def line(*words: object) -> str:
+    """Return a line of tokens."""
     return " ".join(quote(str(word)) for word in words) + "\n"
 
 
@@ -118,7 +119,7 @@ def of_metrics(metrics: Iterable[str], kind: str, own: Mapping[str, Any]) -> Ite
             words, unit = declared.words, declared.unit
         else:
             words, unit = vocabulary.meaning(metric), vocabulary.unit_of(metric)
-        stem = metric.removesuffix("_s") if unit == "s" else metric
+        stem = metric.removesuffix("_s") if unit in ("s", vocabulary.time_unit) else metric
         match = STATISTIC.fullmatch(stem)
         name = f"{camel_case(match[1])}:{match[2]}" if match else camel_case(stem)
         name = metric if name in taken else name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -83,6 +84,9 @@ def test_scalars_are_metrics_and_counters(run: Path, scalars: Results) -> None:
         assert item.attributes["title"] and (
             metric[-2:] != "_s" or item.attributes["unit"] in ("s", "1/s", "B/s", "t.u.")
         )
+        statistic = re.fullmatch(r".*_(mean|max|p\d\d)(_s)?", metric)
+        assert (statistic is None) == (":" not in item.name) and (statistic is None or item.name.endswith(statistic[1]))
+    assert scalars.of("scalar")["Net", "deliveryDelay:mean"].value == metrics["delivery_delay_mean_s"]
     counters = [*leaves({k: v for k, v in document(run, "counters").items() if k != "rows" and v})]
     named = {i.attributes["key"]: i.value for i in scalars.items if "[" not in i.module and "key" in i.attributes}
     assert len(counters) > 5 and {key: named[key] for key, _ in counters} == dict(counters)
