@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,6 +43,9 @@ Epoch = Annotated[
     ),
 ]
 
+Omnetpp = Annotated[
+    bool, typer.Option("--omnetpp", help="Write result files and an eventlog of OMNeT++; for a study, of each run.")
+]
 Pcap = Annotated[bool, typer.Option("--pcap", help="Write the IP packets of real software to one capture file.")]
 RadioPcap = Annotated[
     bool,
@@ -62,7 +66,8 @@ FORMATS_OF = {  # option -> the formats that it has an effect on
 
 def export(
     directory: Annotated[
-        Path, typer.Argument(metavar="RUN|STUDY", help="The directory of a run or, with --csv, of a study.")
+        Path,
+        typer.Argument(metavar="RUN|STUDY", help="The directory of a run or, with --csv or --omnetpp, of a study."),
     ],
     csv: Annotated[
         bool,
@@ -78,6 +83,7 @@ def export(
     shiviz: Annotated[
         bool, typer.Option("--shiviz", help="Write messages and events with vector clocks, as a ShiViz log.")
     ] = False,
+    omnetpp: Omnetpp = False,
     pcap: Pcap = False,
     radio_pcap: RadioPcap = False,
     node: Node = None,
@@ -91,14 +97,17 @@ def export(
 ) -> None:
     """Export a run or a study for other tools.
 
-    The formats are CSV, GeoJSON, kepler.gl, ShiViz and PCAP, of packets or of a radio.
+    The formats are CSV, GeoJSON, kepler.gl, ShiViz, OMNeT++ and PCAP, of packets or of a radio.
     """
     with reporting(quiet, reads=[directory]):
-        selection = {"csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "pcap": pcap}
-        selection["radio-pcap"] = radio_pcap
+        selection = {
+            "csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "omnetpp": omnetpp, "pcap": pcap,
+            "radio-pcap": radio_pcap,
+        }  # fmt: skip
         kinds = [name for name in selection if selection[name]]
         if len(kinds) != 1:
-            fail("expected one of --csv, --geojson, --kepler, --shiviz, --pcap or --radio-pcap", Exit.BAD_INPUT)
+            *others, last = (f"--{name}" for name in selection)
+            fail(f"expected one of {', '.join(others)} or {last}", Exit.BAD_INPUT)
         values = {
             "--node": node, "--origin": origin, "--from-s": from_s or None, "--to-s": to_s,
             "--epoch-s": None if epoch_s == EPOCH_S else epoch_s, "--allow-code": allow_code or None,
@@ -109,6 +118,8 @@ def export(
             fail(f"{directory}: no such run directory", Exit.BAD_INPUT)
         if csv:
             _export_csv(directory, out or directory / "csv", at)
+        elif omnetpp:
+            _export_omnetpp(directory, out or directory / "omnetpp")
         elif pcap:
             _export_pcap(directory, out or directory / f"{node or 'packets'}.pcap", node)
         elif radio_pcap:
@@ -149,6 +160,52 @@ def _export_csv(directory: Path, target: Path, origin: Any) -> None:
             study_tables(directory, folder)
         names = ", ".join(sorted(path.name for path in folder.iterdir()))
     say(f"{quote(target)}: {names}. Next: open them in a program that reads CSV")
+
+
+def _export_omnetpp(directory: Path, target: Path) -> None:
+    from mobilenet.lab.export.eventlog import write_eventlog
+    from mobilenet.lab.export.omnetpp import open_run, write_contents, write_run, write_study
+    from mobilenet.lab.export.tables import require_study
+    from mobilenet.lab.studies.tables import tables_of_what_is_there
+    from mobilenet.record.provenance import stamping_of
+    from mobilenet.record.stamp import normal_command
+    from mobilenet.record.writer import run_directory
+
+    is_run = (directory / "manifest.json").is_file()
+    if not is_run:
+        require_study(directory)
+        if note := tables_of_what_is_there(directory):
+            say(note)
+    lacking = None
+    command = normal_command("export", "RUN" if is_run else "STUDY", omnetpp=True)
+    with run_directory(target) as folder, stamping_of(directory, command):
+        if is_run:
+            run = open_run(directory)
+            write_run(run, folder, run.file_name)
+            lacking = write_eventlog(run, folder / f"{run.file_name}.elog")
+        else:
+            write_study(directory, _places(directory), folder)
+        count = write_contents(folder, directory, "run" if is_run else "study")
+    if lacking is not None:
+        say(f"the .elog has no sends and arrivals: the run was recorded without {lacking}")
+    say(f"{quote(target)}: {pluralize(count, 'file')}. Next: open them in OMNeT++, or list them with opp_scavetool")
+
+
+def _places(study: Path) -> dict[str, Any]:
+    """Return the place of each run that is done, in the experiment that OMNeT++ makes of the study."""
+    from mobilenet.lab.export.omnetpp import UNNAMED, Place
+    from mobilenet.lab.studies.level_names import LevelNames
+    from mobilenet.lab.studies.store import open_store
+    from mobilenet.lab.studies.table_files import read_rows
+
+    opened = open_store(study).study
+    of_levels = LevelNames(opened.factors)
+    names = {factor: of_levels.distinct(factor, opened.levels(factor)) for factor in opened.factors}
+    levels = [dict(zip(names, row, strict=True)) for row in itertools.product(*names.values())]  # as `combinations`
+    return {
+        row["run"]: Place(opened.name or UNNAMED, levels[row["configuration"]], row["replication"] - 1, number)
+        for number, row in enumerate(read_rows(study, "tables/runs"))
+    }
 
 
 def _export_places(directory: Path, target: Path, origin: Any, epoch_s: float | None) -> None:

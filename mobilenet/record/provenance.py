@@ -179,8 +179,11 @@ def _in_parquet(file: Path) -> str | None:
 
 def _in_csv(file: Path) -> str | None:
     """Read the Parquet file of the same name, or contents.json of an export."""
-    if (twin := file.with_suffix(".parquet")).is_file():
-        return _in_parquet(twin)
+    twin = file.with_suffix(".parquet")
+    return _in_parquet(twin) if twin.is_file() else _in_contents(file)
+
+
+def _in_contents(file: Path) -> str | None:
     contents = file.with_name("contents.json")
     return _in_json(contents) if contents.is_file() else None
 
@@ -188,4 +191,5 @@ def _in_csv(file: Path) -> str | None:
 READERS: dict[str, Callable[[Path], str | None]] = {
     ".svg": _in_svg, ".png": _in_png, ".pdf": _in_pdf, ".html": _in_page, ".htm": _in_page, ".json": _in_json,
     ".geojson": _in_json, ".parquet": _in_parquet, ".csv": _in_csv,
+    ".sca": _in_contents, ".vec": _in_contents, ".vci": _in_contents, ".elog": _in_contents,
 }  # fmt: skip

@@ -30,6 +30,7 @@ COMMANDS: tuple[Callable[[str], list[str]], ...] = (
     lambda run: ["spacetime", run],
     lambda run: ["export", run, "--geojson", "--origin", "0,0"],
     lambda run: ["export", run, "--shiviz"],
+    lambda run: ["export", run, "--omnetpp"],
     lambda run: ["compare", run],
 )
 DRAWING: tuple[Callable[[str], list[str]], ...] = (lambda run: ["figures", run], lambda run: ["report", run])

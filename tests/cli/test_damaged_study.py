@@ -35,6 +35,7 @@ COMMANDS: tuple[Callable[[str], list[str]], ...] = (
     lambda study: ["report", study],
     lambda study: ["figures", study, "--format", "svg"],
     lambda study: ["export", study, "--csv"],
+    lambda study: ["export", study, "--omnetpp"],
 )
 REFUSING: tuple[Callable[[str], list[str]], ...] = tuple(
     lambda study, command=command: [command, study]  # type: ignore[misc]

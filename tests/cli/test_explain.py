@@ -48,7 +48,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"run {FIRST} {' '.join(SHORT)} --set record.causes=true --out run", "report run", "map run --losses",
         "figures run --format svg,png,pdf --plain", "export run --csv", "export run --geojson --origin 7,50.5",
         "export run --kepler --origin 7,50.5", "export run --shiviz --from-s 1", "spacetime run --host h1",
-        "why run --out why.png", f"inspect-tracks {WALK} --out tracks.pdf",
+        "export run --omnetpp", "why run --out why.png", f"inspect-tracks {WALK} --out tracks.pdf",
     ):  # fmt: skip
         done = mobilenet(*shlex.split(words), place=place)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
@@ -69,6 +69,8 @@ COMMANDS = {
     "run/figures/delays.png": "figures RUN --plain",
     "run/figures/delays.pdf": "figures RUN --plain",
     "run/csv/events.csv": "export RUN --csv",
+    "run/omnetpp/General-#0.sca": "export RUN --omnetpp",
+    "run/omnetpp/General-#0.elog": "export RUN --omnetpp",
     "run/geojson.geojson": "export RUN --geojson --origin 7.0,50.5",
     "run/kepler.geojson": "export RUN --kepler --origin 7.0,50.5 --epoch-s 1.70407e+09",
     "run/shiviz.log": "export RUN --shiviz --from-s 1",

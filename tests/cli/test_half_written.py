@@ -57,7 +57,7 @@ def kill_after(work: Callable[[], object]) -> None:
     "words",
     [
         "show run", "report run", "figures run --out new", "map run", "why run --out new.svg", "why run",
-        "export run --csv --out new", "export run --shiviz", "spacetime run", "verify run",
+        "export run --csv --out new", "export run --shiviz", "export run --omnetpp", "spacetime run", "verify run",
     ],
 )  # fmt: skip
 def test_a_truncated_text_is_refused(words: str, runs: Path, tmp_path: Path) -> None:

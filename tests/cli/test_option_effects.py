@@ -254,6 +254,7 @@ CASES: dict[tuple[str, str], Case | str] = {  # the words of the option, or anot
     ("export", "--geojson"): Case("export run --csv --out new", "export run --geojson --out new.geojson"),
     ("export", "--kepler"): Case("export run --csv --out new", "export run --kepler --out new"),
     ("export", "--shiviz"): Case("export run --csv --out new", "export run --shiviz --out new"),
+    ("export", "--omnetpp"): Case("export run --csv --out new", "export run --omnetpp --out new"),
     ("export", "--pcap"): Case("export run --csv --out new", "export run --pcap --out new"),
     ("export", "--radio-pcap"): Case("export framed --csv --out new", "export framed --radio-pcap --out new.pcap"),
     ("export", "--node"): more("export framed --radio-pcap", "--node h1"),

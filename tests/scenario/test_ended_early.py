@@ -116,6 +116,7 @@ def test_the_record_is_kept_readable_and_never_valid(tmp_path: Path) -> None:
         ("spacetime", "run", "--around", moment, "--host", "h3", "--allow-code"),
         ("spacetime", "run", "--allow-code"),
         ("export", "run", "--csv"),
+        ("export", "run", "--omnetpp"),
     ):
         process = command(*words, place=tmp_path)
         assert process.returncode == 0, f"{words}: {process.stderr}"

@@ -88,10 +88,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def study_tables(folder: Path, target: Path) -> int:
-    """Copy a study's tables, and return how many there are."""
+def require_study(folder: Path) -> None:
+    """Raise RunError for a directory that is neither."""
     if not (folder / "study.yaml").is_file():
         raise RunError(f"{folder}: neither a run directory nor a study directory")
+
+
+def study_tables(folder: Path, target: Path) -> int:
+    """Copy a study's tables, and return how many there are."""
+    require_study(folder)
     paths = {path.name: path for path in sorted((folder / "tables").glob("*.csv"))}
     paths |= {name: folder / name for name in ("comparison.csv", "effects.csv") if (folder / name).is_file()}
     if (folder / "runs.csv").is_file():

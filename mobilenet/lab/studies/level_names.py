@@ -9,7 +9,7 @@ Source    ours: docs/guide/studies.md
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -63,6 +63,11 @@ class LevelNames:
     def name(self, factor: str, level: Any) -> str:
         """Its label, or the level in few words: `0.05`."""
         return self._labels.get((factor, _key(level))) or short_level(level)
+
+    def distinct(self, factor: str, levels: Sequence[Any]) -> list[str]:
+        """Names of all levels of a factor, no two of them the same: whole levels where short ones are not distinct."""
+        short = [self.name(factor, level) for level in levels]
+        return short if len({*short}) == len(short) else [format_level(table_level(level)) for level in levels]
 
     def in_words(self, factor: str, level: Any) -> str:
         """Return the same for a place without the name of the factor: `loss 0.05`."""

@@ -231,7 +231,7 @@ def test_the_command_writes_the_dissector_next_to_it(make: Make, tmp_path: Path)
         ("run --radio-pcap --out a.txt", "a.txt: expected a name that ends in .pcap"),
         ("run --radio-pcap --out folder.pcap", "folder.pcap: is a directory, expected a file"),
         ("run --radio-pcap --origin 1,2", "--origin: has no effect on --radio-pcap; expected --csv or --geojson"),
-        ("run --radio-pcap --csv", "expected one of --csv, --geojson, --kepler, --shiviz, --pcap or --radio-pcap"),
+        ("run --radio-pcap --csv", "expected one of --csv, --geojson, --kepler, --shiviz, --omnetpp, --pcap or"),
         (
             "cut --radio-pcap --node h3",
             "cut/links.parquet: changed since the run wrote it",

@@ -51,6 +51,8 @@ COMMANDS = {
     "export --csv of a study": Command("export study --csv --out new"),
     "export --geojson": Command("export lonlat --geojson --out new.geojson"),
     "export --kepler": Command("export lonlat --kepler --out new.json"),
+    "export --omnetpp": Command("export run --omnetpp --out new"),
+    "export --omnetpp of a study": Command("export study --omnetpp --out new"),
     "export --shiviz": Command("export run --shiviz --out new.log"),
     "artefact": Command("artefact study --out new.zip", ("explain new.zip",)),
     "artefact check": Command("artefact check study.zip --workers 1 --out new", is_slow=True),
