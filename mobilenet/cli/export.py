@@ -100,19 +100,15 @@ def export(
     The formats are CSV, GeoJSON, kepler.gl, ShiViz, OMNeT++ and PCAP, of packets or of a radio.
     """
     with reporting(quiet, reads=[directory]):
-        selection = {
+        kind = _require_one({
             "csv": csv, "geojson": geojson, "kepler": kepler, "shiviz": shiviz, "omnetpp": omnetpp, "pcap": pcap,
             "radio-pcap": radio_pcap,
-        }  # fmt: skip
-        kinds = [name for name in selection if selection[name]]
-        if len(kinds) != 1:
-            *others, last = (f"--{name}" for name in selection)
-            fail(f"expected one of {', '.join(others)} or {last}", Exit.BAD_INPUT)
+        })  # fmt: skip
         values = {
             "--node": node, "--origin": origin, "--from-s": from_s or None, "--to-s": to_s,
             "--epoch-s": None if epoch_s == EPOCH_S else epoch_s, "--allow-code": allow_code or None,
         }  # fmt: skip
-        _require_effects(kinds[0], [name for name, value in values.items() if value is not None])
+        _require_effects(kind, [name for name, value in values.items() if value is not None])
         at = None if origin is None else parse_origin(origin)
         if not directory.is_dir():
             fail(f"{directory}: no such run directory", Exit.BAD_INPUT)
@@ -127,7 +123,16 @@ def export(
         elif shiviz:
             _export_shiviz(directory, out or directory / "shiviz.log", (from_s, to_s), allow_code, quiet)
         else:
-            _export_places(directory, out or directory / f"{kinds[0]}.geojson", at, epoch_s if kepler else None)
+            _export_places(directory, out or directory / f"{kind}.geojson", at, epoch_s if kepler else None)
+
+
+def _require_one(selection: dict[str, bool]) -> str:
+    """Return the format that is selected; refuse none, and several."""
+    kinds = [name for name, is_selected in selection.items() if is_selected]
+    if len(kinds) != 1:
+        *others, last = (f"--{name}" for name in selection)
+        fail(f"expected one of {', '.join(others)} or {last}", Exit.BAD_INPUT)
+    return kinds[0]
 
 
 def _require_effects(kind: str, options: list[str]) -> None:

@@ -178,7 +178,7 @@ def test_without_an_origin(tmp_path: Path) -> None:
     assert done.returncode == 0 and json.loads((tmp_path / "a.geojson").read_text())["features"], done
     assert source(tmp_path / "run", Origin(lon=1, lat=2)).origin == Origin(lon=1, lat=2)
     for words, complaint in (
-        ((), "expected one of --csv, --geojson, --kepler, --shiviz, --omnetpp or --pcap"),
+        ((), "expected one of --csv, --geojson, --kepler, --shiviz, --omnetpp, --pcap or --radio-pcap"),
         (("--csv", "--kepler"), "expected one of"),
         (("--csv", "-o", "run"), "run: already exists"),
         (("--shiviz", "-o", "a.xml"), "a.xml: expected a name that ends in .log or .txt"),
