@@ -27,6 +27,7 @@ class RunKind:
     numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")  # for pictures
     buffers: tuple[str, ...] = BUFFERS  # where the manifest names none
     places: tuple[str, ...] = ("station_positions_m",)  # for pictures
+    hops_key = "record.messages"  # of its scenario: records each message from node to node
     carried_in = "radio", "frames"  # the counters of what brings a message to a node, and its name
     is_heard_twice = True  # a message to another node is received at a station first, and then there
     delivers_at_once = False  # whether a node delivers its own messages at once; their delays are then left out
@@ -74,6 +75,7 @@ class _Processes(RunKind):
     name = "processes"
     look = "figures"
     unit = "t.u."
+    hops_key = "record.causes"
     same_times = "at the same times"
     numbers = ("simulated_s", "processes")
     buffers = ()

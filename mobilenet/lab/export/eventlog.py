@@ -21,6 +21,7 @@ import numpy as np
 
 from mobilenet.lab.export.omnetpp_names import KINDS, NETWORK, line, local_name, nodes_of, seconds
 from mobilenet.quoting import spell_out
+from mobilenet.record.kinds import run_kind
 from mobilenet.record.reader import read_frame
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def write_eventlog(run: OpenRun, target: Path) -> str | None:
             for hop in sends.take(number):
                 file.write(_send(hop, module_ids, begun_ns))
         file.write("\n")
-    return None if source else "record.causes" if "processes" in run.manifest else "record.messages"
+    return None if source else run_kind(run.manifest).hops_key
 
 
 class _Cursor:
