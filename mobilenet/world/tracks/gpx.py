@@ -12,6 +12,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import IO
 
+from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks.samples import EARLIEST_EPOCH_S, LATEST_EPOCH_S, RecordedSamples, Sink
 from mobilenet.world.tracks.source import short
 from mobilenet.world.tracks.table import as_number, no_number
@@ -22,7 +23,7 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self.sink = Sink(file)
         self.xml = Xml(file, self.start, self.end)
-        self.tracks = 0
+        self.tracks = self.others = 0
         self.called: str | None = None  # its <name>
         self.name: str | None = None  # by which its samples go
         self.point: tuple[float, float, int, int] | None = None
@@ -34,6 +35,8 @@ class _Reader:
         if name == "trk":
             self.tracks += 1
             self.called = self.name = None
+        elif name in ("wpt", "rte"):
+            self.others += 1
         elif name == "trkpt":
             self.point = (
                 self._degrees("lon", attributes),
@@ -79,6 +82,10 @@ class _Reader:
 def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
     reader = _Reader(file)
     reader.xml.parse(stream)
+    if reader.others and not reader.sink.numbers:
+        raise ScenarioError(
+            f"{file}: contains no tracks, only waypoints or routes, which are not movement; expected <trk> with times"
+        )
     return reader.sink.finish("gpx", True, dates=True)
 
 
