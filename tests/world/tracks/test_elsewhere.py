@@ -345,3 +345,23 @@ def test_what_has_no_times_or_no_names_is_called_so(tmp_path: Path) -> None:
     assert cooja.startswith("walk.txt:1: each line has four numbers, and nothing names them; expected commas")
     route = '<gpx version="1.1"><wpt lat="1" lon="2"/><rte><rtept lat="1" lon="2"/></rte></gpx>'
     assert "contains no tracks, only waypoints or routes" in refusal(tmp_path, route)
+
+
+def test_tracks_of_gpx_without_times_are_skipped_and_counted(tmp_path: Path) -> None:
+    """A route that was planned is not movement; a recorded track that lacks one time is an error."""
+    timed = '<trkpt lat="1" lon="2"><time>2024-05-01T08:00:0{}Z</time></trkpt>\n'
+    plan, point = (
+        '<trk><name>plan</name><trkseg>\n<trkpt lat="3" lon="4"/>\n</trkseg></trk>',
+        '<trkpt lat="5" lon="6"/>',
+    )
+    walk = "<trk><name>walk</name><trkseg>\n" + timed.format(0) + timed.format(9)
+    end = "</trkseg></trk></gpx>"
+    assert read(tmp_path, f"<gpx>{plan}{walk}{end}", "a.gpx") == {"walk": [(0, 2, 1), (9, 2, 1)]}
+    done = CliRunner().invoke(app, ["inspect-tracks", str(tmp_path / "a.gpx"), "--out", str(tmp_path / "a.svg")])
+    assert "Skipped: 1 track without times" in done.output
+    wrong = "<trkpt> without <time>; expected the time of the point"
+    assert refusal(tmp_path, f"<gpx>{plan}{plan}</gpx>").startswith(f"walk.txt:2:1: {wrong}")
+    assert refusal(tmp_path, f"<gpx>{walk}{point}{end}").startswith(f"walk.txt:4:1: {wrong}")
+    assert refusal(tmp_path, f"<gpx>{walk}<!-- -->{point}{timed.format(9)}{end}").startswith(f"walk.txt:4:9: {wrong}")
+    first = walk.replace("<trkseg>", f"<trkseg>{point}")
+    assert refusal(tmp_path, f"<gpx>{first}{end}").startswith(f"walk.txt:1:36: {wrong}")
