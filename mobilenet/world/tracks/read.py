@@ -31,7 +31,13 @@ STREAMED = {
 ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting", "geojson"), ("ns2", "bonnmotion")
 MOST_LOOKED_AT = 10  # lines of numbers; a line that is wrong further on is that format with an error
 NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
-WKT = re.compile(r"(?:MULTI)?(?:POINT|LINESTRING|POLYGON)\s*(?:[ZM]{1,2}\s*)?\(|GEOMETRYCOLLECTION", re.IGNORECASE)
+NO_TRACKS = {
+    r"(?:MULTI)?(?:POINT|LINESTRING|POLYGON)\s*(?:[ZM]{1,2}\s*)?\(|GEOMETRYCOLLECTION": "WKT, such as a map of ONE, has"
+    " places without times; expected tracks with times",
+    r"\S+\s+CONN\s": "contacts, as ONE has them, have no positions; expected tracks",
+    r"now=\S+\s+node=": "ns-3's log of changes of course is not read; expected a table with the columns t,id,x,y",
+    r"version https://git-lfs": "a pointer of Git LFS; expected the file itself, which git lfs pull fetches",
+}  # how the first line of well-known files begins, and what is wrong with them
 PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+)*", re.DOTALL)
 
 
@@ -104,10 +110,9 @@ def recognise_format(path: Path) -> tuple[Format, str]:
     if len(rows[0]) >= 3 and all(re.fullmatch(NUMBER, word) for word in rows[0][:3]):
         is_cut = len(content) == len(rows) > 1 and len(text) >= HEAD_BYTES
         return _plain_format(path, rows[:-1] if is_cut else rows, "#3D" in [line.upper() for line in text_lines])
-    if WKT.match(content[0]):
-        raise ScenarioError(
-            f"{path_text(path)}:1: WKT, such as a map of ONE, has places without times; expected tracks with times"
-        )
+    for begins, what in NO_TRACKS.items():
+        if re.match(begins, content[0], re.IGNORECASE):
+            raise ScenarioError(f"{path_text(path)}:1: {what}")
     if "timestep_time" in content[0]:
         return "sumo_fcd_csv", "the first line names the column timestep_time"
     return "csv", "the first line is taken for the names of columns"

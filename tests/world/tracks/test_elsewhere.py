@@ -341,6 +341,11 @@ def test_what_has_no_times_or_no_names_is_called_so(tmp_path: Path) -> None:
         assert refusal(tmp_path, geometry) == (
             "walk.txt:1: WKT, such as a map of ONE, has places without times; expected tracks with times"
         )
+    assert refusal(tmp_path, "20.00 CONN 17 6 up\n").startswith(
+        "walk.txt:1: contacts, as ONE has them, have no positions"
+    )
+    assert "ns-3's log" in refusal(tmp_path, "now=+0.0ns node=0 pos=1.0:2.0:0.0 vel=0.5:0.5:0.0\n")
+    assert "expected the file itself" in refusal(tmp_path, "version https://git-lfs.github.com/spec/v1\nsize 9\n")
     cooja = refusal(tmp_path, "#node time(s) x y\n0 0.0 0 10\n0 1.0 10 10\n")
     assert cooja.startswith("walk.txt:1: each line has four numbers, and nothing names them; expected commas")
     route = '<gpx version="1.1"><wpt lat="1" lon="2"/><rte><rtept lat="1" lon="2"/></rte></gpx>'
