@@ -88,7 +88,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
         elif (moves := MOVES.search(text)) and not text.lstrip().startswith("#"):
             advice = "; variables of Tcl are not evaluated" if VARIABLE.search(text) else ""
             raise ScenarioError(f"{file}:{line}:{moves.start() + 1}: {short(text.strip())}: {EXAMPLE_LINES}{advice}")
-        elif CUT.fullmatch(text.strip()) and not text.endswith("\n"):
+        elif not text.endswith("\n") and CUT.fullmatch(text.strip()):
             raise ScenarioError(f"{file}:{line}:{len(text) + 1}: the file ends within a command, {short(text.strip())}")
         else:
             skipped += bool(text.strip()) and not text.lstrip().startswith("#")
