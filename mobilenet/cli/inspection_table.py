@@ -9,6 +9,7 @@ from mobilenet.cli.console import print_table, say
 from mobilenet.quoting import pluralize
 
 MOST_LISTED = 5
+SKIPPED = {"geojson": ("feature", "times"), "gpx": ("track", "times")}  # what is skipped, because it has none of what
 
 
 def print_inspection(inspection: Any, sites: Any, exchanged: bool, at: Any) -> None:
@@ -23,7 +24,8 @@ def print_inspection(inspection: Any, sites: Any, exchanged: bool, at: Any) -> N
     if isinstance(at, Offset):
         say(f"Offset: {at.x_m:.10g},{at.y_m:.10g} is subtracted from all metres (offset_m in a scenario)")
     if recorded.skipped:
-        say(f"Skipped: {pluralize(recorded.skipped, 'line')} without movement")
+        unit, lacks = SKIPPED.get(recorded.format, ("line", "movement"))
+        say(f"Skipped: {pluralize(recorded.skipped, unit)} without {lacks}")
 
 
 def _of_tracks(inspection: Any, exchanged: bool) -> list[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """GPX: the tracks that receivers of satellite navigation record.
 
-Model     each <trk> is a host, called by its <name>; its segments are one track with gaps. Waypoints and routes have
-          no times, and are passed over. Times count from the earliest one in the file
+Model     each <trk> is a host, called by its <name>; its segments are one track with gaps. Waypoints and routes have no
+          times, and are passed over; tracks without any times are skipped, and counted. Times count from the earliest
+          one in the file
 Units     degrees; ISO 8601 dates, UTC by default
 Errors    ScenarioError, see xml.py
 Source    GPX 1.1 (topografix.com/GPX/1/1), and 1.0, whose tracks are the same
@@ -9,31 +10,39 @@ Source    GPX 1.1 (topografix.com/GPX/1/1), and 1.0, whose tracks are the same
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import IO
 
+from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks.samples import EARLIEST_EPOCH_S, LATEST_EPOCH_S, RecordedSamples, Sink
 from mobilenet.world.tracks.source import short
 from mobilenet.world.tracks.table import as_number, no_number
 from mobilenet.world.tracks.xml import Attributes, Xml
+
+NO_TIME = "<trkpt> without <time>; expected the time of the point"
 
 
 class _Reader:
     def __init__(self, file: str) -> None:
         self.sink = Sink(file)
         self.xml = Xml(file, self.start, self.end)
-        self.tracks = 0
+        self.tracks = self.others = self.skipped = 0
         self.called: str | None = None  # its <name>
         self.name: str | None = None  # by which its samples go
         self.point: tuple[float, float, int, int] | None = None
         self.time_s: float | None = None
+        self.timeless: tuple[int, int] | None = None  # where the track has a point without a time
+        self.first_timeless: tuple[int, int] | None = None
 
     def start(self, name: str, attributes: Attributes) -> None:
         if len(self.xml.open) == 1 and name != "gpx":
             raise self.xml.error(f"<{name[:40]}>, expected <gpx>")
         if name == "trk":
             self.tracks += 1
-            self.called = self.name = None
+            self.called = self.name = self.timeless = None
+        elif name in ("wpt", "rte"):
+            self.others += 1
         elif name == "trkpt":
             self.point = (
                 self._degrees("lon", attributes),
@@ -64,10 +73,17 @@ class _Reader:
         elif name == "trkpt" and self.point is not None:
             lon, lat, line, column = self.point
             if self.time_s is None:
-                raise self.sink.error(line, column, "<trkpt> without <time>; expected the time of the point")
+                self.timeless = self.timeless or (line, column)
+            if self.timeless and (self.name or self.time_s is not None):
+                raise self.sink.error(*self.timeless, NO_TIME)
+            if self.time_s is None:
+                return
             if self.name is None:
                 self.name = self._free(self.called or f"track {self.tracks}")
             self.sink.add(self.time_s, self.name, lon, lat, line, column)
+        elif name == "trk" and self.timeless:
+            self.skipped += 1
+            self.first_timeless = self.first_timeless or self.timeless
 
     def _free(self, name: str) -> str:
         free, number = name, 2
@@ -79,7 +95,13 @@ class _Reader:
 def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
     reader = _Reader(file)
     reader.xml.parse(stream)
-    return reader.sink.finish("gpx", True, dates=True)
+    if reader.first_timeless and not reader.sink.numbers:
+        raise reader.sink.error(*reader.first_timeless, NO_TIME)
+    if reader.others and not reader.sink.numbers:
+        raise ScenarioError(
+            f"{file}: contains no tracks, only waypoints or routes, which are not movement; expected <trk> with times"
+        )
+    return replace(reader.sink.finish("gpx", True, dates=True), skipped=reader.skipped)
 
 
 def seconds(text: str) -> float:

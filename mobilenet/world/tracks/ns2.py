@@ -4,7 +4,8 @@ Model     `$node_(0) set X_ 150.0` is where a node begins, at 0 s; `$ns_ at 2.0 
           sends it straight to (250, 90) at 1.5 m/s from wherever it is at 2 s, and it stands there until it is sent
           elsewhere. `$ns_ at 7.0 "$node_(0) set X_ 100.0"` puts it there at 7 s, within JUMP_S, and it stands; a node
           that has no place before appears there. A node that is first sent somewhere comes from (0, 0), as in ns-2.
-          Nodes never leave. Heights and commands that are not about where nodes are do nothing, and are counted
+          Nodes never leave. Heights and commands that are not about where nodes are do nothing, and are counted.
+          Tcl itself is not evaluated: a command that moves something in another way is refused
 Units     seconds, metres, metres per second
 Errors    ScenarioError with line and column
 Source    The ns Manual, 16.1 (mobilenode); CMU's setdest; ns-3, Ns2MobilityHelper
@@ -24,15 +25,19 @@ from mobilenet.world.tracks.samples import RecordedSamples, Sink
 from mobilenet.world.tracks.source import lines, short
 from mobilenet.world.tracks.table import as_number, no_number
 
-PLACE = re.compile(r"\s*\$node_\(\s*([^()\s]+)\s*\)\s+set\s+([XYZ])_\s+(\S+)\s*;?\s*(?:#.*)?")
+PLACE = re.compile(r"\s*\$node_\(\s*([^()\s$]+)\s*\)\s+set\s+([XYZ])_\s+(\S+)\s*;?\s*(?:#.*)?")
 SENT = re.compile(
-    r'\s*\$ns_?\s+at\s+(\S+)\s+"\s*\$node_\(\s*([^()\s]+)\s*\)'
+    r'\s*\$ns_?\s+at\s+(\S+)\s+"\s*\$node_\(\s*([^()\s$]+)\s*\)'
     r'\s+setdest\s+(\S+)\s+(\S+)\s+([^\s"]+)\s*"\s*;?\s*(?:#.*)?'
 )
 PUT = re.compile(
-    r'\s*\$ns_?\s+at\s+(\S+)\s+"\s*\$node_\(\s*([^()\s]+)\s*\)\s+set\s+([XYZ])_\s+([^\s"]+)\s*"\s*;?\s*(?:#.*)?'
+    r'\s*\$ns_?\s+at\s+(\S+)\s+"\s*\$node_\(\s*([^()\s$]+)\s*\)\s+set\s+([XYZ])_\s+([^\s"]+)\s*"\s*;?\s*(?:#.*)?'
 )
-MOVES = re.compile(r"\$node_\(.*(?:\bsetdest\b|\bset\s+[XYZ]_)")
+MOVES = re.compile(r'\$\w+(?:\([^)]*\))?\s+(?:setdest|set\s+[XYZ]_)(?!\w)|(?<=")\s*\$node_\([^)]*\)\s+[-+.\d]')
+CUT = re.compile(
+    r'\$(?:n?|no|nod|node_?|node_\([^)]*(?:\)\s*(?:s|se|set.*)?)?|ns_?(?:\s+(?:at?\b[^"{]*(?:"[^"]*)?)?)?)'
+)  # what may be left of a command that moves a node
+VARIABLE = re.compile(r"[(\s]\$")
 JUMP_S = 0.001
 EXAMPLE_LINES = 'expected $node_(0) set X_ 1.0 or $ns_ at 2.0 "$node_(0) setdest 3.0 4.0 1.5"'
 
@@ -80,16 +85,32 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
         elif match := PLACE.fullmatch(text.rstrip("\r\n")):
             if match[2] != "Z":
                 node(match[1]).begins[match[2]] = (number(line, match, 3, match[2].lower()), line)
-        elif MOVES.search(text) and not text.lstrip().startswith("#"):
-            raise ScenarioError(f"{file}:{line}:{text.index('$node_(') + 1}: {short(text.strip())}: {EXAMPLE_LINES}")
-        elif text.lstrip().startswith("$") and not text.endswith("\n"):
+        elif (moves := MOVES.search(text)) and not text.lstrip().startswith("#"):
+            advice = "; variables of Tcl are not evaluated" if VARIABLE.search(text) else ""
+            raise ScenarioError(f"{file}:{line}:{moves.start() + 1}: {short(text.strip())}: {EXAMPLE_LINES}{advice}")
+        elif not text.endswith("\n") and CUT.fullmatch(text.strip()):
             raise ScenarioError(f"{file}:{line}:{len(text) + 1}: the file ends within a command, {short(text.strip())}")
         else:
             skipped += bool(text.strip()) and not text.lstrip().startswith("#")
+    if not nodes:
+        raise ScenarioError(f"{file}: contains no tracks; {EXAMPLE_LINES}")
     sink = Sink(file)
+    _require_speed(sink, nodes)
     for name, each in nodes.items():
         _walk(sink, name, each)
     return replace(sink.finish("ns2", False, waypoints=True), skipped=skipped)
+
+
+def _require_speed(sink: Sink, nodes: dict[str, _Node]) -> None:
+    """Refuse nodes that are sent elsewhere, but all at 0 m/s: CORE makes them jump there, in ns-2 they stay."""
+    if any(speed for node in nodes.values() for speed in node.commands[3::5]):
+        return
+    for node in nodes.values():
+        begins = tuple(node.begins.get(axis, (0.0,))[0] for axis in "XY")
+        for _, x, y, _, line in _in_order(node):
+            if (x, y) != begins:
+                what = "speed: 0 m/s in all lines, so no node would ever move; expected a speed > 0 in some of them"
+                raise sink.error(int(line), 1, what)
 
 
 def _walk(sink: Sink, name: str, node: _Node) -> None:

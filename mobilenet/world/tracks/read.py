@@ -31,6 +31,13 @@ STREAMED = {
 ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting", "geojson"), ("ns2", "bonnmotion")
 MOST_LOOKED_AT = 10  # lines of numbers; a line that is wrong further on is that format with an error
 NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
+NO_TRACKS = {
+    r"(?:MULTI)?(?:POINT|LINESTRING|POLYGON)\s*(?:[ZM]{1,2}\s*)?\(|GEOMETRYCOLLECTION": "WKT, such as a map of ONE, has"
+    " places without times; expected tracks with times",
+    r"\S+\s+CONN\s": "contacts, as ONE has them, have no positions; expected tracks",
+    r"now=\S+\s+node=": "ns-3's log of changes of course is not read; expected a table with the columns t,id,x,y",
+    r"version https://git-lfs": "a pointer of Git LFS; expected the file itself, which git lfs pull fetches",
+}  # how the first line of well-known files begins, and what is wrong with them
 PROLOGUE = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+)*", re.DOTALL)
 
 
@@ -95,12 +102,17 @@ def recognise_format(path: Path) -> tuple[Format, str]:
     content = [line for line in text_lines if line and not line.startswith("#")]
     if not content:
         raise ScenarioError(f"{path_text(path)}:1: empty, expected tracks")
-    if re.search(r"\$(node|god|ns)_?\b", content[0]) or any(line.startswith("$node_(") for line in text_lines):
+    if re.search(r"\$(node|god|ns)_?\b", content[0]) or any(
+        line.startswith("$node_(") or ns2.MOVES.search(line) for line in content
+    ):
         return "ns2", "the file has commands for nodes, $node_(...) or $ns_"
     rows = [line.split() for line in content[:MOST_LOOKED_AT]]
     if len(rows[0]) >= 3 and all(re.fullmatch(NUMBER, word) for word in rows[0][:3]):
         is_cut = len(content) == len(rows) > 1 and len(text) >= HEAD_BYTES
         return _plain_format(path, rows[:-1] if is_cut else rows, "#3D" in [line.upper() for line in text_lines])
+    for begins, what in NO_TRACKS.items():
+        if re.match(begins, content[0], re.IGNORECASE):
+            raise ScenarioError(f"{path_text(path)}:1: {what}")
     if "timestep_time" in content[0]:
         return "sumo_fcd_csv", "the first line names the column timestep_time"
     return "csv", "the first line is taken for the names of columns"
@@ -113,6 +125,11 @@ def _plain_format(path: Path, rows: list[list[str]], is_3d: bool) -> tuple[Forma
         both = " and ".join(f"{kind} ({why})" for kind, why in fits.items())
         raise ScenarioError(
             f"{path_text(path)}:1: fits {both}; choose one with --format, or with hosts.mobility.format in a scenario"
+        )
+    if not fits and len(rows) > 1 and all(len(words) == 4 for words in rows):
+        raise ScenarioError(
+            f"{path_text(path)}:1: each line has four numbers, and nothing names them; expected commas between them"
+            " and t,id,x,y in the first line, in the order of the columns"
         )
     kind, why = next(iter(fits.items()), ("bonnmotion", "the first line begins with three numbers"))
     return cast(Format, kind), why

@@ -136,7 +136,7 @@ class RecordedSamples:
     column: Ints
     columns: dict[str, int] = field(default_factory=dict)
     choice: str = ""  # which of two pairs of coordinates was taken, if the file has two
-    skipped: int = 0  # lines that are not about movement
+    skipped: int = 0  # lines that are not about movement; features and tracks without times
     why: str = ""  # by what the format was recognised, if it was
 
     @property

@@ -292,3 +292,81 @@ def test_sites_in_metres_that_begin_far_away_are_cropped(tmp_path: Path) -> None
     assert "new/near.csv" in scenario.read_text(encoding="utf-8")
     assert CliRunner().invoke(app, ["inspect-tracks", *files[:3], "--crop", str(target)]).exit_code == 2
     assert CliRunner().invoke(app, ["inspect-tracks", files[0], "--crop", str(tmp_path / "x.csv")]).exit_code == 2
+
+
+def test_a_last_line_of_ns2_without_an_end_may_be_complete(tmp_path: Path) -> None:
+    begins = "$node_(0) set X_ 1\n$node_(0) set Y_ 2\n"
+    moves = begins + '$ns at 3 "$node_(0) setdest 5 2 1"\n'
+    for last in ("$ns run", '$ns at 9 "$ns halt"', "$god_ set-dist 0 1 2"):
+        assert read(tmp_path, moves + last, "a.tcl") == {"0": [(0, 1, 2), (3, 1, 2), (7, 5, 2)]}
+    for last in ("$", "$node_(", "$node_(0) s", "$node_(0) set", "$ns a", "$ns at 9", '$ns at 9 "$no'):
+        assert f"the file ends within a command, '{last}'" in refusal(tmp_path, moves + last)
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ('$time 1.0 "$node_(0) 9 4 0"', "walk.txt:3:12: "),
+        ("$n0 set X_ 4", "walk.txt:3:1: "),
+        ("$wnode(1) set X_ 4", "walk.txt:3:1: "),
+        ('$ns at 1 "$n0 setdest 3 4 5"', "walk.txt:3:11: "),
+        ("  $node_($i) set X_ 4", "walk.txt:3:3: "),
+    ],
+)
+def test_other_ways_to_move_a_node_of_ns2_are_refused(tmp_path: Path, line: str, place: str) -> None:
+    message = refusal(tmp_path, f"$node_(0) set X_ 1\n$node_(0) set Y_ 2\n{line}\n")
+    assert message.startswith(place), message
+    assert ": expected $node_(0) set X_ 1.0 or $ns_ at 2.0" in message
+    assert ("variables of Tcl are not evaluated" in message) == ("$i" in line)
+
+
+def test_tcl_is_known_by_whatever_moves_in_it(tmp_path: Path) -> None:
+    script = "set ns [new Simulator]\nset n0 [$ns node]\n$ns initial_node_pos $node_(0) 30\n"
+    assert refusal(tmp_path, script + "$n0 set X_ 1.0\n").startswith("walk.txt:4:1: '$n0 set X_ 1.0': expected $node_")
+    assert "contains no tracks; expected $node_(0) set X_" in refusal(tmp_path, "$ns_ at 1 finish\n")
+
+
+def test_nodes_of_ns2_that_are_all_sent_at_no_speed_are_refused(tmp_path: Path) -> None:
+    """In CORE they jump to where they are sent, in ns-2 they stay."""
+    begins = "$node_(0) set X_ 1\n$node_(0) set Y_ 2\n"
+    stands = '$ns_ at 1 "$node_(0) setdest 1 2 0"\n'
+    assert read(tmp_path, begins + stands) == {"0": [(0, 1, 2), (1, 1, 2)]}
+    jumps = begins + stands + '$ns_ at 2 "$node_(0) setdest 9 2 0"\n'
+    assert refusal(tmp_path, jumps).startswith("walk.txt:4:1: speed: 0 m/s in all lines, so no node would ever move")
+    assert len(read(tmp_path, jumps + '$ns_ at 3 "$node_(0) setdest 9 2 4"\n')["0"]) == 5
+
+
+def test_what_has_no_times_or_no_names_is_called_so(tmp_path: Path) -> None:
+    for geometry in ("LINESTRING (1 2, 3 4)", "MULTIPOLYGON(((0 0, 1 0, 1 1, 0 0)))", "point z (1 2 3)"):
+        assert refusal(tmp_path, geometry) == (
+            "walk.txt:1: WKT, such as a map of ONE, has places without times; expected tracks with times"
+        )
+    assert refusal(tmp_path, "20.00 CONN 17 6 up\n").startswith(
+        "walk.txt:1: contacts, as ONE has them, have no positions"
+    )
+    assert "ns-3's log" in refusal(tmp_path, "now=+0.0ns node=0 pos=1.0:2.0:0.0 vel=0.5:0.5:0.0\n")
+    assert "expected the file itself" in refusal(tmp_path, "version https://git-lfs.github.com/spec/v1\nsize 9\n")
+    cooja = refusal(tmp_path, "#node time(s) x y\n0 0.0 0 10\n0 1.0 10 10\n")
+    assert cooja.startswith("walk.txt:1: each line has four numbers, and nothing names them; expected commas")
+    route = '<gpx version="1.1"><wpt lat="1" lon="2"/><rte><rtept lat="1" lon="2"/></rte></gpx>'
+    assert "contains no tracks, only waypoints or routes" in refusal(tmp_path, route)
+
+
+def test_tracks_of_gpx_without_times_are_skipped_and_counted(tmp_path: Path) -> None:
+    """A route that was planned is not movement; a recorded track that lacks one time is an error."""
+    timed = '<trkpt lat="1" lon="2"><time>2024-05-01T08:00:0{}Z</time></trkpt>\n'
+    plan, point = (
+        '<trk><name>plan</name><trkseg>\n<trkpt lat="3" lon="4"/>\n</trkseg></trk>',
+        '<trkpt lat="5" lon="6"/>',
+    )
+    walk = "<trk><name>walk</name><trkseg>\n" + timed.format(0) + timed.format(9)
+    end = "</trkseg></trk></gpx>"
+    assert read(tmp_path, f"<gpx>{plan}{walk}{end}", "a.gpx") == {"walk": [(0, 2, 1), (9, 2, 1)]}
+    done = CliRunner().invoke(app, ["inspect-tracks", str(tmp_path / "a.gpx"), "--out", str(tmp_path / "a.svg")])
+    assert "Skipped: 1 track without times" in done.output
+    wrong = "<trkpt> without <time>; expected the time of the point"
+    assert refusal(tmp_path, f"<gpx>{plan}{plan}</gpx>").startswith(f"walk.txt:2:1: {wrong}")
+    assert refusal(tmp_path, f"<gpx>{walk}{point}{end}").startswith(f"walk.txt:4:1: {wrong}")
+    assert refusal(tmp_path, f"<gpx>{walk}<!-- -->{point}{timed.format(9)}{end}").startswith(f"walk.txt:4:9: {wrong}")
+    first = walk.replace("<trkseg>", f"<trkseg>{point}")
+    assert refusal(tmp_path, f"<gpx>{first}{end}").startswith(f"walk.txt:1:36: {wrong}")
