@@ -62,6 +62,12 @@ def anchor_of(origin: str | None, offset: str | None, recorded: Any, sites: Any)
         return chosen
     if sites is not None and sites.lonlat != recorded.lonlat:
         which = ("stations", "tracks") if sites.lonlat else ("tracks", "stations")
+        if (recorded if sites.lonlat else sites).offset is not None:
+            fail(
+                f"the {which[0]} are in longitude and latitude, the {which[1]} in metres that begin far away (UTM):"
+                " convert one of the files; two kinds of coordinates are combined only around one position of (0, 0)",
+                Exit.BAD_INPUT,
+            )
         fail(
             f"the {which[0]} are in longitude and latitude, the {which[1]} in metres: specify the position of (0, 0)"
             " on Earth with --origin LON,LAT",

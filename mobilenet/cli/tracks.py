@@ -118,8 +118,7 @@ def inspect_tracks(
         from mobilenet.world.tracks.sites import read_sites, sites_near
 
         read_as = _reading(format, coordinates, duplicates) | ({} if id is None else {"id": id})
-        for new in filter(None, (scenario, crop)):
-            _require_new(new)
+        _require_new(scenario, crop)
         if crop is not None and stations is None:
             fail("--crop: expected --stations, the table to take stations from", Exit.BAD_INPUT)
         if radio_of is not None:
@@ -129,10 +128,10 @@ def inspect_tracks(
         if radio_of is not None:
             inspection = _by_scenario(radio_of, recorded, origin, offset)
         else:
-            if crop is not None:
-                at = anchor_of(origin, offset, recorded, None)
-                stations = _crop(crop, sites_near(stations, recorded, at, range_m))  # type: ignore[arg-type]
-            sites = None if stations is None else read_sites(stations)
+            if stations is not None:
+                around = None if crop is None else anchor_of(origin, offset, recorded, None)
+                sites = read_sites(stations) if crop is None else sites_near(stations, recorded, around, range_m)
+                stations = crop or stations
             at = anchor_of(origin, offset, recorded, sites)
             inspection = inspect(recorded.on_plane(at), None if sites is None else _positions(sites, at), range_m)
         print_inspection(inspection, sites, _is_exchanged(recorded, inspection), at)
@@ -141,6 +140,8 @@ def inspect_tracks(
         again = _again(file, stations, radio_of, range_m, {"origin": origin, "offset": offset}, read_as)
         folder = Path() if scenario is None else scenario.parent
         _draw(inspection, out or folder / f"{_stem(file)}_tracks.png", file, again)
+        if crop is not None:
+            _write_sites(crop, sites)
         if _is_impossible(inspection, scenario, again):
             return
         if radio_of is not None:
@@ -152,19 +153,19 @@ def inspect_tracks(
             say(f"Next: mobilenet run {quote(scenario)}")
 
 
-def _require_new(target: Path) -> None:
-    if os.path.lexists(target):
-        fail(f"{target}: already exists; remove it, or name another file", Exit.BAD_INPUT)
+def _require_new(*targets: Path | None) -> None:
+    for target in targets:
+        if target is not None and os.path.lexists(target):
+            fail(f"{target}: already exists; remove it, or name another file", Exit.BAD_INPUT)
 
 
-def _crop(target: Path, near: Any) -> Path:
+def _write_sites(target: Path, near: Any) -> None:
     """Write the stations within whose range a host comes."""
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, near.as_table())
     ranges = "" if (median_m := near.median_range_m) is None else f"; their ranges there: median {median_m:,.0f} m"
     say(f"Written: {quote(target)}: {pluralize(len(near.names), 'station')} within whose range a host comes{ranges}")
-    return target
 
 
 def _draw(inspection: Any, target: Path, file: Path, command: str) -> None:

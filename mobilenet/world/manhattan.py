@@ -155,13 +155,15 @@ class _Block:
         self.streets, self.heading, self.begins = streets, heading, begins
         self.ends_at = (at[0] + VECTORS[heading][1], at[1] + VECTORS[heading][0])
 
-    def legs(self, parameters: Manhattan, stream: Stream, off_m: float) -> Iterator[Leg]:
+    def legs(
+        self, parameters: Manhattan, stream: Stream, off_m: float, is_certain_to_stop: bool = False
+    ) -> Iterator[Leg]:
         """Draw speed, stop and the way on, and yield the legs as far as the beginning of the next block."""
         speed_mps = stream.uniform(*parameters.speed_mps)
         self.way = self.streets.next_way(stream, self.ends_at, self.heading, parameters.turn_probability)
         corner = self.streets.corner(self.ends_at, self.heading, self.way, off_m)
         yield from _drive(self.begins, corner, speed_mps)
-        if stream.chance(parameters.stop_probability):
+        if is_certain_to_stop or stream.chance(parameters.stop_probability):
             duration_ns = ns(stream.uniform(*parameters.stop_s))
             if duration_ns > 0:
                 yield standing_leg(*corner)._replace(duration_ns=duration_ns)
@@ -184,10 +186,14 @@ def legs(parameters: Manhattan, streets: Streets, stream: Stream) -> Iterator[Le
 
 
 def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: float) -> tuple[_Block, list[Leg]]:
-    """Draw a moment of the steady state: the block in which it falls, and the rest of its legs."""
+    """Draw a moment of the steady state: the block in which it falls, and the rest of its legs. The moment is in a stop
+    or on the way in proportion to the longest times that these can take, and refused where they take less.
+    """
     longest_m = max(parameters.block_m) + 4 * off_m  # from the outer corner of one turn to that of the next, and round
-    longest_ns = ns(longest_m / parameters.speed_mps[0] + parameters.stop_s[1])
+    driving_s, stop_s = longest_m / parameters.speed_mps[0], parameters.stop_s[1]
+    stopping_s = parameters.stop_probability * stop_s
     while True:
+        is_in_stop = stream.random() * (driving_s + stopping_s) < stopping_s
         row, column, heading = streets.starts[stream.below(len(streets.starts))].tolist()
         at = (row, column)
         # back in time, turns are as likely as forward
@@ -197,18 +203,13 @@ def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: fl
         else:
             begins = streets.corner(at, before, heading, off_m)
         block = _Block(streets, at, heading, begins)
-        whole = list(block.legs(parameters, stream, off_m))
-        total_ns = sum(leg.duration_ns or 0 for leg in whole)
-        if stream.random() * longest_ns < total_ns:
-            return block, list(_rest(whole, int(stream.random() * total_ns)))
-
-
-def _rest(legs: list[Leg], elapsed_ns: int) -> Iterator[Leg]:
-    """Yield what is left of some legs after a time."""
-    for leg in legs:
-        if (rest := rest_of(leg, elapsed_ns)) is not None:
-            yield rest
-        elapsed_ns = max(0, elapsed_ns - (leg.duration_ns or 0))
+        rest = list(block.legs(parameters, stream, off_m, is_in_stop))
+        moment_ns = int(stream.random() * ns(stop_s if is_in_stop else driving_s))
+        for number, leg in enumerate(rest):
+            if (leg.vx_mps == leg.vy_mps == 0) is is_in_stop:
+                if (first := rest_of(leg, moment_ns)) is not None:
+                    return block, [first, *rest[number + 1 :]]
+                moment_ns -= leg.duration_ns or 0
 
 
 def _drive(begin: Place, end: Place, speed_mps: float) -> Iterator[Leg]:

@@ -2,8 +2,8 @@
 
 Model     straight at constant speed from sample to sample. Hosts are numbered in the order of their first line.
           One appears at its first sample and leaves shortly before its last one, where it then stands until it is
-          out. A track that is cut by the end of the run does not leave, nor one of waypoints (ns-2, BonnMotion): it
-          stands at the last one. One too short for joining and leaving is skipped, and counted.
+          out. A track that is cut by the end of the run does not leave, nor one of waypoints (ns-2, BonnMotion,
+          ONE): it stands at the last one. One too short for joining and leaving is skipped, and counted.
 Units     seconds and metres. Legs: integer nanoseconds
 Errors    ScenarioError with file, line and column
 Source    ours: docs/models/world.md, docs/guide/tracks.md; formats/ reads the files
@@ -31,6 +31,7 @@ from mobilenet.world.tracks.source import short
 from mobilenet.world.trajectory import Leg, Trajectory, between, standing_leg
 
 SLOWEST_MPS = 0.1  # of hosts that move at all; an airliner makes 0.003 degrees a second
+MOSTLY = 0.8  # of the time of all hosts
 
 
 class Tracks(Parameters):
@@ -213,18 +214,25 @@ def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
 
 def doubt_about_metres(recorded: RecordedSamples, cell_m: float) -> str:
     """Return a warning, if the coordinates may be degrees: as metres, all hosts would stay within one cell and hardly
-    move. Empty otherwise, and for formats of waypoints, which have nothing but metres.
+    move. Empty otherwise.
     """
     wide_m, high_m = (float(np.ptp(v)) for v in (recorded.x, recorded.y))
     fits = np.abs(recorded.x).max() <= 180 and np.abs(recorded.y).max() <= 90
-    if recorded.lonlat or recorded.waypoints or not fits or max(wide_m, high_m) >= cell_m:
+    if recorded.lonlat or not fits or max(wide_m, high_m) >= cell_m:
         return ""
-    if float(np.nan_to_num(steps(recorded)[1]).max()) >= SLOWEST_MPS:
+    gap_s, speed_mps = steps(recorded)
+    is_slow = np.nan_to_num(speed_mps) < SLOWEST_MPS
+    if not np.nansum(gap_s * is_slow) >= MOSTLY * np.nansum(gap_s):  # a fix that was lost is far away for a moment
         return ""
+    can_be_chosen = recorded.format != "ns2"
     return (
         f"{recorded.file}: x and y may be longitude and latitude: as metres, all hosts stay within {wide_m:.3g} by"
-        f" {high_m:.3g} m, and none is faster than {SLOWEST_MPS:g} m/s; if they are, choose --coordinates lonlat"
-        " (hosts.mobility.coordinates in a scenario)"
+        f" {high_m:.3g} m, and are almost always slower than {SLOWEST_MPS:g} m/s; if they are, "
+        + (
+            "choose --coordinates lonlat (hosts.mobility.coordinates in a scenario)"
+            if can_be_chosen
+            else "convert them: files of ns-2 are in metres"
+        )
     )
 
 

@@ -139,7 +139,7 @@ def test_hosts_turn_round_at_a_dead_end(seed: int) -> None:
 
 def steady(area: shapely.Geometry, hosts: int, **parameters: Any) -> list[float]:
     """The p-values of comparisons between the first moment and a late one: where, how fast, in which direction."""
-    first, later = table([place(drive(area, 1, host, **parameters), (0, 900)) for host in range(hosts)])
+    first, later = table([place(drive(area, 3, host, **parameters), (0, 900)) for host in range(hosts)])
     return [float(ks_2samp(a, b).pvalue) for a, b in zip(first.T, later.T, strict=True)]
 
 

@@ -49,4 +49,4 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
                 f" {'t x y' if width == 3 else 't x y z'} for each"
             )
         node += bool(text.strip())
-    return sink.finish("bonnmotion", False, waypoints=True)
+    return sink.finish("bonnmotion", bool(lonlat), waypoints=True)

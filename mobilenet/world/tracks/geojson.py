@@ -3,7 +3,8 @@
 Model     a Feature with a Point has its time as a property (`t`, `time`, `timestamp`, ...). One with a LineString has a
           list of times, as long as that of its positions, as a property (`times`, `times_s`, `coordTimes`, also within
           `coordinateProperties`), or a fourth number in each position, as kepler.gl's trips have. The host is called by
-          a property (`id`, `host`, `name`, ...) or by the feature's id. Features without times are skipped, and counted
+          a property (`id`, `host`, `name`, ...) or by the feature's id. A MultiLineString has a list of times for each
+          line. Features without times are skipped, and counted
 Units     degrees; seconds, seconds since 1970 or ISO 8601 dates
 Errors    ScenarioError; the number of the feature stands for the line, and that of the position for the column
 Source    RFC 7946; mapbox/togeojson (coordTimes); kepler.gl, "Trip layer"
@@ -12,30 +13,39 @@ Source    RFC 7946; mapbox/togeojson (coordTimes); kepler.gl, "Trip layer"
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import IO, Any
 
 from mobilenet.parameters import ScenarioError
+from mobilenet.quoting import pluralize
 from mobilenet.world.tracks.gpx import no_date, seconds
 from mobilenet.world.tracks.samples import RecordedSamples, Sink
 from mobilenet.world.tracks.source import short
 
 TIME = ("t", "t_s", "time", "time_s", "timestamp", "date")
 TIMES = ("times", "times_s", "coordTimes")
+DEGREES = re.compile(r"CRS:?:?84$|EPSG:+(?:[\d.]*:)?4326$", re.IGNORECASE)  # of a crs, which RFC 7946 no longer has
+NO_PLACES = (None, "Polygon", "MultiPolygon")  # kinds of geometry in which no host can be
 ID = ("id", "host", "host_id", "node", "vehicle", "name")
 
 
 def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
     sink = Sink(file)
-    skipped, has_dates = 0, False
+    skipped, number, has_dates = 0, 0, False
     for number, feature in enumerate(_features(stream, file), 1):
         properties, geometry = (_group(feature, key) for key in ("properties", "geometry"))
-        positions = geometry.get("coordinates")
-        positions = [positions] if geometry.get("type") == "Point" else positions
-        if not isinstance(positions, list) or geometry.get("type") not in ("Point", "LineString"):
-            raise sink.error(number, 1, f"{short(geometry.get('type'))}: expected a Point or a LineString")
-        times = _times(properties, positions)
+        kind, coordinates = geometry.get("type"), geometry.get("coordinates")
+        positions: list[Any] = [coordinates] if kind == "Point" or not isinstance(coordinates, list) else coordinates
+        times = None if kind in NO_PLACES else _times(properties, positions)
+        if kind == "MultiLineString" and times and all(isinstance(part, list) for part in (*times, *positions)):
+            if [*map(len, times)] != [*map(len, positions)]:
+                raise sink.error(number, 1, "not as many times as positions in each line")
+            times, positions = [*chain(*times)], [*chain(*positions)]
+        elif times is not None and kind not in ("Point", "LineString"):
+            raise sink.error(number, 1, f"{short(kind)}: expected a Point or a LineString")
         if times is None:
             skipped += 1
             continue
@@ -45,13 +55,21 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
         for place, (time, position) in enumerate(zip(times, positions, strict=True), 1):
             has_dates |= isinstance(time, str)
             try:
-                t_s = seconds(time) if isinstance(time, str) else float(time)
-                lon, lat = map(float, position[:2])
+                t_s = seconds(time) if isinstance(time, str) else _number(time)
+                lon, lat = map(_number, position[:2])
             except (TypeError, ValueError):
                 what = f"t: {no_date(time)}" if isinstance(time, str) else f"{short([time, position])}: not numbers"
                 raise sink.error(number, place, what) from None
             sink.add(t_s, str(name), lon, lat, number, place)
+    if skipped == number:
+        raise ScenarioError(f"{file}: contains no tracks: {pluralize(skipped, 'feature')} without times")
     return replace(sink.finish("geojson", True, dates=has_dates), skipped=skipped)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError
+    return float(value)
 
 
 def _features(stream: IO[bytes], file: str) -> Iterator[dict[str, Any]]:
@@ -64,11 +82,16 @@ def _features(stream: IO[bytes], file: str) -> Iterator[dict[str, Any]]:
     except ValueError as error:
         raise ScenarioError(f"{file}: not JSON: {error}") from None
     features = content.get("features", [content]) if isinstance(content, dict) else None
-    if not isinstance(features, list) or not all(
-        isinstance(one, dict) and one.get("type") == "Feature" for one in features
-    ):
-        raise ScenarioError(f"{file}: JSON, but not GeoJSON; expected a FeatureCollection")
-    yield from features
+    if not isinstance(features, list):
+        raise ScenarioError(f"{file}: JSON, but not a FeatureCollection of GeoJSON, which was expected")
+    named = _group(_group(content, "crs"), "properties").get("name")
+    if named is not None and not DEGREES.search(str(named)):
+        raise ScenarioError(f"{file}: crs: {short(named)}; expected longitudes and latitudes (CRS84 or EPSG:4326)")
+    for number, one in enumerate(features, 1):
+        if not isinstance(one, dict) or one.get("type") != "Feature":
+            kind = one.get("type") if isinstance(one, dict) else one
+            raise ScenarioError(f"{file}:{number}:1: {short(kind)}: expected a Feature")
+        yield one
 
 
 def _group(feature: dict[str, Any], key: str) -> dict[str, Any]:

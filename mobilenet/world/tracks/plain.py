@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.world.tracks.samples import EPOCH_S, RecordedSamples, Sink
-from mobilenet.world.tracks.source import lines
+from mobilenet.world.tracks.source import lines, short
 from mobilenet.world.tracks.table import as_number, no_number
 
 WORD = re.compile(r"\S+")
@@ -63,11 +62,11 @@ def read_one(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSampl
     each = _lines(stream, file, "time id x y")
     limits = next(each, None)
     if limits is not None and len(limits.words) not in LIMITS:
-        raise limits.error(0, "expected minTime maxTime minX maxX minY maxY minZ maxZ")
+        raise limits.error(0, "expected minTime maxTime minX maxX minY maxY minZ maxZ in the first line")
     for line in each:
         t_s, x, y = (line.value(place, name) for place, name in ((0, "t"), (2, "x"), (3, "y")))
         sink.add(t_s, line.text(1), x, y, line.number)
-    return sink.finish("one", bool(lonlat))
+    return sink.finish("one", bool(lonlat), waypoints=True)
 
 
 def read_cabspotting(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
@@ -75,6 +74,8 @@ def read_cabspotting(stream: IO[bytes], file: str, lonlat: bool | None) -> Recor
     samples = []
     for line in _lines(stream, file, "latitude longitude occupied time"):
         lat, lon, t_s = (line.value(place, column) for place, column in ((0, "lat"), (1, "lon"), (3, "t")))
+        if line.text(2) not in ("0", "1"):
+            raise line.error(2, f"occupied: {short(line.text(2))} is neither 0 nor 1")
         samples.append((t_s, lon, lat, line.number))
     for t_s, lon, lat, number in sorted(samples):
         sink.add(t_s, name, lon, lat, number)
@@ -99,19 +100,17 @@ def formats_that_fit(rows: Sequence[Sequence[str]], is_3d: bool) -> dict[str, st
     widths, numbers = [len(words) for words in rows], [_numbers(words) for words in rows]
     if None not in numbers and not any(width % (4 if is_3d else 3) for width in widths):
         fits["bonnmotion"] = f"every line has {'t x y z' if is_3d else 't x y'} once or more often"
-    if widths[0] in LIMITS and _are_limits(numbers[0]) and all(width in (4, 5) for width in widths[1:2]):
+    if widths[0] in LIMITS and _are_limits(numbers[0]) and max(widths[1:], default=4) <= 5:
         fits["one"] = "the first line has the limits of times and places"
     known = [row for row in numbers if row is not None]
     if len(known) < len(rows):
         return fits
     if widths == [4] * len(widths) and all(
-        abs(lat) <= 90 and abs(lon) <= 180 and occupied in (0, 1) and t_s > EPOCH_S for lat, lon, occupied, t_s in known
+        max(abs(lat), abs(lon)) <= 180 and t_s > EPOCH_S for lat, lon, _, t_s in known
     ):
-        fits["cabspotting"] = "every line has latitude, longitude, 0 or 1, and seconds since 1970"
-    if len(known) > 1 and widths == [3] * len(widths):
-        times = [row[0] for row in known]
-        if all(earlier < later for earlier, later in pairwise(times)):
-            fits["walker"] = "every line has t x y, each later than the one before"
+        fits["cabspotting"] = "every line has two numbers up to 180, one more, and seconds since 1970"
+    if widths == [3] * len(widths) and len({row[0] for row in known}) > 1:
+        fits["walker"] = "every line has t x y, at different times"
     return fits
 
 

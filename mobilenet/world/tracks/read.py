@@ -28,7 +28,7 @@ STREAMED = {
     "sumo_fcd": sumo.read, "gpx": gpx.read, "ns2": ns2.read, "bonnmotion": bonnmotion.read, "one": plain.read_one,
     "cabspotting": plain.read_cabspotting, "walker": plain.read_walker, "geojson": geojson.read,
 }  # fmt: skip
-ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting", "geojson"), ("ns2", "bonnmotion")
+ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting", "geojson"), ("ns2",)
 MOST_LOOKED_AT = 10  # lines of numbers; a line that is wrong further on is that format with an error
 NUMBER = re.compile(r"[-+.\deE_]+|[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 NO_TRACKS = {
@@ -128,8 +128,8 @@ def _plain_format(path: Path, rows: list[list[str]], is_3d: bool) -> tuple[Forma
         )
     if not fits and len(rows) > 1 and all(len(words) == 4 for words in rows):
         raise ScenarioError(
-            f"{path_text(path)}:1: each line has four numbers, and nothing names them; expected commas between them"
-            " and t,id,x,y in the first line, in the order of the columns"
+            f"{path_text(path)}:1: each line has four numbers, and nothing names them; expected the limits of times and"
+            " places in the first line (ONE), or t,id,x,y there, in the order of the columns"
         )
     kind, why = next(iter(fits.items()), ("bonnmotion", "the first line begins with three numbers"))
     return cast(Format, kind), why

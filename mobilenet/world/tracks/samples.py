@@ -220,8 +220,10 @@ class RecordedSamples:
         )
 
     def require_one_kind_of_coordinates(self) -> None:
-        """Refuse metres of which a few are degrees, as a file has that was put together from two."""
-        if self.lonlat or self.waypoints:  # formats of waypoints have nothing but metres
+        """Refuse metres of which a few are degrees, as a file has that was put together from two; positions of ns-2 and
+        BonnMotion are in metres by definition, and often some are (0, 0).
+        """
+        if self.lonlat or self.format in ("ns2", "bonnmotion"):
             return
         small = (np.abs(self.x) <= 180) & (np.abs(self.y) <= 90)
         far = np.maximum(np.abs(self.x), np.abs(self.y)) >= FAR_FROM_DEGREES_M

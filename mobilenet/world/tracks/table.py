@@ -37,7 +37,9 @@ class Table:
         self.file = file
         first = next(text, "")
         separator = max(SEPARATORS, key=first.count)
-        self._reader = csv.reader(_with(first, text), delimiter=separator, strict=True)
+        separator = separator if separator in first.strip() else " "
+        rows = _with(first, text) if separator != " " else (line.strip() + "\n" for line in _with(first, text))
+        self._reader = csv.reader(rows, delimiter=separator, skipinitialspace=separator == " ", strict=True)
         header = next(self._reader, []) if titles is None else list(titles)
         self._begun = 2  # the line where the row begins that is read next
         self.titles = [title.strip().lower() for title in header]

@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 import mobilenet
 from mobilenet.cli.main import app
+from mobilenet.engine.clock import SECOND
 from mobilenet.network.propagation.obstacles import read_buildings
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import load_scenario
+from mobilenet.world.inspection import inspect
 from mobilenet.world.layout import station_positions
 from mobilenet.world.track_mobility import Tracks, doubt_about_metres, import_tracks
 from mobilenet.world.tracks.projection import Offset
@@ -45,12 +47,17 @@ def test_lines_of_numbers(tmp_path: Path) -> None:
     assert cab == {"new_abboip": [(0, -122.3946, 37.75199), (119, -122.39527, 37.75136), (147, -122.39488, 37.75134)]}
     assert read_tracks(tmp_path / "new_abboip.txt").lonlat
     assert read(tmp_path, WALKER, format="walker") == {"walk": [(0, 0, 0), (30, 12.5, -4), (60, 20, -4)]}
-    assert read(tmp_path, "0 1 2 9 3 4\n0 5 6\n") == {"0": [(0, 1, 2), (9, 3, 4)], "1": [(0, 5, 6)]}  # BonnMotion
+    assert read(tmp_path, "0 1 2 9 4 3\n0 5 6\n") == {"0": [(0, 1, 2), (9, 4, 3)], "1": [(0, 5, 6)]}  # BonnMotion
 
 
 @pytest.mark.parametrize(
     ("text", "formats"),
-    [(WALKER, ("bonnmotion", "walker")), ("0 100 0 900 0 900\n", ("bonnmotion", "one"))],
+    [
+        (WALKER, ("bonnmotion", "walker")),
+        ("0 1 2\n30 2 3\n30 3 3\n", ("bonnmotion", "walker")),  # a second that is there twice
+        ("0 100 0 900 0 900\n", ("bonnmotion", "one")),
+        ("0 20 0 900 0 900\n0 1 2\n", ("bonnmotion", "one")),  # a line of ONE that ends too soon
+    ],
 )
 def test_what_fits_two_formats_has_to_be_chosen(text: str, formats: tuple[str, str], tmp_path: Path) -> None:
     message = refusal(tmp_path, text)
@@ -119,7 +126,7 @@ def test_degrees_and_metres_in_one_file(tmp_path: Path) -> None:
     assert read(tmp_path, nodes)["0"] == [(0, 0.5, 0.5)]
     assert doubt_about_metres(read_tracks(tmp_path / "walk.txt"), 1e6) == ""
     (tmp_path / "walk.txt").write_text("0 9.4 47.5\n0 9.5 47.5 99 9.6 47.5\n")
-    assert doubt_about_metres(read_tracks(tmp_path / "walk.txt"), 120) == ""
+    assert doubt_about_metres(read_tracks(tmp_path / "walk.txt"), 120) != ""
 
 
 def test_tables_of_one_host_and_repeated_times(tmp_path: Path) -> None:
@@ -186,8 +193,8 @@ def test_geojson(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ('{"type": "FeatureCollection", "features": [', "walk.txt: not JSON: "),
-        ('{"type": "FeatureCollection", "features": [3]}', "walk.txt: JSON, but not GeoJSON; expected"),
-        (geojson(("Polygon", [[[0, 0]]], {})), "walk.txt:1:1: 'Polygon': expected a Point or a LineString"),
+        ('{"type": "FeatureCollection", "features": [3]}', "walk.txt:1:1: '3': expected a Feature"),
+        (geojson(("Polygon", [[[0, 0]]], {})), "walk.txt: contains no tracks: 1 feature without times"),
         (geojson(("LineString", [[1, 2], [1, 3]], {"times": [1]})), "walk.txt:1:1: 1 times for 2 positions"),
         (geojson(("Point", [1, "x"], {"t": 1})), "walk.txt:1:1: \"[1, [1, 'x']]\": not numbers"),
         (geojson(("Point", [1, 2], {"t": "noon"})), "walk.txt:1:1: t: 'noon' is not a date"),
@@ -347,7 +354,7 @@ def test_what_has_no_times_or_no_names_is_called_so(tmp_path: Path) -> None:
     assert "ns-3's log" in refusal(tmp_path, "now=+0.0ns node=0 pos=1.0:2.0:0.0 vel=0.5:0.5:0.0\n")
     assert "expected the file itself" in refusal(tmp_path, "version https://git-lfs.github.com/spec/v1\nsize 9\n")
     cooja = refusal(tmp_path, "#node time(s) x y\n0 0.0 0 10\n0 1.0 10 10\n")
-    assert cooja.startswith("walk.txt:1: each line has four numbers, and nothing names them; expected commas")
+    assert cooja.startswith("walk.txt:1: each line has four numbers, and nothing names them; expected the limits")
     route = '<gpx version="1.1"><wpt lat="1" lon="2"/><rte><rtept lat="1" lon="2"/></rte></gpx>'
     assert "contains no tracks, only waypoints or routes" in refusal(tmp_path, route)
 
@@ -370,3 +377,75 @@ def test_tracks_of_gpx_without_times_are_skipped_and_counted(tmp_path: Path) -> 
     assert refusal(tmp_path, f"<gpx>{walk}<!-- -->{point}{timed.format(9)}{end}").startswith(f"walk.txt:4:9: {wrong}")
     first = walk.replace("<trkseg>", f"<trkseg>{point}")
     assert refusal(tmp_path, f"<gpx>{first}{end}").startswith(f"walk.txt:1:36: {wrong}")
+
+
+def test_hosts_of_one_walk_straight_between_rare_samples(tmp_path: Path) -> None:
+    """At 300 s host a is 300 m to the east: at 100 s it is a third of the way there."""
+    (tmp_path / "walk.txt").write_text("0 600 0 900 0 900 0 0\n0 a 0 0\n0 b 9 9\n300 a 300 0\n300 b 9 9\n", "utf-8")
+    recorded = read_tracks(tmp_path / "walk.txt")
+    assert inspect(recorded.on_plane(None), None, 120).host_s == 600
+    imported = import_tracks(Tracks(file="walk.txt"), tmp_path, 500)
+    legs = imported.trajectories[0].legs()
+    assert next(legs) == (300 * SECOND, 0, 0, 1, 0)
+    assert next(legs)[1:] == (300, 0, 0, 0)
+    assert imported.trajectories[0].leaves_ns is None
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        (DEGREES + "9,a,0,0\n", "csv"),  # a lost fix
+        ("0 9.43 47.51 10 9.431 47.511\n0 9.44 47.51 10 9.441 47.511\n", "bonnmotion"),
+        ('$node_(0) set X_ 9.43\n$node_(0) set Y_ 47.51\n$ns_ at 1 "$node_(0) setdest 9.44 47.51 0.001"\n', "ns2"),
+    ],
+)
+def test_degrees_are_doubted_in_each_format_of_metres(text: str, format: str, tmp_path: Path) -> None:
+    (tmp_path / "walk.txt").write_text(text, encoding="utf-8")
+    recorded = read_tracks(tmp_path / "walk.txt")
+    assert recorded.format == format
+    advice = "files of ns-2 are in metres" if format == "ns2" else "--coordinates lonlat"
+    assert advice in doubt_about_metres(recorded, 120)
+    if format == "bonnmotion":
+        chosen = read_tracks(tmp_path / "walk.txt", coordinates="lonlat")
+        assert chosen.lonlat and chosen.waypoints
+
+
+def test_tables_may_be_separated_by_blanks(tmp_path: Path) -> None:
+    assert read(tmp_path, "t id x y\n0 a  1 2\n 9 a 3 2 \n") == {"a": [(0, 1, 2), (9, 3, 2)]}
+
+
+def feature(geometry: dict[str, Any] | None, **properties: Any) -> dict[str, Any]:
+    return {"type": "Feature", "properties": {"id": "a", **properties}, "geometry": geometry}
+
+
+POINT = {"type": "Point", "coordinates": [9.43, 47.51]}
+
+
+def test_features_of_geojson_that_are_not_movement_are_skipped(tmp_path: Path) -> None:
+    area = {"type": "Polygon", "coordinates": [[[9, 47], [10, 47], [10, 48], [9, 47]]]}
+    lines = {"type": "MultiLineString", "coordinates": [[[9, 47], [9.1, 47]], [[9.2, 47]]]}
+    features = [feature(area, t=0), feature(None), feature(POINT, t=0), feature(lines, id="b", times=[[0, 5], [9]])]
+    text = json.dumps({"type": "FeatureCollection", "features": features})
+    assert read(tmp_path, text) == {"a": [(0, 9.43, 47.51)], "b": [(0, 9, 47), (5, 9.1, 47), (9, 9.2, 47)]}
+    assert read_tracks(tmp_path / "walk.txt").skipped == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ({"features": [feature(POINT, t=True)]}, "walk.txt:1:1: '[True, [9.43, 47.51]]': not numbers"),
+        ({"features": [feature(POINT, t=0), None]}, "walk.txt:2:1: 'None': expected a Feature"),
+        ({"features": [feature(POINT)]}, "walk.txt: contains no tracks: 1 feature without times"),
+        (
+            {"crs": {"type": "name", "properties": {"name": "EPSG:25832"}}, "features": [feature(POINT, t=0)]},
+            "walk.txt: crs: 'EPSG:25832'; expected longitudes and latitudes",
+        ),
+    ],
+)
+def test_geojson_that_is_refused(content: dict[str, Any], what: str, tmp_path: Path) -> None:
+    assert refusal(tmp_path, json.dumps(content)).startswith(what)
+
+
+def test_the_crs_of_degrees_is_accepted(tmp_path: Path) -> None:
+    crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}
+    assert read(tmp_path, json.dumps({"crs": crs, "features": [feature(POINT, t=0)]})) == {"a": [(0, 9.43, 47.51)]}
