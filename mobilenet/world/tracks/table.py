@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,8 @@ MOST_CHARACTERS_IN_A_FIELD = 1000
 SEPARATORS = ",;\t"
 UNITS = {
     "ft": "feet", "feet": "feet", "mi": "miles", "miles": "miles", "yd": "yards", "km": "kilometres",
-    "cm": "centimetres", "mm": "millimetres",
+    "cm": "centimetres", "mm": "millimetres", "in": "inches", "inch": "inches", "nmi": "nautical miles",
+    "usft": "US survey feet",
 }  # fmt: skip
 
 Titles = tuple[str, ...]
@@ -72,7 +74,7 @@ class Table:
     def _unit_advice(self, titles: Titles) -> str:
         """What to do about a column of that name in another unit, if there is one."""
         for title in self.titles:
-            name, _, unit = title.replace(" ", "_").replace("(", "").replace(")", "").rpartition("_")
+            name, _, unit = re.sub(r"[\s_(\[]+", "_", title).rstrip(")]").rpartition("_")
             if name in titles and unit in UNITS:
                 return f"; {short(title)} seems to be in {UNITS[unit]}: expected {name}_m in metres"
         return ""

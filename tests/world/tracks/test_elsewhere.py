@@ -157,7 +157,7 @@ def test_containers_and_empty_steps_of_sumo(tmp_path: Path) -> None:
     assert read(tmp_path, table) == {"v": [(0, 1, 2)], "c": [(0, 3, 4)]}
 
 
-@pytest.mark.parametrize("title", ["x_ft", "x (ft)", "X_FEET"])
+@pytest.mark.parametrize("title", ["x_ft", "x (ft)", "x[ft]", "X_FEET"])
 def test_sites_in_feet_are_refused(title: str, tmp_path: Path) -> None:
     (tmp_path / "sites.csv").write_text(f"name,{title},y_ft\na,1,2\n")
     with pytest.raises(ScenarioError, match=r"seems to be in feet: expected x_m in metres$"):
