@@ -25,7 +25,8 @@ from mobilenet.metrics.declaration import Metric, ratio
 from mobilenet.record.table import Columns, Table
 
 LOST_TO_OTHERS = ("collision", "never_attempted", "preamble_missed")
-BEGUN = ("received", "collision", "random", "bit_errors")
+INCORRECT = ("collision", "random", "bit_errors")  # outcomes in which a frame arrived, but not correctly
+BEGUN = ("received", *INCORRECT)
 
 
 class Network:

@@ -17,6 +17,12 @@ from mobilenet.record.reader import RunError
 from mobilenet.record.schema import BUFFERS
 
 
+def count_hosts(manifest: Mapping[str, Any]) -> int:
+    """Return the number of hosts, which those of imported tracks only have by their names."""
+    hosts: int | None = manifest["hosts"]
+    return len(manifest["host_names"]) if hosts is None else hosts
+
+
 class RunKind:
     """A run of hosts and stations."""
 
@@ -59,8 +65,7 @@ class RunKind:
 
     def participants(self, manifest: Mapping[str, Any]) -> str:
         """How many there are of whom, in words."""
-        hosts = len(manifest["host_names"]) if manifest["hosts"] is None else manifest["hosts"]
-        return f"{pluralize(hosts, 'host')}, {pluralize(manifest['stations'], 'station')}"
+        return f"{pluralize(count_hosts(manifest), 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
         """How many deliveries are owed at the end of a run that is not at rest; empty: none."""

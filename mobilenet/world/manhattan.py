@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import hypot
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import shapely
@@ -148,46 +148,50 @@ def _lie_inside(ground: Ground, boxes: NDArray[np.object_]) -> NDArray[np.bool_]
     return np.asarray(shapely.covers(ground.area.buffer(1e-6), boxes))
 
 
-class _Block:
-    """A host's way from one crossing to the next, with its stop there."""
+class Setout(NamedTuple):
+    """Where a host sets out on a block: the crossing, the direction, and the place in its lane."""
 
-    def __init__(self, streets: Streets, at: Crossing, heading: int, begins: Place) -> None:
-        self.streets, self.heading, self.begins = streets, heading, begins
-        self.ends_at = (at[0] + VECTORS[heading][1], at[1] + VECTORS[heading][0])
-
-    def legs(
-        self, parameters: Manhattan, stream: Stream, off_m: float, is_certain_to_stop: bool = False
-    ) -> Iterator[Leg]:
-        """Draw speed, stop and the way on, and yield the legs as far as the beginning of the next block."""
-        speed_mps = stream.uniform(*parameters.speed_mps)
-        self.way = self.streets.next_way(stream, self.ends_at, self.heading, parameters.turn_probability)
-        corner = self.streets.corner(self.ends_at, self.heading, self.way, off_m)
-        yield from _drive(self.begins, corner, speed_mps)
-        if is_certain_to_stop or stream.chance(parameters.stop_probability):
-            duration_ns = ns(stream.uniform(*parameters.stop_s))
-            if duration_ns > 0:
-                yield standing_leg(*corner)._replace(duration_ns=duration_ns)
-        self.ends = corner
-        if (self.heading - self.way) % 4 == 2:  # to the lane in the other direction
-            self.ends = self.streets.corner(self.ends_at, self.way, self.heading, off_m)
-            yield from _drive(corner, self.ends, speed_mps)
-
-    def following(self) -> _Block:
-        return _Block(self.streets, self.ends_at, self.way, self.ends)
+    at: Crossing
+    heading: int
+    begins: Place
 
 
 def legs(parameters: Manhattan, streets: Streets, stream: Stream) -> Iterator[Leg]:
     off_m = (stream.below(parameters.lanes) + 0.5) * parameters.lane_width_m
-    block, first = _underway(parameters, streets, stream, off_m)
-    yield from first
+    block, following = _underway(parameters, streets, stream, off_m)
     while True:
-        block = block.following()
-        yield from block.legs(parameters, stream, off_m)
+        yield from block
+        block, following = _block(parameters, streets, stream, off_m, following)
 
 
-def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: float) -> tuple[_Block, list[Leg]]:
-    """Draw a moment of the steady state: the block in which it falls, and the rest of its legs. The moment is in a stop
-    or on the way in proportion to the longest times that these can take, and refused where they take less.
+def _block(
+    parameters: Manhattan,
+    streets: Streets,
+    stream: Stream,
+    off_m: float,
+    setout: Setout,
+    is_certain_to_stop: bool = False,
+) -> tuple[list[Leg], Setout]:
+    """Draw speed, stop and the way on: the legs as far as the beginning of the next block, and that."""
+    heading, (east, north) = setout.heading, VECTORS[setout.heading]
+    at = (setout.at[0] + north, setout.at[1] + east)
+    speed_mps = stream.uniform(*parameters.speed_mps)
+    way = streets.next_way(stream, at, heading, parameters.turn_probability)
+    corner = streets.corner(at, heading, way, off_m)
+    block = _drive(setout.begins, corner, speed_mps)
+    if is_certain_to_stop or stream.chance(parameters.stop_probability):
+        duration_ns = ns(stream.uniform(*parameters.stop_s))
+        if duration_ns > 0:
+            block.append(standing_leg(*corner)._replace(duration_ns=duration_ns))
+    if (heading - way) % 4 != 2:
+        return block, Setout(at, way, corner)
+    other_lane = streets.corner(at, way, heading, off_m)
+    return block + _drive(corner, other_lane, speed_mps), Setout(at, way, other_lane)
+
+
+def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: float) -> tuple[list[Leg], Setout]:
+    """Draw a moment of the steady state: what is left of the block in which it falls, and the next one. The moment is
+    in a stop or on the way in proportion to the longest times that these can take, and refused where they take less.
     """
     longest_m = max(parameters.block_m) + 4 * off_m  # from the outer corner of one turn to that of the next, and round
     driving_s, stop_s = longest_m / parameters.speed_mps[0], parameters.stop_s[1]
@@ -198,21 +202,17 @@ def _underway(parameters: Manhattan, streets: Streets, stream: Stream, off_m: fl
         at = (row, column)
         # back in time, turns are as likely as forward
         before = (streets.next_way(stream, at, (heading + 2) % 4, parameters.turn_probability) + 2) % 4
-        if (before - heading) % 4 == 2:
-            begins = streets.corner(at, heading, before, off_m)
-        else:
-            begins = streets.corner(at, before, heading, off_m)
-        block = _Block(streets, at, heading, begins)
-        rest = list(block.legs(parameters, stream, off_m, is_in_stop))
+        inwards, outwards = (heading, before) if (before - heading) % 4 == 2 else (before, heading)
+        begins = streets.corner(at, inwards, outwards, off_m)
+        block, following = _block(parameters, streets, stream, off_m, Setout(at, heading, begins), is_in_stop)
         moment_ns = int(stream.random() * ns(stop_s if is_in_stop else driving_s))
-        for number, leg in enumerate(rest):
+        for number, leg in enumerate(block):
             if (leg.vx_mps == leg.vy_mps == 0) is is_in_stop:
                 if (first := rest_of(leg, moment_ns)) is not None:
-                    return block, [first, *rest[number + 1 :]]
+                    return [first, *block[number + 1 :]], following
                 moment_ns -= leg.duration_ns or 0
 
 
-def _drive(begin: Place, end: Place, speed_mps: float) -> Iterator[Leg]:
+def _drive(begin: Place, end: Place, speed_mps: float) -> list[Leg]:
     duration_ns = ns(hypot(end[0] - begin[0], end[1] - begin[1]) / speed_mps)
-    if duration_ns > 0:
-        yield between(*begin, *end, duration_ns)
+    return [between(*begin, *end, duration_ns)] if duration_ns > 0 else []

@@ -75,7 +75,7 @@ def test_only_hosts_of_one_group_move_together() -> None:
     assert apart[same].max() <= 40
     assert apart[~same].max() > 100
     more = np.array([place(legs, (0, 50)) for legs in walk(model(groups=3), 12)])
-    assert (more[:9] == states).all()  # hosts that are added change nobody's way
+    assert (more[:9] == states).all()  # added hosts do not change how the others walk
 
 
 def test_the_start_is_in_the_steady_state() -> None:

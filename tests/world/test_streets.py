@@ -154,11 +154,11 @@ def test_that_comparison_would_notice_a_start_at_crossings(monkeypatch: pytest.M
 
     def naive(
         parameters: Manhattan, streets: Streets, stream: Stream, off_m: float
-    ) -> tuple[manhattan._Block, list[Leg]]:
+    ) -> tuple[list[Leg], manhattan.Setout]:
         row, column, heading = streets.starts[stream.below(len(streets.starts))].tolist()
         begins = streets.corner((row, column), heading, heading, off_m)
-        block = manhattan._Block(streets, (row, column), heading, begins)
-        return block, list(block.legs(parameters, stream, off_m))
+        setout = manhattan.Setout((row, column), heading, begins)
+        return manhattan._block(parameters, streets, stream, off_m, setout)
 
     monkeypatch.setattr(manhattan, "_underway", naive)
     assert min(steady(BOX.ground(), 2500, stop_probability=0.3, stop_s=(0, 20))) < 1e-6

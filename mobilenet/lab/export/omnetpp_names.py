@@ -14,9 +14,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.buffers import LISTS
 from mobilenet.metrics.declaration import as_whole
+from mobilenet.metrics.network import INCORRECT
 from mobilenet.metrics.registry import VOCABULARIES
+from mobilenet.record.kinds import count_hosts
 from mobilenet.scenario.yaml_writer import inline
 
 NETWORK = "Net"
@@ -30,7 +33,6 @@ COUNTERS = {
     "queue_drops": "packetDropQueueOverflow",
     "mac_given_up": "packetDropRetryLimitReached",
 }
-INCORRECT = ("collision", "bit_errors", "random")  # outcomes in which a frame arrived, but not correctly
 EVENTS = {"broadcast": "packetSent", "deliver": "packetReceived"}
 UNITS = {"bytes": "B", "bytes/s": "B/s"}
 ENDINGS = {"_ns": "ns", "_bytes": "B"}  # of a quantity, with its unit
@@ -78,7 +80,7 @@ def number(value: float | None) -> str:
 
 def seconds(time_ns: int) -> str:
     """Return a time to the nanosecond."""
-    return f"{time_ns // 1_000_000_000}.{time_ns % 1_000_000_000:09d}"
+    return f"{time_ns // SECOND}.{time_ns % SECOND:09d}"
 
 
 def camel_case(words: str) -> str:
@@ -104,8 +106,7 @@ def module_of(node: str, part: str = "") -> str:
 
 def nodes_of(manifest: Mapping[str, Any]) -> list[str]:
     """Return every node of a run."""
-    hosts = len(manifest["host_names"]) if manifest["hosts"] is None else manifest["hosts"]
-    counts = {"h": hosts, "s": manifest["stations"], "p": manifest.get("processes", 0)}
+    counts = {"h": count_hosts(manifest), "s": manifest["stations"], "p": manifest.get("processes", 0)}
     return [f"{kind}{index}" for kind, count in counts.items() for index in range(count)]
 
 

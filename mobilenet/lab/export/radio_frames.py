@@ -86,7 +86,7 @@ def _whole(run: Path, has_power: bool) -> Iterator[pa.Table]:
     rest = None
     for part in _with_power(run) if has_power else read_parts(run, "frames", [*COLUMNS["frames"]]):
         rows = part if rest is None else pa.concat_tables((rest, part))
-        last = int(_firsts(Table(rows))[-1])
+        last = int(_firsts_of(Table(rows))[-1])
         yield rows.slice(0, last)
         rest = rows.slice(last)
     if rest is not None:
@@ -104,12 +104,15 @@ def _with_power(run: Path) -> Iterator[pa.Table]:
         yield part
 
 
-def _firsts(table: Table) -> np.ndarray:
-    """The first row of each transmission: a node sends one at a time."""
-    start_ns, sender = table.numbers("start_ns"), table.column("sender").codes
+def firsts(start_ns: np.ndarray, sender: np.ndarray) -> np.ndarray:
+    """Return the first row of each transmission: a node sends one at a time."""
     is_first = np.ones(len(start_ns), bool)
     is_first[1:] = (start_ns[1:] != start_ns[:-1]) | (sender[1:] != sender[:-1])
     return np.flatnonzero(is_first)
+
+
+def _firsts_of(table: Table) -> np.ndarray:
+    return firsts(table.numbers("start_ns"), table.column("sender").codes)
 
 
 def addresses(table: Table, name: str, path: Path) -> np.ndarray:
@@ -121,27 +124,27 @@ def addresses(table: Table, name: str, path: Path) -> np.ndarray:
 
 
 def _transmissions(table: Table, path: Path, kinds: dict[str, int], at: int | None) -> np.ndarray:
-    firsts = _firsts(table)
-    rows = np.zeros(len(firsts), FRAME)
+    begins = _firsts_of(table)
+    rows = np.zeros(len(begins), FRAME)
     if not len(rows):
         return rows
     for name in ("start_ns", "psdu_bytes", "rate_mbps"):
-        rows[name] = table.numbers(name)[firsts]
-    rows["attempt"] = np.minimum(table.numbers("attempt")[firsts], 255)
-    rows["airtime_ns"] = table.numbers("end_ns")[firsts] - rows["start_ns"]
-    rows["sender"] = addresses(table, "sender", path)[firsts]
+        rows[name] = table.numbers(name)[begins]
+    rows["attempt"] = np.minimum(table.numbers("attempt")[begins], 255)
+    rows["airtime_ns"] = table.numbers("end_ns")[begins] - rows["start_ns"]
+    rows["sender"] = addresses(table, "sender", path)[begins]
     to, receiver, column = addresses(table, "to", path), addresses(table, "receiver", path), table.column("kind")
-    rows["to"] = to[firsts]
-    rows["kind"] = column.map([kinds.setdefault(word, len(kinds)) for word in column.words], 0)[firsts]
+    rows["to"] = to[begins]
+    rows["kind"] = column.map([kinds.setdefault(word, len(kinds)) for word in column.words], 0)[begins]
     fate = table.column("fate").number({word: code for code, word in enumerate(OUTCOMES[:OUT_OF_RANGE])})
     if (fate < 0).any():
         raise RunError(f"{path}: fate has an outcome that no radio has; the run is damaged")
     for code in range(OUT_OF_RANGE):
-        rows["counts"][:, code] = np.add.reduceat(fate == code, firsts)
+        rows["counts"][:, code] = np.add.reduceat(fate == code, begins)
     rows["outcome"] = np.where(rows["to"] == ALL, NO_OUTCOME, OUT_OF_RANGE)
     for where in (receiver == to, receiver == at):
         pairs = np.flatnonzero(where)
-        ones = np.searchsorted(firsts, pairs, side="right") - 1
+        ones = np.searchsorted(begins, pairs, side="right") - 1
         rows["outcome"][ones] = fate[pairs]
     if at is not None:
         rows["heard"][ones] = True

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mobilenet.lab.export.radio_frames import addresses
+from mobilenet.lab.export.radio_frames import addresses, firsts
 from mobilenet.record.reader import RunError, read_parts
 from mobilenet.record.table import NOTHING, Table
 
@@ -78,10 +78,9 @@ def _of_messages(run: Path, place: _Places) -> dict[str, Known]:
         table = Table(part)
         is_radio = np.flatnonzero(table.column("medium").among(["radio"]))
         sent = table.numbers("send_ns")[is_radio], addresses(table, "sender", run / "messages.parquet")[is_radio]
-        is_first = np.ones(len(is_radio), bool)
-        is_first[1:] = (sent[0][1:] != sent[0][:-1]) | (sent[1][1:] != sent[1][:-1])
-        ours, rows = place.find(*(each[is_first] for each in sent))
-        few = Table(part.take(is_radio[is_first][ours]))
+        begins = firsts(*sent)
+        ours, rows = place.find(*(each[begins] for each in sent))
+        few = Table(part.take(is_radio[begins[ours]]))
         for name in SUBJECT:
             known[name].note(rows, few.column(name).words, few.column(name).codes)
         details = few.column("detail")

@@ -19,6 +19,7 @@ import numpy as np
 from mobilenet.engine.clock import MICROSECOND, SECOND
 from mobilenet.lab.export.radio_frames import ALL, LINKS, OUT_OF_RANGE, OUTCOMES, address, read_frames
 from mobilenet.lab.export.radio_messages import known_of
+from mobilenet.metrics.network import INCORRECT
 from mobilenet.record.pcap import file_header
 from mobilenet.record.schema import MAC_ACK
 from mobilenet.scenario import load_scenario
@@ -32,7 +33,6 @@ AT_ONCE = 50_000  # transmissions
 FCS_BYTES = 4
 HAS_FCS, BAD_FCS = 0x10, 0x40  # flags of radiotap
 FLAGS, RATE, SIGNAL = 1 << 1, 1 << 2, 1 << 5  # fields of radiotap
-BROKEN = ("collision", "random", "bit_errors")  # outcomes of frames whose FCS is wrong at the receiver
 DATA, QOS_DATA, ACK = 0x08, 0x88, 0xD4  # the first byte of frame control
 TO_STATION, FROM_STATION, RETRY = 0x01, 0x02, 0x08  # bits of the second
 SNAP = b"\xaa\xaa\x03\x00\x00\x00\x88\xb5"  # with the EtherType for local experiments
@@ -181,7 +181,7 @@ def _records(rows: np.ndarray, parts: list[Part], is_ack: np.ndarray, mac: Mac, 
 
 
 def _fill_radiotap(heads: np.ndarray, rows: np.ndarray, is_dcf: bool, has_signal: np.ndarray) -> None:
-    is_broken = rows["heard"] & np.isin(rows["outcome"], [OUTCOMES.index(word) for word in BROKEN])
+    is_broken = rows["heard"] & np.isin(rows["outcome"], [OUTCOMES.index(word) for word in INCORRECT])
     heads["present"] = FLAGS | RATE * is_dcf | SIGNAL * has_signal
     heads["flags"] = HAS_FCS * is_dcf | BAD_FCS * is_broken
     if is_dcf:

@@ -34,7 +34,7 @@ ID = ("id", "host", "host_id", "node", "vehicle", "name")
 
 def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
     sink = Sink(file)
-    skipped, number, has_dates = 0, 0, False
+    skipped, has_dates = 0, False
     for number, feature in enumerate(_features(stream, file), 1):
         properties, geometry = (_group(feature, key) for key in ("properties", "geometry"))
         kind, coordinates = geometry.get("type"), geometry.get("coordinates")
@@ -61,7 +61,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
                 what = f"t: {no_date(time)}" if isinstance(time, str) else f"{short([time, position])}: not numbers"
                 raise sink.error(number, place, what) from None
             sink.add(t_s, str(name), lon, lat, number, place)
-    if skipped == number:
+    if skipped and not sink.numbers:
         raise ScenarioError(f"{file}: contains no tracks: {pluralize(skipped, 'feature')} without times")
     return replace(sink.finish("geojson", True, dates=has_dates), skipped=skipped)
 

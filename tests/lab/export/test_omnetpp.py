@@ -313,7 +313,7 @@ def test_a_study_is_an_experiment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("levels", [["é" * 50 + "a" * 50, "é" * 50 + "b" * 50], ["a/b", "a:b"], ["A", "a"]])
 def test_levels_that_make_no_file_names(levels: list[str], tmp_path: Path) -> None:
-    """They are too long, or alike where a file system does not tell them apart."""
+    """Levels can be too long for a name, or differ only in capital letters."""
     store = study_in(tmp_path, {"description": levels, "name": [f"{level}2" for level in levels]}, name=None)
     done = mobilenet("export", "study", "--omnetpp", place=tmp_path)
     assert done.returncode == 0, done
