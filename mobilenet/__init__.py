@@ -22,7 +22,7 @@ if sys.platform == "win32":
     raise SystemExit(2)
 
 from mobilenet.engine import native
-from mobilenet.engine.no_collections import no_collections
+from mobilenet.engine.gc_pause import no_collections
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,7 +34,7 @@ _HOMES = {  # imported when first used, so that importing the package costs noth
     "run": ("mobilenet.lab.notebook.runs", "run"),
     "Run": ("mobilenet.lab.notebook.runs", "Run"),
     "load": ("mobilenet.lab.notebook.runs", "load"),
-    "live": ("mobilenet.lab.live.opened", "live"),
+    "live": ("mobilenet.lab.live.start", "live"),
     "study": ("mobilenet.lab.notebook.studies", "study"),
     "capacity": ("mobilenet.lab.notebook.capacity", "capacity"),
     "Capacity": ("mobilenet.lab.notebook.capacity", "Capacity"),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from mobilenet.engine.clock import Progress
-from mobilenet.engine.no_collections import no_collections
+from mobilenet.engine.gc_pause import no_collections
 from mobilenet.judgement import answer_in_words, judge, judge_anew, own_checks, own_metrics, read_warnings, verdicts_of
 from mobilenet.metrics.deliveries import Deliveries
 from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
@@ -44,9 +44,9 @@ from mobilenet.record.writer import (
     write_recording,
 )
 from mobilenet.scenario import AnyScenario
-from mobilenet.scenario.opening import given_scenario
+from mobilenet.scenario.loader import given_scenario
 from mobilenet.scenario.run_source import command_of
-from mobilenet.simulation.kept_scenario import loaded_files, words_anywhere, write_scenario
+from mobilenet.simulation.scenario_copy import loaded_files, words_anywhere, write_scenario
 from mobilenet.verify import Verdict
 from mobilenet.verify.judge import overall
 
@@ -336,7 +336,7 @@ def simulate(
     from mobilenet.simulation.plugin_code import EarlyEnd, attributing_errors
 
     def moment_of(error: BaseException, files: list[Path]) -> str:
-        from mobilenet.simulation.ended_early import moment
+        from mobilenet.simulation.plugin_failure import moment
 
         return moment(error, parts.kernel.now, parts.nodes, files)
 

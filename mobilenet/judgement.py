@@ -19,11 +19,11 @@ from typing import Any
 
 from mobilenet import __version__
 from mobilenet.metrics import OwnMetric, as_measured, metrics
+from mobilenet.metrics.custom import Record, measure, own_metric
 from mobilenet.metrics.declaration import Row, as_whole
-from mobilenet.metrics.own import Record, measure, own_metric
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, percentage
-from mobilenet.record.packets.passed import Captures
+from mobilenet.record.packets.packet_order import Captures
 from mobilenet.record.pcap import read_captures
 from mobilenet.record.reader import AGAIN, RunError, read_derived, read_manifest
 from mobilenet.record.recorder import Recording
@@ -34,7 +34,7 @@ from mobilenet.scenario.plans.by_kind import AnyRecorded, plans_of
 from mobilenet.simulation.plugin_code import load_named, place_of, repr_of
 from mobilenet.verify import Evidence, Verdict, verify
 from mobilenet.verify.check import Check
-from mobilenet.verify.declared import scenario_of, warnings_by
+from mobilenet.verify.declarations import scenario_of, warnings_by
 from mobilenet.verify.judge import NEEDS_CODE, judging, known_properties, overall, read_run
 
 

@@ -331,7 +331,7 @@ def test_the_verifier_reads_the_scenario_in_one_place() -> None:
     """It derives the promises of a run from scenario.yaml, by its declarations; nothing else of it knows scenarios."""
     pairs = set(ours().importers("mobilenet.scenario"))
     knowing = {module for module, name in pairs if name != "mobilenet.scenario.plans.expectations"}
-    assert {module for module in knowing if inside(module, "mobilenet.verify")} == {"mobilenet.verify.declared"}
+    assert {module for module in knowing if inside(module, "mobilenet.verify")} == {"mobilenet.verify.declarations"}
     values = ours().imports["mobilenet.scenario.plans.expectations"]
     assert values <= {"__future__", "collections.abc", "typing"}  # plain ones
 

@@ -63,7 +63,7 @@ ASKS = re.compile(
     r"|\bis (?:not )?(?:PROCESSES|MOBILE|OF_PROCESSES|OF_HOSTS)\b|(?:scenario|base\(\)|source)\.kind\b|\bkind\.name\b"
     r"|\"processes\" (?:not )?in\b|(?:kind|network|protocol\)) == \"(?:processes|hosts)\"|\{Scenario: "
 )
-DECIDE = ("by_kind.py", "record/kinds.py", "scenario/opening.py", "scenario/plans/by_kind.py")
+DECIDE = ("by_kind.py", "record/kinds.py", "scenario/loader.py", "scenario/plans/by_kind.py")
 
 
 def stays(scenario: str, place: Path) -> list[str]:

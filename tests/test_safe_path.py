@@ -246,7 +246,7 @@ def test_all_processes_of_ours_are_started_so() -> None:
         "mobilenet.lab.workers",  # over `for_children`
         "mobilenet.lab.programs.children",  # with -I
         "mobilenet.lab.programs.namespaces.machines",  # the same
-        "mobilenet.lab.programs.namespaces.inside",  # programs as users have them
+        "mobilenet.lab.programs.namespaces.init_process",  # programs as users have them
         "mobilenet.lab.studies.spark",  # what Spark's workers are, over `for_children`
         "mobilenet.lab.studies.cluster",  # the same; what runs there has its environment from spark.py
         "mobilenet.lab.bench.programs",  # programs as users have them

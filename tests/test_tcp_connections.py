@@ -11,7 +11,7 @@ from mobilenet.engine.clock import MILLISECOND, SECOND
 from mobilenet.metrics.connections import Connections
 from mobilenet.metrics.fold import Handoff
 from mobilenet.record.packets.connections import Connection, connections_of
-from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, SYN
 from tests.verify.test_tcp_at_devices import A, B, segment
 

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mobilenet.engine.random_streams import generator
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.package_files import SCENARIOS
 from mobilenet.lab.studies.claims.answer import AnsweredClaim, answer_to
 from mobilenet.lab.studies.claims.declaration import Answer, Claims
-from mobilenet.lab.studies.claims.looks import Looks
+from mobilenet.lab.studies.claims.interim_looks import Looks
 from mobilenet.lab.studies.claims.questions import Cell, Plan, questions
 from mobilenet.scenario.yaml_reader import parse
 from validation.capacity import Values, autoregressive, lognormal, most_wrong, normal

@@ -18,7 +18,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from mobilenet.lab.shipped import PAPERS, SCENARIOS
+from mobilenet.lab.package_files import PAPERS, SCENARIOS
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.papers.causal import PRINTED as CAUSAL
 from mobilenet.lab.studies.papers.jobs import SIZES

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.package_files import SCENARIOS
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.spark import local_master
 from mobilenet.lab.studies.study import run_study

@@ -20,7 +20,7 @@ from mobilenet.engine.clock import SECOND
 from mobilenet.metrics.connections import NEAR_NS, Connections
 from mobilenet.metrics.fold import EventFold, Handoff
 from mobilenet.record.packets.connections import Connection, Stall, connections_of
-from mobilenet.record.packets.passed import Mismatch, packets_of
+from mobilenet.record.packets.packet_order import Mismatch, packets_of
 from mobilenet.record.pcap import CAPTURES, read_captures
 from mobilenet.record.reader import RunError, read_events
 

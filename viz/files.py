@@ -1,6 +1,6 @@
 """Write pictures and pages whole: a file gets its name only when complete; those of one call all together.
 
-Model     mobilenet/record/whole.py, with the folders above a file
+Model     mobilenet/record/atomic_files.py, with the folders above a file
 Errors    RecordError, one line: an unknown suffix, a directory, a place where nothing can be written
 Source    ours: docs/run-directory.md
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mobilenet.record.whole import in_place_of, partial_path, remove_dead
+from mobilenet.record.atomic_files import in_place_of, partial_path, remove_dead
 from mobilenet.record.writer import RecordError
 
 PICTURES = (".svg", ".png", ".pdf")

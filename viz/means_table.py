@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mobilenet.lab.studies.delivered import DELIVERED
+from mobilenet.lab.studies.precedence import DELIVERED
 from mobilenet.record.provenance import stamping_of
 from mobilenet.record.stamp import in_text, normal_command
 

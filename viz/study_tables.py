@@ -18,8 +18,8 @@ from typing import Any
 
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.compare import COMMON, OF_COMMON
-from mobilenet.lab.studies.delivered import ACCEPTED, DELIVERED, Delivered, as_shares
 from mobilenet.lab.studies.level_names import LevelNames, short_level, table_level
+from mobilenet.lab.studies.precedence import ACCEPTED, DELIVERED, Delivered, as_shares
 from mobilenet.lab.studies.sentences import deliveries, doubts
 from mobilenet.lab.studies.table_files import AGAIN, UNSTABLE, Rows, missing_runs, read_rows, read_table
 from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES, Vocabulary

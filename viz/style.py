@@ -14,8 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mobilenet.record.atomic_files import in_place_of, remove_dead
 from mobilenet.record.stamp import KEY, stamp
-from mobilenet.record.whole import in_place_of, remove_dead
 from mobilenet.record.writer import RecordError
 from mobilenet.why import kinds
 

@@ -79,7 +79,7 @@ def _day(text: str | None) -> str | None:
 
 
 def _make(paths: list[Path], out: Path, title: str | None, license_: str | None, date: str | None) -> None:
-    from mobilenet.lab.artefact.making import make
+    from mobilenet.lab.artefact.assembly import make
     from mobilenet.record.provenance import digest
 
     archive = make(paths, out, title, license_, date)
@@ -89,8 +89,8 @@ def _make(paths: list[Path], out: Path, title: str | None, license_: str | None,
 
 def _check(file: Path, out: Path | None, workers: int | None, allow_code: bool, quiet: bool) -> None:
     """Print a line for each study and each claim; exit with 0 if all of them come out the same."""
-    from mobilenet.lab.artefact.checking import CheckOptions, check
-    from mobilenet.lab.artefact.comparing import Sameness
+    from mobilenet.lab.artefact.comparison import Sameness
+    from mobilenet.lab.artefact.reproduction import CheckOptions, check
 
     with while_spark_lives("Spark ended before all runs were repeated"), runs_progress(quiet) as update:
         check_result = check(file, out, CheckOptions(workers, update, say, allow_code))

@@ -43,8 +43,8 @@ def claims(
     """
     refuse_both(master, workers)
     with reporting(quiet and not dry_run, as_json=as_json and not dry_run):
-        from mobilenet.lab.studies.claims.answering import QUICK_S, Means, answer, default_directory
         from mobilenet.lab.studies.claims.declaration import Claims
+        from mobilenet.lab.studies.claims.evaluation import QUICK_S, Means, answer, default_directory
         from mobilenet.lab.studies.claims.questions import plan
         from mobilenet.lab.studies.spark import local_master
 

@@ -22,7 +22,7 @@ def examples(
     with reporting():
         import shutil
 
-        from mobilenet.lab.shipped import FOLDERS, ROOT
+        from mobilenet.lab.package_files import FOLDERS, ROOT
         from mobilenet.record.writer import run_directory
 
         with run_directory(folder) as partial:

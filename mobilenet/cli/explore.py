@@ -164,7 +164,7 @@ def reference(
     """
     with reporting():
         from mobilenet.cli.key_reference import listing, reference
-        from mobilenet.record.whole import write_whole
+        from mobilenet.record.atomic_files import write_whole
 
         if out is not None:
             if keys or search:

@@ -254,9 +254,9 @@ def _export_pcap(directory: Path, target: Path, node: str | None) -> None:
 
 def _export_radio(directory: Path, target: Path, node: str | None) -> None:
     from mobilenet.lab.export.radio_pcap import DISSECTOR, write_radio_pcap
+    from mobilenet.record.atomic_files import write_whole
     from mobilenet.record.provenance import stamping_of
     from mobilenet.record.stamp import normal_command, write_sidecar
-    from mobilenet.record.whole import write_whole
     from mobilenet.viz.files import whole_file
 
     with whole_file(target, (".pcap",)) as partial:

@@ -44,11 +44,11 @@ def live(
     """Watch a run in a browser and intervene in it."""
     with reporting():
         from mobilenet.lab.live.desk import Desk
-        from mobilenet.lab.live.keeping import require_room
-        from mobilenet.lab.live.opened import live as opened
         from mobilenet.lab.live.page import page_of
         from mobilenet.lab.live.server import LiveError, Server
-        from mobilenet.scenario.opening import as_options
+        from mobilenet.lab.live.start import live as opened
+        from mobilenet.lab.live.stopped_run import require_room
+        from mobilenet.scenario.loader import as_options
 
         if out is not None and os.path.lexists(out):
             fail(f"{out}: already exists; remove it, or name another directory", Exit.BAD_INPUT)
@@ -121,7 +121,7 @@ def _end(desk: Any, scenario: Path, out: Path | None, again: str, ending: list[s
         say(line)
 
     from mobilenet.lab.live.branch import plain
-    from mobilenet.lab.live.keeping import keep_branch, keep_unfinished
+    from mobilenet.lab.live.stopped_run import keep_branch, keep_unfinished
     from mobilenet.record.writer import RecordError
     from mobilenet.scenario.yaml_writer import inline
 

@@ -12,7 +12,7 @@ from mobilenet.cli.console import Exit, fail, reporting, say, writing
 from mobilenet.cli.options import AllowCode, Quiet, RunDirectory
 from mobilenet.cli.progress import error_console, progress
 from mobilenet.quoting import cut, pluralize, quote, spell_out
-from mobilenet.record.whole import write_whole
+from mobilenet.record.atomic_files import write_whole
 
 LONGEST = 2000  # characters of a line
 REPEATED = (
@@ -52,7 +52,7 @@ def replay(
     The command prints the first answer that differs from the run.
     """
     with reporting(quiet, reads=[run]):
-        from mobilenet.lab.replay.alone import exchanges, feed
+        from mobilenet.lab.replay.single_program import exchanges, feed
         from mobilenet.lab.replay.transcript import lines_of, lines_of_node
         from mobilenet.parameters import ScenarioError
         from mobilenet.record.reader import RunError

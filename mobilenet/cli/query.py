@@ -44,7 +44,7 @@ def query(
     """
     early = "Spark ended before the query was answered, for example because memory ran out"
     with reporting(quiet, reads=[where]), while_spark_lives(early):
-        from mobilenet.lab.studies.query import asking
+        from mobilenet.lab.studies.query import spark_sql
         from mobilenet.lab.studies.query.places import runs_of
         from mobilenet.lab.studies.spark import local_master, spark_session
 
@@ -54,14 +54,14 @@ def query(
         runs = runs_of(where)
         if runs.unfinished:
             say(runs.unfinished)
-        spark = spark_session(master or local_master(workers), asking.heap(), failures=asking.FAILURES)
-        with spark as session, asking.views_of(runs, session) as views:
-            frame = asking.ask(views, session, sql)
+        spark = spark_session(master or local_master(workers), spark_sql.heap(), failures=spark_sql.FAILURES)
+        with spark as session, spark_sql.views_of(runs, session) as views:
+            frame = spark_sql.ask(views, session, sql)
             if explain:
-                say(asking.plan_of(frame), always=True)
+                say(spark_sql.plan_of(frame), always=True)
                 return
-            with tasks_progress(quiet, lambda: asking.tasks_done(session)):
-                rows = asking.answer(frame)
+            with tasks_progress(quiet, lambda: spark_sql.tasks_done(session)):
+                rows = spark_sql.answer(frame)
         if out is not None:
             _write(rows, out)
             say(f"{pluralize(len(rows), 'row')} in {quote(out)}")
@@ -97,7 +97,7 @@ def _write(rows: pa.Table, out: Path) -> None:
     import pyarrow.csv
     import pyarrow.parquet
 
-    from mobilenet.record.whole import in_place_of
+    from mobilenet.record.atomic_files import in_place_of
 
     if out.suffix == ".csv":
         _require_plain(rows)

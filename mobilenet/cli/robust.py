@@ -68,9 +68,9 @@ def _end(plan: Any, place: Path, results: list[Any]) -> None:
     from mobilenet.lab.studies.robust import robust as robustness
     from mobilenet.lab.studies.robust.words import markdown, totals, without_mean
     from mobilenet.lab.studies.table_files import write_table
+    from mobilenet.record.atomic_files import write_whole
     from mobilenet.record.provenance import stamping_of
     from mobilenet.record.stamp import in_text
-    from mobilenet.record.whole import write_whole
     from mobilenet.viz.files import together
     from mobilenet.viz.robust import draw
 

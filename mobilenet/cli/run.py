@@ -26,7 +26,7 @@ from mobilenet.cli.options import (
     Seed,
 )
 from mobilenet.cli.progress import progress
-from mobilenet.engine.no_collections import no_collections, set_modules_aside
+from mobilenet.engine.gc_pause import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out, unknown
 
@@ -61,7 +61,7 @@ def run(
         with no_collections():
             from mobilenet import api
             from mobilenet.record.killed_runs import partial_record
-            from mobilenet.scenario.opening import as_options
+            from mobilenet.scenario.loader import as_options
 
         set_modules_aside()
         changes = as_options([*(overrides or []), *(["record.programs=true"] if twice else [])], seed)
@@ -186,9 +186,9 @@ def verify(
             answer = verify_study(run, part, allow_code, quiet)
             say(f"Next: mobilenet show {quote(run)}")
             raise typer.Exit(EXITS[answer])
-        from mobilenet.cli.recorded import judge_recorded
+        from mobilenet.cli.record_check import judge_recorded
         from mobilenet.judgement import answer_in_words
-        from mobilenet.verify.declared import scenario_of, warnings_by
+        from mobilenet.verify.declarations import scenario_of, warnings_by
 
         answer, verdicts, notes, wrong = judge_recorded(run, repeat, allow_code, quiet)
         if answer == DIFFERS:

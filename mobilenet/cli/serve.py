@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from mobilenet.cli.console import Exit, fail, reporting, say
-from mobilenet.cli.entering import enter, require_shell, shell_of
+from mobilenet.cli.node_shell import enter, require_shell, shell_of
 from mobilenet.cli.options import AllowCode, Force, NewRun, Overrides, Quiet, Seed
 from mobilenet.cli.progress import progress
 from mobilenet.cli.run import end_with_verdicts, offering_force, stopped_in_words
@@ -61,7 +61,7 @@ def serve(
         scenario = Path(words[0])
         from mobilenet import api
         from mobilenet.scenario import load_scenario
-        from mobilenet.scenario.opening import as_options
+        from mobilenet.scenario.loader import as_options
         from mobilenet.simulation.parties import RealTime
 
         stop_reasons: list[str] = []

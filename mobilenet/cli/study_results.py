@@ -209,7 +209,7 @@ def verify_study(directory: Path, share: float, allow_code: bool, quiet: bool) -
     """Judge each run of a study again from its record, and return the worst answer. A share of the runs, evenly spaced,
     is repeated.
     """
-    from mobilenet.cli.recorded import judge_recorded
+    from mobilenet.cli.record_check import judge_recorded
     from mobilenet.lab.studies import StudyError
     from mobilenet.lab.studies.table_files import AGAIN
     from mobilenet.record.reader import RunError

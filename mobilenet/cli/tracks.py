@@ -13,7 +13,7 @@ from mobilenet.cli.anchors import At, OffsetOption, anchor_of, chosen_anchor
 from mobilenet.cli.console import Exit, fail, reporting, say, writing
 from mobilenet.cli.inspection_table import print_inspection
 from mobilenet.quoting import pluralize, quote
-from mobilenet.record.whole import write_whole
+from mobilenet.record.atomic_files import write_whole
 
 RANGE_M = 120.0
 

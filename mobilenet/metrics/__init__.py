@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from mobilenet.metrics.custom import OwnMetric, Record, metric
 from mobilenet.metrics.declaration import Row
 from mobilenet.metrics.mobile import mobile_metrics
-from mobilenet.metrics.own import OwnMetric, Record, metric
 from mobilenet.metrics.processes import process_metrics
 from mobilenet.record.kinds import PROCESSES, run_kind
-from mobilenet.record.packets.passed import Captures
+from mobilenet.record.packets.packet_order import Captures
 from mobilenet.record.table import Columns
 
 __all__ = ["OwnMetric", "Record", "as_measured", "metric", "metrics"]

@@ -28,7 +28,7 @@ from mobilenet.metrics.declaration import Metric, OfDelays, Row, mean, only, per
 from mobilenet.metrics.fold import EventFold, Handoff
 from mobilenet.metrics.network import NETWORK, Network
 from mobilenet.record.packets.connections import connections_of
-from mobilenet.record.packets.passed import Captures, Mismatch, packets_of
+from mobilenet.record.packets.packet_order import Captures, Mismatch, packets_of
 from mobilenet.record.table import Columns, Table
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mobilenet import __version__
-from mobilenet.record.whole import write_whole
+from mobilenet.record.atomic_files import write_whole
 
 KEY = "mobilenet-provenance"
 SIDECAR = ".provenance.json"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mobilenet.parameters import ScenarioError
 from mobilenet.scenario.base import effective
-from mobilenet.scenario.opening import AnyScenario, load_scenario
+from mobilenet.scenario.loader import AnyScenario, load_scenario
 
 if TYPE_CHECKING:
     from mobilenet.scenario.mobile import OwnProtocol, Scenario

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.quoting import quote
 from mobilenet.scenario.base import ScenarioFile, files_matching
-from mobilenet.scenario.opening import AnyScenario, from_nodes
+from mobilenet.scenario.loader import AnyScenario, from_nodes
 from mobilenet.scenario.programs import files_of, names_file
 from mobilenet.scenario.yaml_reader import read
 

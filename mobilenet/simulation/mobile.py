@@ -17,10 +17,10 @@ from typing import Any
 
 from mobilenet.engine.clock import MILLISECOND, SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
+from mobilenet.engine.gc_pause import no_collections
 from mobilenet.engine.kernel import Kernel, Process
-from mobilenet.engine.no_collections import no_collections
 from mobilenet.engine.random_streams import Stream
-from mobilenet.network.radio.acking import Acking
+from mobilenet.network.radio.acking_mac import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.framing import Framing
 from mobilenet.network.radio.mac import Mac
@@ -34,7 +34,7 @@ from mobilenet.record.recorder import Recording
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.hosts import facts
 from mobilenet.scenario.preflight import require_size
-from mobilenet.simulation import not_at_rest
+from mobilenet.simulation import quiescence
 from mobilenet.simulation.backbone import new_backbone
 from mobilenet.simulation.connections import RadioChannels, WiredChannels
 from mobilenet.simulation.counters import Counters, FrameObserver, HopObserver, both
@@ -321,7 +321,7 @@ class Simulation:
 
     def _not_at_rest(self) -> list[str]:
         in_flight, is_at_rest = self.wires.in_flight, self.backbone.is_at_rest
-        descriptions = not_at_rest.of_hosts(self.stations, self.hosts, self.lifecycle.pending, in_flight, is_at_rest)
+        descriptions = quiescence.of_hosts(self.stations, self.hosts, self.lifecycle.pending, in_flight, is_at_rest)
         return first_few([*self.parties.not_at_rest(), *descriptions])
 
     def _begin(self) -> None:
@@ -387,4 +387,4 @@ class Simulation:
             return False
         if not self.parties.is_quiet():
             return False
-        return not_at_rest.is_nobody(self.stations, self.hosts)
+        return quiescence.is_nobody(self.stations, self.hosts)

@@ -22,7 +22,7 @@ from mobilenet.record.reader import read_coded, read_json, read_manifest, requir
 from mobilenet.record.schema import BUFFERS, buffers_of
 from mobilenet.record.table import Columns, Table
 from mobilenet.scenario.plans.expectations import NEVER_S, Expectations, ProcessPlan
-from mobilenet.verify.declared import require_scenario
+from mobilenet.verify.declarations import require_scenario
 
 if TYPE_CHECKING:
     from mobilenet.verify.among_processes.properties import ProcessJudge
@@ -111,8 +111,8 @@ class Evidence:
     @cached_property
     def broadcasts(self) -> BroadcastJudge:
         """The judge of the broadcasts of hosts, done."""
+        from mobilenet.verify.broadcasts.column_screen import judge_events
         from mobilenet.verify.broadcasts.reach import Reach
-        from mobilenet.verify.broadcasts.screened import judge_events
 
         expected, reach = self.of_hosts, None
         if expected is not None and expected.hosts is not None and self.ended_by_error is None:
@@ -133,7 +133,7 @@ class Evidence:
     @cached_property
     def among_processes(self) -> ProcessJudge:
         """The judge of the broadcasts of processes, done."""
-        from mobilenet.verify.among_processes.screened import judge_events
+        from mobilenet.verify.among_processes.column_screen import judge_events
 
         return judge_events(self.events, self.manifest)
 

@@ -12,10 +12,10 @@ from typing import Any
 from mobilenet.quoting import pluralize
 from mobilenet.record.schema import BUFFERS, buffers_of
 from mobilenet.verify import program_lines
-from mobilenet.verify.broadcasts.asked import obedience
 from mobilenet.verify.broadcasts.fifo import fifo_problem
+from mobilenet.verify.broadcasts.requests import obedience
 from mobilenet.verify.broadcasts.sessions import unfinished_handoffs
-from mobilenet.verify.carried import CARRIED
+from mobilenet.verify.carriers import CARRIED
 from mobilenet.verify.check import Check
 from mobilenet.verify.conservation import conservation_problem
 from mobilenet.verify.datagrams import datagram_problem
@@ -23,7 +23,7 @@ from mobilenet.verify.deadline import deadline
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.packets.judge import packets_problem
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, Verdict
-from mobilenet.verify.waiting import first_few, nonempty_buffers, waiting
+from mobilenet.verify.waits import first_few, nonempty_buffers, waiting
 
 ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()}
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from mobilenet.quoting import pluralize
 from mobilenet.verify import program_lines
-from mobilenet.verify.carried import CARRIED
+from mobilenet.verify.carriers import CARRIED
 from mobilenet.verify.check import Check
 from mobilenet.verify.evidence import Evidence
 from mobilenet.verify.verdict import NOT_QUIESCENT, NOTHING_DELIVERED, Verdict
-from mobilenet.verify.waiting import first_few, reported_unrest
+from mobilenet.verify.waits import first_few, reported_unrest
 
 PROPERTIES = (
     "record", "creation", "duplication", "membership", "order", "completion", "validity", "agreement", "drained",

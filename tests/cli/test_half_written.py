@@ -20,7 +20,7 @@ from mobilenet.lab.studies.configurations import plan_runs
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import Store, create
 from mobilenet.lab.studies.task import perform_runs
-from mobilenet.record.whole import in_place_of, partial_path, remove_dead, write_whole
+from mobilenet.record.atomic_files import in_place_of, partial_path, remove_dead, write_whole
 from mobilenet.record.writer import recover, run_directory
 from tests.lab.studies.test_handed_on import make
 

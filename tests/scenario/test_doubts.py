@@ -9,7 +9,7 @@ import pytest
 
 from mobilenet import api
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.opening import given_scenario
+from mobilenet.scenario.loader import given_scenario
 from mobilenet.scenario.plans.hosts import doubts
 
 PLAIN: dict[str, Any] = {

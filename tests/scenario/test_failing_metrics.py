@@ -10,7 +10,7 @@ import pytest
 import mobilenet
 from mobilenet.judgement import own_metrics
 from mobilenet.lab.studies.measure import measure
-from mobilenet.metrics.own import own_metric
+from mobilenet.metrics.custom import own_metric
 from mobilenet.scenario import load_scenario
 from tests.cli.command import mobilenet as command
 from tests.conftest import FIRST

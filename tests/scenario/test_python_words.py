@@ -12,7 +12,7 @@ import pytest
 import mobilenet
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.writer import RecordError
-from mobilenet.scenario.opening import as_options, given_scenario
+from mobilenet.scenario.loader import as_options, given_scenario
 from mobilenet.scenario.yaml_reader import Change
 from tests.conftest import SCENARIOS
 from tests.tools import invoke

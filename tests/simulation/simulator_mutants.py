@@ -24,15 +24,15 @@ from mobilenet.network.radio.neighbours import Neighbours
 from mobilenet.network.radio.sinr.interference import Interference
 from mobilenet.network.radio.sinr.medium import Sinr
 from mobilenet.network.radio.unit_disk.medium import UnitDisk
-from mobilenet.network.tcp.incoming import Incoming
+from mobilenet.network.tcp.receive_stream import Incoming
 from mobilenet.network.wired.link import Link
 from mobilenet.scenario import load_scenario
 from mobilenet.simulation.counters import Counters
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.invariants.fault import SimulatorFault
 from mobilenet.simulation.movement import Movement
+from mobilenet.simulation.processes.abstract_network import Lane, SendServer
 from mobilenet.simulation.processes.packets import PacketNetwork
-from mobilenet.simulation.processes.steps import Lane, SendServer
 from mobilenet.simulation.processes.wires import WireLane
 from mobilenet.world.attachment import Attachment
 from tests.conftest import SCENARIOS

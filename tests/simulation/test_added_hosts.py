@@ -18,7 +18,7 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.hosts import expectations
 from mobilenet.scenario.preflight import estimated_events
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.broadcasts.asked import obedience
+from mobilenet.verify.broadcasts.requests import obedience
 from tests.conftest import FIRST, SCENARIOS
 from tests.simulation.test_interventions import play, scenario
 

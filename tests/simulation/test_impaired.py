@@ -18,7 +18,7 @@ from mobilenet.lab.live.session import LiveSession
 from mobilenet.network.wired.link import Link
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.expectations import NEVER_S
-from mobilenet.scenario.plans.rest import rest, surely_heard_every_s
+from mobilenet.scenario.plans.quiescence import rest, surely_heard_every_s
 from tests.conftest import FIRST
 
 MILLISECOND = 1_000_000

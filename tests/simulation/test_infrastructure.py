@@ -20,8 +20,8 @@ from mobilenet.record.table import Table
 from mobilenet.scenario import Scenario
 from mobilenet.simulation.hosts import HostNode
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.broadcasts.screened import judge_events
-from mobilenet.verify.declared import warnings_by
+from mobilenet.verify.broadcasts.column_screen import judge_events
+from mobilenet.verify.declarations import warnings_by
 from tests.conftest import FIRST
 
 MILLISECOND = 1_000_000

@@ -19,7 +19,7 @@ from mobilenet.scenario.interventions_check import without_effect
 from mobilenet.scenario.plans.hosts import expectations
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
-from mobilenet.verify.broadcasts.asked import obedience
+from mobilenet.verify.broadcasts.requests import obedience
 from mobilenet.world.interventions import in_order
 from tests.conftest import FIRST
 

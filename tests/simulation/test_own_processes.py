@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 import mobilenet
 from mobilenet.engine.kernel import Kernel, Seconds
-from mobilenet.lab.studies.claims.answering import CommonDelays
+from mobilenet.lab.studies.claims.evaluation import CommonDelays
 from mobilenet.lab.studies.claims.questions import Cell
 from mobilenet.lab.studies.compare import findings
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare, Study
-from mobilenet.lab.studies.delivered import USES_RUN, Delivered, NotPaired
 from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.precedence import USES_RUN, Delivered, NotPaired
 from mobilenet.lab.studies.sentences import pairing, sentence
 from mobilenet.lab.studies.spark import local_master
 from mobilenet.lab.studies.store import create
@@ -32,7 +32,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.plans.hosts import expectations
 from mobilenet.simulation.mobile import Simulation
-from mobilenet.verify.broadcasts.asked import obedience
+from mobilenet.verify.broadcasts.requests import obedience
 from tests.cli.command import mobilenet as command
 from tests.conftest import ROOT, SCENARIOS
 from tests.lab.studies.directories import of_runs

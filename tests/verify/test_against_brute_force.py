@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mobilenet.record.recorder import EventLog
-from mobilenet.verify.broadcasts.given_up import forgotten_rows, messages_given_up
+from mobilenet.verify.broadcasts.exemptions import forgotten_rows, messages_given_up
 from mobilenet.verify.broadcasts.judge import BroadcastJudge
 
 from . import brute

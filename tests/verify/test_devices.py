@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mobilenet.lab.programs.realtime.tunnels import OVERFLOW_ID, users_for
 from mobilenet.record.packets.checksums import wrong_checksum
-from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.verify.packets.devices import devices_problem
 
 A, B = bytes((10, 77, 0, 1)), bytes((10, 77, 0, 2))

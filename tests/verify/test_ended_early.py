@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.lab.live.keeping import keep_unfinished
 from mobilenet.lab.live.session import LiveSession
+from mobilenet.lab.live.stopped_run import keep_unfinished
 from mobilenet.scenario import Scenario
 from mobilenet.verify import verify_run
 

@@ -21,9 +21,9 @@ import mobilenet
 from mobilenet.cli.main import app
 from mobilenet.judgement import judge_anew
 from mobilenet.lab.hunt.swarm.campaign import keep_run
-from mobilenet.lab.live.keeping import keep_unfinished
 from mobilenet.lab.live.repetition import divergence
 from mobilenet.lab.live.session import LiveSession
+from mobilenet.lab.live.stopped_run import keep_unfinished
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import SELECTIVE
 from mobilenet.record.reader import RunError

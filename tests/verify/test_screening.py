@@ -21,10 +21,10 @@ from mobilenet.record.schema import COLUMNS
 from mobilenet.record.table import Table
 from mobilenet.scenario import AnyScenario, ProcessScenario, Scenario
 from mobilenet.verify import Evidence, verify
-from mobilenet.verify.among_processes.screened import ScreenedProcesses
+from mobilenet.verify.among_processes.column_screen import ScreenedProcesses
+from mobilenet.verify.broadcasts.column_screen import ScreenedBroadcast, judge_events
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
-from mobilenet.verify.broadcasts.screened import ScreenedBroadcast, judge_events
-from mobilenet.verify.declared import require_scenario
+from mobilenet.verify.declarations import require_scenario
 
 from .damage import SCENARIO
 from .test_against_brute_force import KINDS, columns

@@ -10,7 +10,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, FIN, SYN
 from mobilenet.verify.packets.tcp import connections_problem
 

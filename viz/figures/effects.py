@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mobilenet.lab.studies.delivered import DELIVERED
 from mobilenet.lab.studies.effects import Effect, by_metric
+from mobilenet.lab.studies.precedence import DELIVERED
 from mobilenet.lab.studies.sentences import changed_before, effect_name
 from mobilenet.quoting import pluralize
 

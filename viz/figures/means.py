@@ -19,7 +19,7 @@ import pandas as pd
 
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.declaration import MOST_LEVELS
-from mobilenet.lab.studies.delivered import DELIVERED
+from mobilenet.lab.studies.precedence import DELIVERED
 from mobilenet.lab.studies.table_files import UNSTABLE
 from mobilenet.quoting import pluralize, unknown
 

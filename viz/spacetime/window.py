@@ -19,14 +19,14 @@ import pandas as pd
 
 from mobilenet.engine.clock import SECOND
 
-from .carried import broadcasts_carried
+from .broadcasts import broadcasts_carried
 
 LEAST_MARGIN_NS = 5_000_000
 AROUND_A_MOMENT_NS = 210_000_000  # on either side
 AFTER_A_BROADCAST_NS = 150_000_000  # that is not delivered
 PRINTED_NS = 500  # moments are printed in microseconds
 MOST_NAMED = 8  # hosts in an error
-# simulation/ended_early.py: the host that failed, or whose message a station failed at
+# simulation/plugin_failure.py: the host that failed, or whose message a station failed at
 AT_ERROR = re.compile(r" at \d+\.\d+ s at (?:(h\d+)|s\d+, handling \S+ from (h\d+))")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.lab.artefact import ArtefactError
-from mobilenet.lab.studies.claims.answering import KEPT, MARK
+from mobilenet.lab.studies.claims.evaluation import KEPT, MARK
 
 ANSWERS = (MARK, "claims.csv", "claims.parquet", "claims.md")
 Files = dict[str, bytes]

@@ -21,8 +21,8 @@ from mobilenet.lab.artefact.answers import Files, answers_of, require_answered
 from mobilenet.lab.artefact.parts import STUDIES, Part
 from mobilenet.lab.artefact.searches import FILES as ANSWERS_OF_SEARCHES
 from mobilenet.lab.artefact.searches import pictures_of, plan_of, verb_of
-from mobilenet.lab.studies.claims.answering import KEPT
 from mobilenet.lab.studies.claims.declaration import Claims
+from mobilenet.lab.studies.claims.evaluation import KEPT
 from mobilenet.lab.studies.table_files import read_rows
 from mobilenet.record.provenance import inputs_of, read_provenance
 from mobilenet.viz.figures import study_figures

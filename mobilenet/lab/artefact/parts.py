@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mobilenet.lab.artefact import ArtefactError
-from mobilenet.lab.studies.claims.answering import KEPT, MARK, default_directory
 from mobilenet.lab.studies.claims.declaration import Claims
+from mobilenet.lab.studies.claims.evaluation import KEPT, MARK, default_directory
 from mobilenet.quoting import as_file_name, quote
 
 STUDIES, CLAIMS = "studies", "claims"  # their folders in the archive

@@ -3,7 +3,7 @@
 Model     such a part is a study whose runs its command has chosen. The command is in the answer, in normal form; it is
           made again on the configurations of the archive, and the answers are compared
 Errors    ArtefactError, StudyError: an answer that is damaged, or not about the study in its directory
-Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/kept_commands.py
+Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/origin.py
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.lab.artefact import ArtefactError
-from mobilenet.lab.studies.capacity import kept as of_capacity
-from mobilenet.lab.studies.sensitivity import kept as of_screening
+from mobilenet.lab.studies.capacity import search_directory as of_capacity
+from mobilenet.lab.studies.sensitivity import screening_directory as of_screening
 from mobilenet.lab.studies.table_files import read_rows
 from mobilenet.quoting import cut, format_number, spell_out
 from mobilenet.record.provenance import read_provenance

@@ -18,13 +18,13 @@ from urllib.parse import unquote
 
 from mobilenet.lab.artefact.answers import ANSWERS, Files
 from mobilenet.lab.artefact.archive import CHECKSUMS
-from mobilenet.lab.artefact.comparing import Line, Sameness
+from mobilenet.lab.artefact.assembly import summary_of
+from mobilenet.lab.artefact.comparison import Line, Sameness
 from mobilenet.lab.artefact.crate import About, metadata
-from mobilenet.lab.artefact.making import summary_of
 from mobilenet.lab.artefact.parts import CLAIMS, Part
 from mobilenet.lab.artefact.readme import CRATE, INSTALLED, LOCK, readme
 from mobilenet.lab.artefact.searches import CAPACITY, PICTURES, verb_of
-from mobilenet.lab.studies.claims.answering import MARK
+from mobilenet.lab.studies.claims.evaluation import MARK
 
 README, FIGURES = "README.md", "figures"
 REPORTS = tuple(name for name in ANSWERS if name != MARK)

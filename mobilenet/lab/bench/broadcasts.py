@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from mobilenet.lab.bench.baseline import Baseline
 from mobilenet.lab.bench.row import Column, Head, tell
 from mobilenet.lab.bench.simulator import middle
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.package_files import SCENARIOS
 
 PROCESSES = 1024
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.bench.row import Column, Head, tell
 from mobilenet.lab.bench.simulator import in_a_process
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.package_files import SCENARIOS
 
 if TYPE_CHECKING:
     from mobilenet.why.stories import Stories

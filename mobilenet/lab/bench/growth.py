@@ -21,7 +21,7 @@ from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.bench.row import Column, Head, tell
 from mobilenet.lab.bench.simulator import in_a_process, lattice
 from mobilenet.lab.bench.whole_runs import play
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.package_files import SCENARIOS
 
 HOSTS = (70, 280, 700, 2800)  # ten for each station
 INTERVAL_S = {"static": 12.5, "dynamic": 2.8}  # of the broadcasts of each of 70 hosts

@@ -27,10 +27,10 @@ from mobilenet.engine import safe_path
 from mobilenet.lab.bench.row import Column, Head
 from mobilenet.lab.bench.simulator import in_a_process, lattice
 from mobilenet.lab.live.desk import Desk
-from mobilenet.lab.live.opened import live
 from mobilenet.lab.live.page import page_of
 from mobilenet.lab.live.server import Server
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.live.start import live
+from mobilenet.lab.package_files import SCENARIOS
 
 FULL_SPEED_S, WATCHED_S = 120.0, 10.0
 BEGIN_S = 8.0  # when a thousand hosts have joined

@@ -25,10 +25,10 @@ from typing import Any
 from mobilenet.engine import safe_path
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.bench.row import Column, Head
-from mobilenet.lab.programs.cast import Cast, Setting
+from mobilenet.lab.package_files import SCENARIOS
 from mobilenet.lab.programs.host import Memory, ProgramHost
 from mobilenet.lab.programs.message import Says
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.programs.run_programs import Cast, Setting
 
 EVENTS = 30_000
 LEAST_PER_CPU_S = 20_000  # of the emulator's own

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from mobilenet.engine import safe_path
 from mobilenet.lab.bench.baseline import REFERENCE_EVENTS_PER_S, Baseline
 from mobilenet.lab.bench.row import Column, Head, tell
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.package_files import SCENARIOS
 
 if TYPE_CHECKING:
     from mobilenet.simulation.mobile import Simulation

@@ -22,7 +22,7 @@ from mobilenet.engine import safe_path
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.bench.baseline import Baseline
 from mobilenet.lab.bench.row import Column, Head
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.package_files import SCENARIOS
 
 QUEUE_EVENTS_PER_S = 1_200_000
 

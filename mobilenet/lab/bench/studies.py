@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.bench.row import Column, Head
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.package_files import SCENARIOS
 from mobilenet.lab.studies.batch import run_all
 from mobilenet.lab.studies.configurations import plan_runs
 from mobilenet.lab.studies.declaration import Study

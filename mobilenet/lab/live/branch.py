@@ -21,7 +21,7 @@ from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut
 from mobilenet.scenario import Scenario
 from mobilenet.scenario.interventions_check import without_effect
-from mobilenet.scenario.opening import plain_values
+from mobilenet.scenario.loader import plain_values
 from mobilenet.scenario.yaml_reader import Node, parse_value
 from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention, in_order

@@ -17,11 +17,11 @@ from mobilenet.engine.clock import ns
 from mobilenet.lab.live import commands
 from mobilenet.lab.live.cards import card
 from mobilenet.lab.live.commands import Command, id_of, parse_command
-from mobilenet.lab.live.followed import BEGIN
 from mobilenet.lab.live.jobs import Delivery, Jobs
-from mobilenet.lab.live.keeping import keep_unfinished
 from mobilenet.lab.live.player import Player
+from mobilenet.lab.live.recent_messages import BEGIN
 from mobilenet.lab.live.session import LiveSession
+from mobilenet.lab.live.stopped_run import keep_unfinished
 from mobilenet.lab.live.stream import Listener, Place, Stream
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import cut, first_line, quote

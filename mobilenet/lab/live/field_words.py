@@ -11,10 +11,10 @@ from typing import Any
 from mobilenet.protocols.mobile_causal.context import Context
 from mobilenet.protocols.mobile_causal.host import Host
 from mobilenet.protocols.mobile_causal.selective_host import SelectiveHost
-from mobilenet.protocols.mobile_causal.stable import Stable
+from mobilenet.protocols.mobile_causal.stable_storage import Stable
 from mobilenet.protocols.mobile_causal.station import Station
 from mobilenet.protocols.tcp_flooding.host import Host as TcpHost
-from mobilenet.protocols.tcp_flooding.stable import Stable as TcpStable
+from mobilenet.protocols.tcp_flooding.stable_storage import Stable as TcpStable
 from mobilenet.protocols.tcp_flooding.station import Station as TcpStation
 
 OF_MEMBERSHIP = "whether the host is out, joining, a member, or leaving"

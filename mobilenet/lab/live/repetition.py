@@ -15,8 +15,8 @@ from mobilenet.api import run
 from mobilenet.engine.clock import Progress, ns
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.hunt.swarm.campaign import keep_again
-from mobilenet.lab.live.keeping import keep_unfinished
 from mobilenet.lab.live.session import LiveSession
+from mobilenet.lab.live.stopped_run import keep_unfinished
 from mobilenet.lab.replay.comparison import difference
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.reader import RunError, read_json, read_manifest, require_files

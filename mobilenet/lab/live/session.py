@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mobilenet.by_kind import with_declared
 from mobilenet.engine.clock import SECOND, Progress, ns
 from mobilenet.engine.event_queue import Runaway
-from mobilenet.engine.no_collections import no_collections
+from mobilenet.engine.gc_pause import no_collections
 from mobilenet.lab.live.branch import (
     Branch,
     check_request,
@@ -40,20 +40,20 @@ from mobilenet.lab.live.branch import (
     with_list,
 )
 from mobilenet.lab.live.commands import STEPS, is_step
-from mobilenet.lab.live.no_effect import require_effect
 from mobilenet.lab.live.packets import temporary_folder
+from mobilenet.lab.live.preconditions import require_effect
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.table import Table
 from mobilenet.scenario import AnyScenario, Scenario
 from mobilenet.scenario.interventions_check import strangers
 from mobilenet.scenario.plans.by_kind import plans_of
 from mobilenet.scenario.real_time import RealTimePrograms
-from mobilenet.simulation.ended_early import moment
 from mobilenet.simulation.mobile import Simulation
 from mobilenet.simulation.outcome import Outcome
 from mobilenet.simulation.parties import RealTime
 from mobilenet.simulation.plugin_code import attributing_errors
-from mobilenet.verify.while_it_runs import FirstViolation, SafetyJudge
+from mobilenet.simulation.plugin_failure import moment
+from mobilenet.verify.online import FirstViolation, SafetyJudge
 from mobilenet.world.interventions import AnyIntervention, added_hosts, in_order
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from mobilenet.lab.live.broadcasts import Broadcasts
 from mobilenet.lab.live.buffer_bins import filled_bins
 from mobilenet.lab.live.cards import card
 from mobilenet.lab.live.curves import Curves, Point
-from mobilenet.lab.live.followed import BEGIN, Arrow, FollowedHosts, Mark
 from mobilenet.lab.live.packets import PacketCards
+from mobilenet.lab.live.recent_messages import BEGIN, Arrow, FollowedHosts, Mark
 from mobilenet.lab.live.session import LiveSession
 from mobilenet.simulation.mobile import Simulation
 

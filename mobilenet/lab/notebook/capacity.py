@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.lab.notebook.asking import require_out
+from mobilenet.lab.notebook.requirements import require_out
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies.batch import Standing
 from mobilenet.lab.studies.capacity import capacity as capacities
@@ -28,7 +28,7 @@ from mobilenet.lab.studies.own_process import chosen_spark, on_spark
 from mobilenet.lab.studies.statistics import RARE
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import spell_out
-from mobilenet.scenario.opening import plain_values
+from mobilenet.scenario.loader import plain_values
 
 if TYPE_CHECKING:
     import pandas as pd

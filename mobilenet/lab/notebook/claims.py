@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Standing
-from mobilenet.lab.studies.claims import answering
+from mobilenet.lab.studies.claims import evaluation
 from mobilenet.lab.studies.claims.answer import Outcome
 from mobilenet.lab.studies.claims.declaration import Claims
 from mobilenet.lab.studies.claims.questions import plan
@@ -114,11 +114,11 @@ def claims(
     """
     where, file = chosen_spark(workers, master, spark), Path(file)
     planned = plan(Claims.load(file, seed), allow_code)
-    place = answering.default_directory(file) if out is None else Path(out)
-    limit_s = answering.QUICK_S if quick else None
-    means = answering.Means(place, workers, allow_code=allow_code, limit_s=limit_s)
+    place = evaluation.default_directory(file) if out is None else Path(out)
+    limit_s = evaluation.QUICK_S if quick else None
+    means = evaluation.Means(place, workers, allow_code=allow_code, limit_s=limit_s)
 
     def work(spark: Spark, report: Callable[[Standing], None]) -> Outcome:
-        return answering.answer(planned, replace(means, progress=report), spark)
+        return evaluation.answer(planned, replace(means, progress=report), spark)
 
     return ClaimAnswers(on_spark(where, work, progress))

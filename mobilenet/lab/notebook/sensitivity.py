@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mobilenet.lab.notebook.asking import require_out
+from mobilenet.lab.notebook.requirements import require_out
 from mobilenet.lab.notebook.studies import StudyFrames
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.batch import Standing
@@ -25,7 +25,7 @@ from mobilenet.lab.studies.effects import SCREENING
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
 from mobilenet.lab.studies.sensitivity.sensitivity import METRIC, Question, default_directory, plan, run
 from mobilenet.quoting import pluralize, spell_out
-from mobilenet.scenario.opening import plain_values
+from mobilenet.scenario.loader import plain_values
 from mobilenet.scenario.yaml_writer import inline
 
 if TYPE_CHECKING:

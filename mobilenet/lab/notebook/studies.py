@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.studies import frames
 from mobilenet.lab.studies.effects import study_effects
-from mobilenet.lab.studies.query import asking
+from mobilenet.lab.studies.query import spark_sql
 from mobilenet.lab.studies.query.places import runs_of
 from mobilenet.lab.studies.sentences import conclusions, sentence
 from mobilenet.parameters import ScenarioError
@@ -50,13 +50,13 @@ class StudyFrames(frames.StudyFrames):
 
     def table(self, view: str) -> pa.Table:
         """Return a view of the records of all runs: runs, events, deliveries, ... (docs/guide/query.md)."""
-        return asking.table(runs_of(self.path), view)
+        return spark_sql.table(runs_of(self.path), view)
 
     def views(self, session: SparkSession) -> Mapping[str, DataFrame]:
         """Return the same views as DataFrames of a Spark session, for any number of runs. They last as long as this
         process, and the session knows none of their names.
         """
-        return asking.lasting_views(runs_of(self.path), session)
+        return spark_sql.lasting_views(runs_of(self.path), session)
 
     def sentences(self) -> list[str]:
         """What the study found, in words: each comparison, the conclusion on the effects of several factors, and what

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mobilenet.lab.programs.cast import Cast
 from mobilenet.lab.programs.message import text_of
 from mobilenet.lab.programs.party import Party
+from mobilenet.lab.programs.run_programs import Cast
 from mobilenet.protocols.port import MessageId
 
 

@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
-from mobilenet.lab.programs.cast import Cast
 from mobilenet.lab.programs.conversation import Conversation, short_line
 from mobilenet.lab.programs.message import Says, encode, message_class, text_of
+from mobilenet.lab.programs.run_programs import Cast
 from mobilenet.quoting import there_are
 from mobilenet.record.actions import MOST_FRAME_BYTES, Role, require
 from mobilenet.simulation.parties import ProgramError

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.lab.programs.cast import Cast
 from mobilenet.lab.programs.party import Party
+from mobilenet.lab.programs.run_programs import Cast
 from mobilenet.protocols.vcube.port import DrawingProcessPort, MessageId
 
 

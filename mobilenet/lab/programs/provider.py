@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mobilenet.lab.programs.cast import Cast, Setting
 from mobilenet.lab.programs.host import Memory, ProgramHost
 from mobilenet.lab.programs.process import ProgramProcess
+from mobilenet.lab.programs.run_programs import Cast, Setting
 from mobilenet.lab.programs.station import ProgramStation
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.declaration import Declaration

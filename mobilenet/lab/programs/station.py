@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobilenet.lab.programs.cast import Cast
 from mobilenet.lab.programs.message import Says
 from mobilenet.lab.programs.party import Party, says
+from mobilenet.lab.programs.run_programs import Cast
 from mobilenet.quoting import there_are
 
 

@@ -29,8 +29,8 @@ import numpy as np
 
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare
-from mobilenet.lab.studies.delivered import UNPAIRED, USES_RUN, Delivered, Share, judgement, share_columns, shares_for
 from mobilenet.lab.studies.level_names import table_level
+from mobilenet.lab.studies.precedence import UNPAIRED, USES_RUN, Delivered, Share, judgement, share_columns, shares_for
 from mobilenet.lab.studies.statistics import Comparison, compare_means, holm, replications_needed
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED, SURVIVAL, Vocabulary
 

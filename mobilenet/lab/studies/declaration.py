@@ -21,7 +21,7 @@ from mobilenet.parameters import Parameters, ScenarioError
 from mobilenet.quoting import quote
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.error_messages import problems
-from mobilenet.scenario.opening import from_nodes
+from mobilenet.scenario.loader import from_nodes
 from mobilenet.scenario.yaml_reader import Change, Node, parse, parse_value, read
 from mobilenet.scenario.yaml_writer import inline, to_yaml
 

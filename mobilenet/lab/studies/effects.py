@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mobilenet.lab.studies.delivered import DELIVERED
 from mobilenet.lab.studies.level_names import table_level
+from mobilenet.lab.studies.precedence import DELIVERED
 from mobilenet.lab.studies.statistics import Interval, holm, t_interval, t_interval_of, t_test
 from mobilenet.lab.studies.table_files import UNSTABLE, read_rows, read_table, values_of_runs, write_table
 from mobilenet.record.provenance import stamping_of

@@ -26,7 +26,7 @@ from mobilenet.lab.studies.study import run_study
 from mobilenet.lab.studies.table_files import read_parquet
 from mobilenet.lab.studies.tables import tables_of_what_is_there
 from mobilenet.quoting import pluralize
-from mobilenet.scenario.opening import plain_values
+from mobilenet.scenario.loader import plain_values
 
 if TYPE_CHECKING:
     import pandas as pd

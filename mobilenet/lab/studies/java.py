@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.lab.studies import StudyError
-from mobilenet.record.whole import in_place_of
+from mobilenet.record.atomic_files import in_place_of
 
 OLDEST_JAVA, NEWEST_JAVA = 17, 21
 JAVA_HINT = "install Java 17 or 21 and set JAVA_HOME, or install one with: pip install 'mobilenet[studies]'"

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.table_files import HANDOFF, read_parquet, read_table
-from mobilenet.record.whole import in_place_of
+from mobilenet.record.atomic_files import in_place_of
 
 SCHEMA = pa.schema(
     [

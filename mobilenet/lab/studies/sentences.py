@@ -20,7 +20,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mobilenet.lab.studies.compare import INFINITE, judged_row
-from mobilenet.lab.studies.delivered import (
+from mobilenet.lab.studies.effects import BEFORE_DELAYS, Effect, by_metric
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.precedence import (
     DELIVERED,
     LOSS_MARGIN,
     NOT_READABLE,
@@ -32,8 +34,6 @@ from mobilenet.lab.studies.delivered import (
     opening,
     shares_in_words,
 )
-from mobilenet.lab.studies.effects import BEFORE_DELAYS, Effect, by_metric
-from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.statistics import Interval
 from mobilenet.lab.studies.table_files import PROBABLY, UNSTABLE, Rows
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED, Vocabulary

@@ -41,10 +41,10 @@ from mobilenet.lab.studies.level_names import format_level
 from mobilenet.lab.studies.parts import fault as fault_of_part
 from mobilenet.lab.studies.table_files import AGAIN, TABLES, read_rows, read_table, write_table
 from mobilenet.parameters import ScenarioError
+from mobilenet.record.atomic_files import in_place_of, partial_path, remove_dead, write_whole
 from mobilenet.record.reader import RunError, read_manifest, require_files
 from mobilenet.record.schema import DERIVED_FILES
 from mobilenet.record.soundness import derived_fault
-from mobilenet.record.whole import in_place_of, partial_path, remove_dead, write_whole
 from mobilenet.record.writer import write_json
 from mobilenet.scenario import AnyScenario, load_scenario
 from mobilenet.scenario.yaml_reader import parse

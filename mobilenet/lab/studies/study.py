@@ -20,9 +20,9 @@ from mobilenet.lab.studies.batch import Progress, require_programs, run_all
 from mobilenet.lab.studies.compare import Finding, findings
 from mobilenet.lab.studies.configurations import Configuration, configurations, seed_of
 from mobilenet.lab.studies.declaration import Study
-from mobilenet.lab.studies.delivered import ACCEPTED, Delivered
 from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.parts import index
+from mobilenet.lab.studies.precedence import ACCEPTED, Delivered
 from mobilenet.lab.studies.sentences import deliveries, doubts
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.store import Store, create, open_store, require_same, with_replications_so_far
@@ -31,9 +31,9 @@ from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.delay_shares import DELAY_SHARES
 from mobilenet.metrics.registry import Vocabulary
 from mobilenet.quoting import as_file_name, unknown
+from mobilenet.record.atomic_files import in_place_of
 from mobilenet.record.provenance import stamping_of
 from mobilenet.record.stamp import in_document, normal_command
-from mobilenet.record.whole import in_place_of
 from mobilenet.record.writer import write_json
 from mobilenet.scenario import OwnProtocol
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mobilenet.lab.studies import StudyError
+from mobilenet.record.atomic_files import in_place_of, remove_dead
 from mobilenet.record.stamp import for_tables
-from mobilenet.record.whole import in_place_of, remove_dead
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from mobilenet.api import run
-from mobilenet.engine.no_collections import set_modules_aside
+from mobilenet.engine.gc_pause import set_modules_aside
 from mobilenet.engine.safe_path import not_for_programs
 from mobilenet.judgement import own_metrics
 from mobilenet.lab.studies.configurations import PlannedRun

@@ -21,10 +21,9 @@ from enum import Enum, auto
 from mobilenet.engine.clock import ns
 from mobilenet.network.tcp.congestion import MAX_WINDOW, Congestion
 from mobilenet.network.tcp.estimator import Estimator
-from mobilenet.network.tcp.incoming import Incoming
-from mobilenet.network.tcp.outgoing import FIRST_BYTE, Outgoing, Piece
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.port import Counts, Port, Reason
+from mobilenet.network.tcp.receive_stream import Incoming
 from mobilenet.network.tcp.segment import (
     ACK,
     RST,
@@ -39,6 +38,7 @@ from mobilenet.network.tcp.segment import (
     TcpSyn,
     reset_of,
 )
+from mobilenet.network.tcp.send_stream import FIRST_BYTE, Outgoing, Piece
 from mobilenet.protocols.port import timer_name
 
 

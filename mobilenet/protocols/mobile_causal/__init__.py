@@ -4,7 +4,7 @@ from .host import Host
 from .parameters import MobileCausalParameters
 from .selective_host import SelectiveHost
 from .selective_station import SelectiveStation
-from .stable import Stable, Status
+from .stable_storage import Stable, Status
 from .station import Station
 
 __all__ = [

@@ -21,7 +21,7 @@ from .messages import (
 from .parameters import MobileCausalParameters
 from .selective_host import SelectiveHost
 from .selective_station import SelectiveStation
-from .stable import Stable
+from .stable_storage import Stable
 from .station import Station
 
 LEAST_SPREAD = 0.2  # of an interval's factors: with equal intervals two hidden hosts collide again and again

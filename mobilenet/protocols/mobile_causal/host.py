@@ -60,7 +60,7 @@ from .messages import (
 from .parameters import MobileCausalParameters
 from .rbuffer import RBuffer
 from .resend import Resender
-from .stable import Stable, Status
+from .stable_storage import Stable, Status
 
 
 class Host:

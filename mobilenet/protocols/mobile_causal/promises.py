@@ -28,7 +28,7 @@ import numpy as np
 from mobilenet.engine.clock import SECOND, ns
 from mobilenet.record.table import Table
 from mobilenet.verify.broadcasts.conduct import conduct_problem
-from mobilenet.verify.broadcasts.given_up import forgotten_rows
+from mobilenet.verify.broadcasts.exemptions import forgotten_rows
 from mobilenet.verify.broadcasts.silence import MARGIN_NS
 from mobilenet.verify.check import Check
 from mobilenet.verify.evidence import Evidence

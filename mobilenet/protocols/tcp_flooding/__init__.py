@@ -2,7 +2,7 @@
 
 from .host import Host
 from .parameters import TcpFloodingParameters
-from .stable import Stable, Status
+from .stable_storage import Stable, Status
 from .station import Station
 
 __all__ = ["Host", "Stable", "Station", "Status", "TcpFloodingParameters"]

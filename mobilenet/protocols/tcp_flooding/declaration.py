@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from ..declaration import Declaration
 from .host import Host
 from .parameters import TcpFloodingParameters
-from .stable import Stable
+from .stable_storage import Stable
 from .station import Station
 
 HANDOFF_ROUND_TRIPS = 3  # Close of leave; Ping and Return; Close and Closed; Close when it has moved

@@ -35,7 +35,7 @@ from mobilenet.engine.clock import SECOND
 from ..port import Channel, ChannelHostPort, MessageId, timer_name
 from .messages import App, Attach, Here, Leave, Moved, Ping, Reenter, Return, Safe, Stay, Welcome
 from .parameters import TcpFloodingParameters
-from .stable import Stable, Status
+from .stable_storage import Stable, Status
 
 
 class Host:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, SYN, Segment, near, segment_in
 
 LONG_NS = 200_000_000  # of a stall: TCP's shortest timeout in Linux

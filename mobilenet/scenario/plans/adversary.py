@@ -16,7 +16,7 @@ from mobilenet.scenario.plans.expectations import Expectations, LossyCut
 from mobilenet.scenario.plans.host_plans import known_protocol
 from mobilenet.scenario.plans.hosts import measures as measures
 from mobilenet.scenario.plans.hosts import of_protocol
-from mobilenet.scenario.plans.rest import Rest, heard_every_s
+from mobilenet.scenario.plans.quiescence import Rest, heard_every_s
 from mobilenet.scenario.protocol_groups import declaration_of
 
 

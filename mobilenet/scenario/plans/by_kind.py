@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from mobilenet.scenario.opening import AnyScenario
+from mobilenet.scenario.loader import AnyScenario
 from mobilenet.scenario.plans.expectations import Expectations, LossyCut, ProcessPlan
 
 if TYPE_CHECKING:

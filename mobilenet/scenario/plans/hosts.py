@@ -17,7 +17,7 @@ from mobilenet.scenario.ip import Ip
 from mobilenet.scenario.mobile import Scenario
 from mobilenet.scenario.plans.expectations import Expectations
 from mobilenet.scenario.plans.host_plans import plan_record
-from mobilenet.scenario.plans.rest import Rest, rest, surely_heard_every_s
+from mobilenet.scenario.plans.quiescence import Rest, rest, surely_heard_every_s
 from mobilenet.scenario.plans.switches import lossy_cuts as lossy_cuts
 from mobilenet.scenario.plans.switches import switches
 from mobilenet.scenario.plans.wired_time import joins_after_s, longest_way, most_delay_s

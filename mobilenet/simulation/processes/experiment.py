@@ -39,12 +39,12 @@ from mobilenet.simulation.nodes import byte_count
 from mobilenet.simulation.outcome import Outcome, first_few
 from mobilenet.simulation.parties import parties_of
 from mobilenet.simulation.plugin_code import EarlyEnd, require_allowed
+from mobilenet.simulation.processes.abstract_network import StepNetwork
 from mobilenet.simulation.processes.losses import lossy
-from mobilenet.simulation.processes.not_at_rest import is_owed, of_processes
 from mobilenet.simulation.processes.packets import Packets
 from mobilenet.simulation.processes.plugins import broadcast_for
 from mobilenet.simulation.processes.process import Process, ProcessDetectorPort
-from mobilenet.simulation.processes.steps import StepNetwork
+from mobilenet.simulation.processes.quiescence import is_owed, of_processes
 from mobilenet.simulation.processes.wires import WireNetwork
 
 OnMessage = Callable[[int, int, int, Any], None]  # time_ns, sender, receiver, message

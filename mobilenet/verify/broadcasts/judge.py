@@ -28,7 +28,7 @@ import numpy as np
 
 from mobilenet.engine.clock import SECOND
 from mobilenet.record.table import Columns, Table
-from mobilenet.verify.broadcasts.given_up import forgotten_rows, messages_given_up
+from mobilenet.verify.broadcasts.exemptions import forgotten_rows, messages_given_up
 from mobilenet.verify.broadcasts.reach import Reach
 from mobilenet.verify.broadcasts.silence import Silence
 

@@ -30,7 +30,7 @@ from mobilenet.scenario.plans.expectations import Expectations, ProcessPlan
 from mobilenet.verify.lines.forms import DONE, ROLES, has_form
 from mobilenet.verify.lines.inputs import inputs_problem
 from mobilenet.verify.lines.line_totals import line_totals_problem
-from mobilenet.verify.lines.reported import reported_problem
+from mobilenet.verify.lines.reports import reported_problem
 from mobilenet.verify.lines.transit import transit_problem
 
 PROGRAM = "program"  # the protocol of scenarios whose nodes are programs

@@ -14,7 +14,7 @@ from typing import Any
 
 from mobilenet.quoting import pluralize
 from mobilenet.record.packets.checksums import wrong_checksum
-from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import is_fragment
 
 DROPPED = ("packets_malformed", "packets_spoofed", "packets_misaddressed")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mobilenet.record.packets.passed import Captures, Mismatch, PassedPacket, packets_of
+from mobilenet.record.packets.packet_order import Captures, Mismatch, PassedPacket, packets_of
 from mobilenet.record.table import Columns
 from mobilenet.verify.packets.devices import devices_problem
 from mobilenet.verify.packets.tcp import connections_problem

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mobilenet.record.packets.passed import PassedPacket
+from mobilenet.record.packets.packet_order import PassedPacket
 from mobilenet.record.packets.segments import ACK, FIN, RST, SYN, TCP, End, Segment, near, segment_in
 
 

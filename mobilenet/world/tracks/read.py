@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from mobilenet.parameters import ScenarioError
-from mobilenet.world.tracks import bonnmotion, csv, geojson, gpx, ns2, plain, sumo
+from mobilenet.world.tracks import bonnmotion, csv, geojson, gpx, line_formats, ns2, sumo
 from mobilenet.world.tracks.samples import RecordedSamples
 from mobilenet.world.tracks.source import HEAD_BYTES, head, open_tracks, path_text
 
@@ -25,8 +25,8 @@ Coordinates = Literal["auto", "metres", "lonlat"]
 Duplicates = Literal["refuse", "keep-last"]
 FORMATS = get_args(Format)
 STREAMED = {
-    "sumo_fcd": sumo.read, "gpx": gpx.read, "ns2": ns2.read, "bonnmotion": bonnmotion.read, "one": plain.read_one,
-    "cabspotting": plain.read_cabspotting, "walker": plain.read_walker, "geojson": geojson.read,
+    "sumo_fcd": sumo.read, "gpx": gpx.read, "ns2": ns2.read, "bonnmotion": bonnmotion.read, "geojson": geojson.read,
+    "one": line_formats.read_one, "cabspotting": line_formats.read_cabspotting, "walker": line_formats.read_walker,
 }  # fmt: skip
 ON_EARTH, ON_THE_PLANE = ("gpx", "cabspotting", "geojson"), ("ns2",)
 MOST_LOOKED_AT = 10  # lines of numbers; a line that is wrong further on is that format with an error
@@ -120,7 +120,7 @@ def recognise_format(path: Path) -> tuple[Format, str]:
 
 def _plain_format(path: Path, rows: list[list[str]], is_3d: bool) -> tuple[Format, str]:
     """The same of lines of numbers."""
-    fits = plain.formats_that_fit(rows, is_3d)
+    fits = line_formats.formats_that_fit(rows, is_3d)
     if len(fits) > 1:
         both = " and ".join(f"{kind} ({why})" for kind, why in fits.items())
         raise ScenarioError(

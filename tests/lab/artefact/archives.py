@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mobilenet.lab.artefact.archive import CHECKSUMS
-from mobilenet.lab.artefact.making import versions
-from mobilenet.lab.artefact.writing import checksums
+from mobilenet.lab.artefact.assembly import versions
+from mobilenet.lab.artefact.writer import checksums
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import Store
 from tests.cli.command import mobilenet, one_line

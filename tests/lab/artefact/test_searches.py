@@ -13,7 +13,7 @@ from mobilenet.lab.artefact import ArtefactError
 from mobilenet.lab.artefact.parts import STUDIES, Part
 from mobilenet.lab.artefact.searches import CAPACITY, SCREENING, answer_lines, first_of, plan_of, search_in, verb_of
 from mobilenet.lab.artefact.statements import differing_reports, not_compared
-from mobilenet.lab.artefact.writing import write
+from mobilenet.lab.artefact.writer import write
 from mobilenet.parameters import ScenarioError
 from mobilenet.record.provenance import read_provenance
 from mobilenet.record.stamp import KEY
@@ -21,7 +21,7 @@ from tests.cli.command import FIRST, mobilenet
 from tests.conftest import ROOT
 
 from .archives import pack, refusal, unzip, versions_in
-from .test_checking import comes_out, here
+from .test_reproduction import comes_out, here
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

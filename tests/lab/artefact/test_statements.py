@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.lab.artefact.comparing import Sameness
-from mobilenet.lab.artefact.making import make
+from mobilenet.lab.artefact.assembly import make
+from mobilenet.lab.artefact.comparison import Sameness
 from mobilenet.lab.artefact.parts import CLAIMS, STUDIES, Part
 from mobilenet.lab.artefact.statements import REPORTS, differing_reports, differing_statements, not_compared
 from tests.cli.command import mobilenet

@@ -10,9 +10,9 @@ import pytest
 
 import mobilenet
 from mobilenet.lab.live.cards import card
-from mobilenet.lab.live.keeping import keep_unfinished
 from mobilenet.lab.live.repetition import divergence
 from mobilenet.lab.live.session import LiveSession
+from mobilenet.lab.live.stopped_run import keep_unfinished
 from mobilenet.parameters import ScenarioError
 from tests.lab.live.sessions import SCENARIOS, play, repeats
 

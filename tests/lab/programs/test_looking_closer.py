@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from mobilenet.api import Run, run
 from mobilenet.cli.main import app
+from mobilenet.lab.hunt.swarm.reductions import Changes, OfHosts, fewer
 from mobilenet.lab.hunt.swarm.shrink import Shrinking, _plain, ddmin
-from mobilenet.lab.hunt.swarm.smaller import Changes, OfHosts, fewer
 from mobilenet.lab.replay.transcript import first_difference, lines_of
 from mobilenet.record.reader import RunError
 from mobilenet.record.table import Table

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mobilenet.api import Run, run
-from mobilenet.lab.programs import cast
+from mobilenet.lab.programs import run_programs
 from mobilenet.simulation.plugin_code import PluginError
 from tests.lab.programs.own import of_node
 
@@ -30,7 +30,7 @@ def test_everything_is_delivered_everywhere(topology: str, samples: Path, tmp_pa
 
 
 def test_mistakes_are_found(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cast, "LISTENS_S", 0.5)
+    monkeypatch.setattr(run_programs, "LISTENS_S", 0.5)
     invented = ("values.append(body", "values.append(7_000_999); values.append(body")
     assert play(samples, tmp_path / "invents", invented).verdicts["creation"].answer == "violated"
     forgetful = ("for neighbour in neighbours:", "for neighbour in neighbours[:1]:")
@@ -154,7 +154,7 @@ def test_a_counter_shows_which_messages_it_has_counted(samples: Path, tmp_path: 
 def test_a_counter_that_counts_wrongly_is_found(
     name: str, old: str, new: str, check: str, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cast, "LISTENS_S", 0.5)
+    monkeypatch.setattr(run_programs, "LISTENS_S", 0.5)
     assert count_with(samples, tmp_path / name, old, new).verdicts[check].answer == "violated"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mobilenet.api import Run
-from mobilenet.lab.programs import cast
+from mobilenet.lab.programs import run_programs
 from mobilenet.verify import verify_run
 from tests.lab.programs.own import of_node, play, processes
 
@@ -89,7 +89,7 @@ def test_a_clock_excuses_no_invented_message(samples: Path, tmp_path: Path) -> N
 def test_any_program_may_report_a_clock(tmp_path: Path) -> None:
     began = time.monotonic()
     done = play_clocked(tmp_path, '{"do": "own_clock"}')
-    assert time.monotonic() - began < cast.LISTENS_S  # the first report ends the wait
+    assert time.monotonic() - began < run_programs.LISTENS_S  # the first report ends the wait
     assert done.verdicts["agreement"].answer == "unknown" and done.verdicts["validity"].answer == "valid"
     assert set(done.manifest["own_clock"]) <= {"p0", "p1", "p2"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study
-from tests.lab.studies.test_delivered import DELAY, LOSES, P95, study_without_spark
+from tests.lab.studies.test_precedence import DELAY, LOSES, P95, study_without_spark
 
 
 @pytest.fixture(scope="session")

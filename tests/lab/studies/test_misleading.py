@@ -17,9 +17,9 @@ from mobilenet.lab.studies.batch import _relative_half_width
 from mobilenet.lab.studies.compare import Finding, findings
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare, Replications, Study, Until
-from mobilenet.lab.studies.delivered import Delivered, Share, mean_shares
 from mobilenet.lab.studies.effects import study_effects
 from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.precedence import Delivered, Share, mean_shares
 from mobilenet.lab.studies.robust.verdicts import Claim, claims, shares_of_levels
 from mobilenet.lab.studies.robust.words import totals
 from mobilenet.lab.studies.sensitivity.sensitivity import Question, plan
@@ -32,7 +32,8 @@ from mobilenet.metrics.registry import OF_HOSTS
 from mobilenet.parameters import ScenarioError
 from mobilenet.quoting import percentage
 from tests.lab.studies.directories import of_runs
-from tests.lab.studies.test_delivered import (
+from tests.lab.studies.test_handed_on import make
+from tests.lab.studies.test_precedence import (
     COMPARISON,
     DELAY,
     GOSSIP,
@@ -43,7 +44,6 @@ from tests.lab.studies.test_delivered import (
     study_without_spark,
     verdicts_on,
 )
-from tests.lab.studies.test_handed_on import make
 
 P50 = "delivery_delay_survival_p50_s"
 NAMES = LevelNames({})

@@ -13,7 +13,7 @@ import pytest
 
 from mobilenet import api
 from mobilenet.engine.clock import SECOND
-from mobilenet.lab.shipped import PAPERS
+from mobilenet.lab.package_files import PAPERS
 from mobilenet.lab.studies.claims.declaration import Claims
 from mobilenet.metrics import Record
 from mobilenet.metrics.over_time import integral_of

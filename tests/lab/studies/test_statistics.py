@@ -13,7 +13,7 @@ from mobilenet.engine.random_streams import generator
 from mobilenet.lab.studies.compare import findings
 from mobilenet.lab.studies.configurations import Configuration
 from mobilenet.lab.studies.declaration import Compare
-from mobilenet.lab.studies.delivered import Delivered
+from mobilenet.lab.studies.precedence import Delivered
 from mobilenet.lab.studies.statistics import (
     compare_means,
     grows,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mobilenet.engine.clock import MICROSECOND, MILLISECOND
 from mobilenet.engine.kernel import Kernel
-from mobilenet.network.radio.acking import Acking
+from mobilenet.network.radio.acking_mac import Acking
 from mobilenet.network.radio.dcf import Dcf, Rules
 from mobilenet.network.radio.frame import OUTCOMES, Frame
 from mobilenet.network.radio.framing import IP_BYTES, LLC_MAC_FCS_BYTES, UDP_BYTES, Framing

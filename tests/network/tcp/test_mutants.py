@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mobilenet.network.tcp import congestion, connection, endpoint, estimator, incoming, outgoing
+from mobilenet.network.tcp import congestion, connection, endpoint, estimator, receive_stream, send_stream
 from mobilenet.network.tcp.parameters import TcpParameters
 from mobilenet.network.tcp.segment import SYN, UNKNOWN, Segment
 
@@ -15,7 +15,7 @@ from . import test_congestion, test_endpoint, test_open, test_stream, test_timeo
 from .net import PATIENT, check_crashes, check_transfer
 
 Connection, Endpoint, Estimator = connection.Connection, endpoint.Endpoint, estimator.Estimator
-Congestion, Incoming, Outgoing = congestion.Congestion, incoming.Incoming, outgoing.Outgoing
+Congestion, Incoming, Outgoing = congestion.Congestion, receive_stream.Incoming, send_stream.Outgoing
 
 
 def hostile() -> None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mobilenet.network.tcp.incoming import Incoming
-from mobilenet.network.tcp.outgoing import Outgoing
 from mobilenet.network.tcp.parameters import TcpParameters
+from mobilenet.network.tcp.receive_stream import Incoming
 from mobilenet.network.tcp.segment import ACK, SYN, Segment
+from mobilenet.network.tcp.send_stream import Outgoing
 from mobilenet.protocols.port import Message
 
 from .wire import Note, Wire, lose, tcp

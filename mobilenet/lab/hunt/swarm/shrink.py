@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from mobilenet.api import Run, run
 from mobilenet.engine.scratch import scratch_folder
-from mobilenet.lab.hunt.swarm.smaller import KINDS, Changes
+from mobilenet.lab.hunt.swarm.reductions import KINDS, Changes
 from mobilenet.parameters import ScenarioError
 from mobilenet.protocols.names import REAL_TIME
 from mobilenet.record.reader import RunError

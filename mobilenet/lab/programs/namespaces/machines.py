@@ -148,7 +148,7 @@ def entering(pid: int, order: dict[str, Any]) -> Sequence[str]:
 
 def _command() -> Sequence[str]:
     """The command for Python to run inside.py: as a file, or from an archive."""
-    path = Path(__file__).with_name("inside.py")
+    path = Path(__file__).with_name("init_process.py")
     if path.is_file():
         return [sys.executable, "-I", "-S", str(path)]
     source = pkgutil.get_data(__package__, path.name)

@@ -29,8 +29,8 @@ from mobilenet.scenario import AnyScenario
 from mobilenet.scenario.datagrams import Datagrams
 from mobilenet.scenario.ip import Ip
 from mobilenet.scenario.protocol_groups import OwnDeclaration
-from mobilenet.simulation.kept_scenario import write_scenario
 from mobilenet.simulation.parties import RealTime
+from mobilenet.simulation.scenario_copy import write_scenario
 
 Counts = dict[str, int]  # of stations and hosts
 

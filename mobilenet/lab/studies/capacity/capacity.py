@@ -31,9 +31,9 @@ from mobilenet.lab.studies.study import known_metrics
 from mobilenet.lab.studies.table_files import write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.quoting import unknown
+from mobilenet.record.atomic_files import write_whole
 from mobilenet.record.provenance import stamping_of
 from mobilenet.record.stamp import in_document, in_text
-from mobilenet.record.whole import write_whole
 from mobilenet.record.writer import write_json
 
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mobilenet.lab.studies.capacity.requirements import Requirement
-from mobilenet.lab.studies.delivered import mean_shares
+from mobilenet.lab.studies.precedence import mean_shares
 from mobilenet.lab.studies.statistics import (
     OF_RARE,
     RARE,

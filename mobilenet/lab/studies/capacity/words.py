@@ -15,7 +15,7 @@ from mobilenet.lab.studies.capacity.answer import Number, SearchQuestion, Search
 from mobilenet.lab.studies.capacity.feasibility import Estimate, State, ValueJudgement
 from mobilenet.lab.studies.capacity.requirements import Requirement
 from mobilenet.lab.studies.capacity.search import Verdict, first_values
-from mobilenet.lab.studies.delivered import DELIVERED, shares_in_words
+from mobilenet.lab.studies.precedence import DELIVERED, shares_in_words
 from mobilenet.lab.studies.statistics import assumption
 from mobilenet.quoting import format_number, pluralize
 

@@ -24,7 +24,7 @@ import numpy as np
 from mobilenet.lab.studies.capacity.feasibility import ENOUGH_VALUES, OF_BACKLOG, Row, may_run_away
 from mobilenet.lab.studies.claims.declaration import Answer
 from mobilenet.lab.studies.claims.questions import EXACTLY, Cell, Inequality, Question
-from mobilenet.lab.studies.delivered import DELIVERED, OWED, UNPAIRED, NotPaired, mean_shares
+from mobilenet.lab.studies.precedence import DELIVERED, OWED, UNPAIRED, NotPaired, mean_shares
 from mobilenet.lab.studies.statistics import (
     OF_RARE,
     RARE,

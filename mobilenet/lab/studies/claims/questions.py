@@ -33,7 +33,7 @@ from mobilenet.lab.studies.claims.declaration import (
     Published,
     Ratio,
 )
-from mobilenet.lab.studies.claims.published import published_ids
+from mobilenet.lab.studies.claims.paper_rules import published_ids
 from mobilenet.lab.studies.configurations import combinations, configurations
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.study import require_metric

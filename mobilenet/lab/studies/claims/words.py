@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mobilenet.lab.studies.claims.answer import AnsweredClaim, Outcome, command_in
 from mobilenet.lab.studies.claims.declaration import Answer
-from mobilenet.lab.studies.delivered import DELIVERED, LOSS_MARGIN
+from mobilenet.lab.studies.precedence import DELIVERED, LOSS_MARGIN
 from mobilenet.lab.studies.statistics import assumption
 from mobilenet.quoting import format_number, percentage, pluralize
 from mobilenet.record.stamp import PLACE

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mobilenet.lab.shipped import PAPERS
+from mobilenet.lab.package_files import PAPERS
 from mobilenet.lab.studies.papers.jobs import SIZES, Ends, Finding, Job, Result, results_of
 from mobilenet.lab.studies.papers.watch import observe
 from mobilenet.lab.studies.statistics import Bounds, t_interval

@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mobilenet.lab import shipped
+from mobilenet.lab import package_files
 from mobilenet.lab.studies.statistics import Bounds
 from mobilenet.lab.workers import as_done, nothing
 from mobilenet.parameters import ScenarioError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mobilenet.record.table import Columns
     from mobilenet.scenario import ProcessScenario
 
-SCENARIOS = shipped.SCENARIOS / "vcube"
+SCENARIOS = package_files.SCENARIOS / "vcube"
 SIZES = tuple(1 << d for d in range(3, 11))  # processes, of all papers
 Result = dict[str, Any]
 Ends = tuple[float | None, float | None]  # at least, at most
@@ -120,8 +120,8 @@ def identity(job: Job) -> str:
 def digest_of_code() -> str:
     """Cover all modules of mobilenet: which of them affect a result is not known beforehand."""
     digest = sha256()
-    for path in sorted(shipped.PACKAGE.rglob("*.py")):
-        digest.update(f"{path.relative_to(shipped.PACKAGE)}\0".encode() + path.read_bytes())
+    for path in sorted(package_files.PACKAGE.rglob("*.py")):
+        digest.update(f"{path.relative_to(package_files.PACKAGE)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

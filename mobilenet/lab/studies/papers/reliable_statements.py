@@ -20,7 +20,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from mobilenet.lab.shipped import PAPERS
+from mobilenet.lab.package_files import PAPERS
 from mobilenet.lab.studies.papers.jobs import SCENARIOS, SIZES
 from mobilenet.lab.studies.papers.reliable_counts import Counts
 

@@ -17,14 +17,14 @@ import time
 from typing import Any
 
 from mobilenet.engine.scratch import scratch_folder
-from mobilenet.lab.shipped import SCENARIOS
+from mobilenet.lab.package_files import SCENARIOS
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.java import archives, java_home, share
-from mobilenet.lab.studies.query.asking import answer, ask, views_of
 from mobilenet.lab.studies.query.places import runs_of
+from mobilenet.lab.studies.query.spark_sql import answer, ask, views_of
 from mobilenet.lab.studies.spark import spark_session
 from mobilenet.lab.studies.study import run_study
-from mobilenet.record.whole import in_place_of
+from mobilenet.record.atomic_files import in_place_of
 
 ENDS_WITHIN_S = 120  # writing the archive included
 STUDY = """

@@ -8,7 +8,7 @@ Model     the effect of a level against the baseline in a metric, paired by repl
               inconclusive    not significant on some, or without a mean there; `inconclusive_under` names them
               no claim        no significant effect on the first radio
           A significant effect in the better direction does not make a setting better if it is, or may be, behind in
-          what it delivered or broadcast (lab/studies/delivered.py), or if their runs are not paired:
+          what it delivered or broadcast (lab/studies/precedence.py), or if their runs are not paired:
           `objections` has the reason for each such radio
 Units     those of the metrics; ratios have none
 Errors    none
@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mobilenet.lab.studies.compare import COMPARED, Finding, compared_row
-from mobilenet.lab.studies.delivered import (
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.precedence import (
     ACCEPTED,
     DELIVERED,
     OFFERED,
@@ -31,7 +32,6 @@ from mobilenet.lab.studies.delivered import (
     judgement,
     share_columns,
 )
-from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.statistics import Comparison, holm
 from mobilenet.metrics.registry import OF_HOSTS, SIGNED
 from mobilenet.quoting import percentage

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mobilenet.lab.studies.delivered import opening
+from mobilenet.lab.studies.precedence import opening
 from mobilenet.lab.studies.robust.radios import Radio
 from mobilenet.lab.studies.robust.robust import Plan
 from mobilenet.lab.studies.robust.verdicts import Claim, Effect, EffectInterval, effect_in_figures, pair_of, ratios_of

@@ -16,7 +16,7 @@ import mobilenet
 from mobilenet.record.packets.connections import connections_of
 from mobilenet.record.packets.device import Device
 from mobilenet.record.packets.labels import label_of, only_acknowledges
-from mobilenet.record.packets.passed import packets_of
+from mobilenet.record.packets.packet_order import packets_of
 from mobilenet.record.pcap import read_captures
 from mobilenet.record.reader import read_events
 from tests.browser import Page, chromium, is_required

@@ -16,7 +16,7 @@ import pytest
 
 import mobilenet as package
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.claims import answering
+from mobilenet.lab.studies.claims import evaluation
 from mobilenet.lab.studies.claims.answer import command_in
 from mobilenet.record.stamp import KEY
 from tests.cli.command import FIRST, mobilenet, one_line
@@ -147,12 +147,12 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
 ) -> None:
     looks = iter(range(1000))
 
-    def check_time(means: answering.Means) -> None:
-        assert means.limit_s == answering.QUICK_S == 540
+    def check_time(means: evaluation.Means) -> None:
+        assert means.limit_s == evaluation.QUICK_S == 540
         if next(looks) >= 3:
-            raise answering.TimeUp
+            raise evaluation.TimeUp
 
-    monkeypatch.setattr(answering.Means, "check_time", check_time)
+    monkeypatch.setattr(evaluation.Means, "check_time", check_time)
     done = evaluate(claims_file(tmp_path), "--quick")
     monkeypatch.undo()
     claims = document_in(tmp_path)["claims"]
@@ -173,7 +173,7 @@ def test_quick_answers_what_it_can_and_says_what_it_left(
 def test_quick_stops_in_time_in_the_middle_of_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = FILE.replace("\nclaims:", "\n  hours: {scenario: first.yaml, set: {duration_s: 360000}}\nclaims:")
     late = "  late: {relation: within, metric: broadcasts, value: {experiment: hours}, at_most: 9}\n"
-    monkeypatch.setattr(answering, "QUICK_S", 18)
+    monkeypatch.setattr(evaluation, "QUICK_S", 18)
     began_s = time.monotonic()
     done = evaluate(claims_file(tmp_path, text + late), "--quick", workers=1)
     assert done.returncode == 4 and time.monotonic() - began_s < 18 + 30

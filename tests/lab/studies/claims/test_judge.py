@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from mobilenet.engine.random_streams import generator
 from mobilenet.lab.studies.claims.answer import answer_to, requirement
 from mobilenet.lab.studies.claims.declaration import Answer, Below, Grows, Near, Place, Within
+from mobilenet.lab.studies.claims.interim_looks import Looks
 from mobilenet.lab.studies.claims.judge import Judgement, judge
-from mobilenet.lab.studies.claims.looks import Looks
 from mobilenet.lab.studies.claims.questions import Cell, Inequality, Question
 from mobilenet.lab.studies.claims.words import sentence
-from mobilenet.lab.studies.delivered import OTHER_BROADCASTS, NotPaired
+from mobilenet.lab.studies.precedence import OTHER_BROADCASTS, NotPaired
 from mobilenet.lab.studies.statistics import grows, look
 
 A, B, C = (Cell("e", number) for number in range(3))

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.lab.shipped import PAPERS
-from mobilenet.lab.studies.claims import published
-from mobilenet.lab.studies.claims.answering import Means, answer
+from mobilenet.lab.package_files import PAPERS
+from mobilenet.lab.studies.claims import paper_rules
 from mobilenet.lab.studies.claims.declaration import Answer, Claims, Published
-from mobilenet.lab.studies.claims.published import PaperVerdicts, published_ids
+from mobilenet.lab.studies.claims.evaluation import Means, answer
+from mobilenet.lab.studies.claims.paper_rules import PaperVerdicts, published_ids
 from mobilenet.lab.studies.claims.questions import plan
 from mobilenet.lab.studies.papers.jobs import Finding
 from mobilenet.lab.studies.papers.reliable_statements import CHECKS
@@ -127,7 +127,7 @@ def test_the_verdicts_of_a_paper_are_answers(monkeypatch: pytest.MonkeyPatch, tm
         calls.append((file.name, largest))
         return {name: Finding(verdict, f"why {verdict}") for name, verdict in verdicts.items()}
 
-    monkeypatch.setitem(published.JUDGES, "reliable", judge)
+    monkeypatch.setitem(paper_rules.JUDGES, "reliable", judge)
     papers = PaperVerdicts(tmp_path, 1)
     answers = [
         papers.verdict(Published(relation="published", paper="reliable", id=name, largest=16), lambda line: None)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.lab.studies.claims.answering import Means, answer
 from mobilenet.lab.studies.claims.declaration import Answer, Claims
+from mobilenet.lab.studies.claims.evaluation import Means, answer
 from mobilenet.lab.studies.claims.questions import plan
 from mobilenet.lab.studies.spark import local_master
 from tests.lab.studies.directories import MODELS

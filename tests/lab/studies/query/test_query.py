@@ -14,8 +14,8 @@ import pytest
 
 import mobilenet
 from mobilenet.lab.studies import StudyError
-from mobilenet.lab.studies.query.asking import answer, ask, plan_of, table, views_of
 from mobilenet.lab.studies.query.places import runs_of
+from mobilenet.lab.studies.query.spark_sql import answer, ask, plan_of, table, views_of
 from mobilenet.lab.studies.query.views import NAMES
 from mobilenet.lab.studies.spark import local_master, spark_session
 from mobilenet.lab.studies.study import run_study

@@ -20,7 +20,8 @@ from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.compare import findings
 from mobilenet.lab.studies.configurations import Configuration, PlannedRun
 from mobilenet.lab.studies.declaration import Compare, Study
-from mobilenet.lab.studies.delivered import (
+from mobilenet.lab.studies.level_names import LevelNames
+from mobilenet.lab.studies.precedence import (
     LOSS_MARGIN,
     Delivered,
     NotPaired,
@@ -29,7 +30,6 @@ from mobilenet.lab.studies.delivered import (
     objection,
     opening,
 )
-from mobilenet.lab.studies.level_names import LevelNames
 from mobilenet.lab.studies.sentences import sentence
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.study import compare_study

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mobilenet.lab.artefact import making
+from mobilenet.lab.artefact import assembly
 from mobilenet.lab.artefact.archive import CHECKSUMS, open_archive
 from mobilenet.lab.artefact.limits import MOST_RATIO
-from mobilenet.lab.artefact.writing import write
+from mobilenet.lab.artefact.writer import write
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.store import Store
 from mobilenet.lab.studies.table_files import read_rows, write_table
@@ -210,7 +210,7 @@ def test_claims_about_schedules_need_no_spark(tmp_path: Path) -> None:
 def test_without_a_clone_the_installed_packages_are_listed(
     study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "PACKAGE", tmp_path / "site-packages" / "mobilenet")
+    monkeypatch.setattr(assembly, "PACKAGE", tmp_path / "site-packages" / "mobilenet")
     files = pack(tmp_path, study.path)
     assert "requirements.lock" not in files and b"\nnumpy==" in files["installed.txt"]
     assert "`installed.txt`" in files["README.md"].decode()
@@ -218,8 +218,8 @@ def test_without_a_clone_the_installed_packages_are_listed(
 
 def test_the_versions_are_those_of_the_tables(study: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not of what has made the archive from them."""
-    before = making.versions() | {"commit": "0123456789ab"}
-    monkeypatch.setattr(making, "versions", lambda: before)
+    before = assembly.versions() | {"commit": "0123456789ab"}
+    monkeypatch.setattr(assembly, "versions", lambda: before)
     pack(tmp_path, study.path)
     with open_archive(tmp_path / "x.zip") as artefact:
         assert artefact.made_by["commit"] == commit()

@@ -15,7 +15,7 @@ from unittest import mock
 import pytest
 
 from mobilenet.lab.artefact.archive import open_archive
-from mobilenet.lab.artefact.writing import write
+from mobilenet.lab.artefact.writer import write
 from mobilenet.record.provenance import read_provenance
 from tests.cli.command import COMMAND, everything_below, mobilenet
 from tests.conftest import FIRST, ROOT

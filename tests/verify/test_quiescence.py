@@ -11,7 +11,7 @@ from mobilenet import api
 from mobilenet.protocols.mobile_causal.host import Host
 from mobilenet.protocols.mobile_causal.station import Station
 from mobilenet.scenario import Scenario
-from mobilenet.scenario.plans.rest import rest
+from mobilenet.scenario.plans.quiescence import rest
 from mobilenet.simulation.mobile import Simulation
 from tests.cli.command import mobilenet
 from tests.conftest import SCENARIOS

@@ -9,7 +9,7 @@ import pytest
 
 from mobilenet.verify.broadcasts.fifo import fifo_problem
 from mobilenet.verify.broadcasts.judge import SAFETY, BroadcastJudge
-from mobilenet.verify.while_it_runs import FirstViolation, SafetyJudge
+from mobilenet.verify.online import FirstViolation, SafetyJudge
 
 from .test_against_brute_force import KINDS, columns
 

@@ -21,17 +21,17 @@ from mobilenet.engine.scratch import scratch_folder
 from mobilenet.lab.artefact import ArtefactError
 from mobilenet.lab.artefact.answers import answers_in
 from mobilenet.lab.artefact.archive import open_archive
-from mobilenet.lab.artefact.comparing import Line, Sameness, compare_claims, compare_search, compare_study
-from mobilenet.lab.artefact.inside import require_inside
-from mobilenet.lab.artefact.making import code_in, studies_of, versions
+from mobilenet.lab.artefact.assembly import code_in, studies_of, versions
+from mobilenet.lab.artefact.comparison import Line, Sameness, compare_claims, compare_search, compare_study
+from mobilenet.lab.artefact.completeness import require_inside
 from mobilenet.lab.artefact.parts import CLAIMS, STUDIES, Part
 from mobilenet.lab.artefact.searches import CAPACITY, NAMES, answer_in, first_of, plan_of, verb_of
 from mobilenet.lab.artefact.statements import differing_reports, differing_statements, not_compared
 from mobilenet.lab.studies import OutError
 from mobilenet.lab.studies.batch import Progress
 from mobilenet.lab.studies.capacity.capacity import search
-from mobilenet.lab.studies.claims.answering import KEPT, MARK, Means, answer
 from mobilenet.lab.studies.claims.declaration import Claims
+from mobilenet.lab.studies.claims.evaluation import KEPT, MARK, Means, answer
 from mobilenet.lab.studies.claims.questions import plan
 from mobilenet.lab.studies.sensitivity.sensitivity import run as screening
 from mobilenet.lab.studies.spark import Spark, local_master, spark_session

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from mobilenet.network.tcp.outgoing import FIRST_BYTE
+from mobilenet.network.tcp.send_stream import FIRST_BYTE
 
 
 class Incoming:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mobilenet.lab.artefact.comparing import Sameness, compare_claims, compare_study
+from mobilenet.lab.artefact.comparison import Sameness, compare_claims, compare_study
 
 TABLE = "run,fingerprint,delay_s\nc000-r0001,ab,0.125\nc000-r0002,cd,0\n"
 

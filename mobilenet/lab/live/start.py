@@ -21,7 +21,7 @@ def live(
     allow_code: bool = False,
 ) -> LiveSession:
     """A run to play by hand, as `mobilenet live` has it, without a browser. The arguments are those of `run`."""
-    from mobilenet.scenario.opening import given_scenario
+    from mobilenet.scenario.loader import given_scenario
 
     full_scenario = given_scenario(scenario, seed, overrides)
     name = full_scenario.name or (Path(scenario).stem if isinstance(scenario, (str, Path)) else None)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from mobilenet.record.table import Columns, Table
 from mobilenet.scenario.plans.expectations import Expectations, HostPlan
-from mobilenet.verify.broadcasts.given_up import forgotten_rows
+from mobilenet.verify.broadcasts.exemptions import forgotten_rows
 
 CHANGES = ("crash", "recover", "in_coverage", "out_of_coverage")
 KINDS = ("join", "leave", "broadcast", "refused", "gap", "handoff_end", *CHANGES)

@@ -22,9 +22,9 @@ from mobilenet.lab.artefact.crate import About, metadata
 from mobilenet.lab.artefact.parts import CLAIMS, Part, parts_of
 from mobilenet.lab.artefact.readme import CRATE, INSTALLED, LOCK, Summary, readme
 from mobilenet.lab.artefact.searches import search_in
-from mobilenet.lab.artefact.writing import write
-from mobilenet.lab.studies.claims.answering import KEPT, MARK
+from mobilenet.lab.artefact.writer import write
 from mobilenet.lab.studies.claims.declaration import Claims
+from mobilenet.lab.studies.claims.evaluation import KEPT, MARK
 from mobilenet.lab.studies.store import open_store
 from mobilenet.lab.studies.table_files import read_rows
 from mobilenet.record.provenance import read_provenance

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from mobilenet.lab.artefact import ArtefactError
 from mobilenet.lab.artefact.parts import CLAIMS, Part
 from mobilenet.lab.artefact.searches import verb_of
-from mobilenet.lab.studies.claims.answering import KEPT
+from mobilenet.lab.studies.claims.evaluation import KEPT
 from mobilenet.lab.studies.declaration import KEPT as CONFIGURATION
 from mobilenet.lab.studies.declaration import KEPT_FACTORS, Study
 from mobilenet.scenario.yaml_reader import Node, read

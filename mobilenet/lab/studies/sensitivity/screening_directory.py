@@ -14,7 +14,7 @@ from typing import Any
 from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.declaration import KEPT, Replications, Study, given_values, split_label
 from mobilenet.lab.studies.effects import SCREENING
-from mobilenet.lab.studies.kept_commands import options_in, provenance_in, require_made_by
+from mobilenet.lab.studies.origin import options_in, provenance_in, require_made_by
 from mobilenet.lab.studies.sensitivity.ranges import ranges
 from mobilenet.lab.studies.sensitivity.screening import LEAST_TRAJECTORIES, trajectories
 from mobilenet.lab.studies.sensitivity.sensitivity import POINT, Plan, Question, levels_of, normal_form

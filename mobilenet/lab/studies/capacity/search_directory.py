@@ -21,7 +21,7 @@ from mobilenet.lab.studies.capacity.question import (
 )
 from mobilenet.lab.studies.capacity.requirements import requirements
 from mobilenet.lab.studies.declaration import KEPT, Replications, Study
-from mobilenet.lab.studies.kept_commands import number, options_in, provenance_in, require_made_by
+from mobilenet.lab.studies.origin import number, options_in, provenance_in, require_made_by
 from mobilenet.lab.studies.statistics import look
 from mobilenet.scenario.yaml_writer import inline
 

@@ -31,14 +31,14 @@ from mobilenet.lab.studies.claims.answer import (
     requirement_of_print,
 )
 from mobilenet.lab.studies.claims.declaration import Answer, NoViolation, Published
-from mobilenet.lab.studies.claims.looks import Looks
-from mobilenet.lab.studies.claims.published import COMMAND, PaperVerdicts
+from mobilenet.lab.studies.claims.interim_looks import Looks
+from mobilenet.lab.studies.claims.paper_rules import COMMAND, PaperVerdicts
 from mobilenet.lab.studies.claims.questions import Cell, Plan, Question
 from mobilenet.lab.studies.claims.schedules import SECONDS_EACH, command, play
 from mobilenet.lab.studies.claims.words import markdown
 from mobilenet.lab.studies.configurations import RUN, PlannedRun
-from mobilenet.lab.studies.delivered import USES_RUN, NotPaired, common_deliveries
 from mobilenet.lab.studies.parts import metrics_by_configuration
+from mobilenet.lab.studies.precedence import USES_RUN, NotPaired, common_deliveries
 from mobilenet.lab.studies.spark import Spark, require_spark, spark_session
 from mobilenet.lab.studies.statistics import Bounds
 from mobilenet.lab.studies.store import Store, create
@@ -47,10 +47,10 @@ from mobilenet.lab.studies.table_files import write_table
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.metrics.declaration import OfDelays
 from mobilenet.quoting import as_file_name, pluralize, quote, unknown
+from mobilenet.record.atomic_files import write_whole
 from mobilenet.record.provenance import inputs_of_claims
 from mobilenet.record.reader import RunError
 from mobilenet.record.stamp import PLACE, in_document, in_text, new_provenance, stamping
-from mobilenet.record.whole import write_whole
 from mobilenet.record.writer import write_json
 
 QUICK_S = 540.0  # of ten minutes; the rest is for Spark's start and the tables

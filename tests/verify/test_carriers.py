@@ -11,7 +11,7 @@ import pytest
 
 import mobilenet
 from mobilenet.record.table import Table
-from mobilenet.verify.carried import _by_hops, _Hops
+from mobilenet.verify.carriers import _by_hops, _Hops
 from tests.conftest import SCENARIOS
 
 FOLDER = SCENARIOS / "own_protocol"
