@@ -123,9 +123,15 @@ def setup():
                 make_environment()
     # What is missing for compiling is printed once, and not at every command.
     is_asked = is_new or sys.argv[1:] == ["setup"]
-    run(PYTHON, "-m", "mobilenet.engine.build_native", *(["--again"] if is_asked else []))
-    if is_asked:
-        run(PYTHON, "-m", "mobilenet.lab.studies.query.spark_classes")
+    compiling = [PYTHON, "-m", "mobilenet.engine.build_native"]
+    if not is_asked:
+        run(*compiling)
+        return
+    classes = subprocess.Popen(  # each of the two takes one processor for a while
+        [PYTHON, "-m", "mobilenet.lab.studies.query.spark_classes"], cwd=HERE, env=surroundings()
+    )
+    run(*compiling, "--again")
+    classes.wait()
 
 
 def make_environment():

@@ -21,6 +21,7 @@ import pytest
 import mobilenet as package
 from mobilenet.cli.main import Commands
 from mobilenet.lab.studies.cluster import cluster
+from mobilenet.lab.studies.spark import QUICK_TO_START
 from mobilenet.metrics.registry import OF_HOSTS
 from tests.cli.command import mobilenet
 from tests.lab.live.conftest import Server
@@ -152,6 +153,7 @@ def test_commands_of_the_tutorial_and_the_guide(name: str, reader: Reader) -> No
 @pytest.mark.long
 @pytest.mark.spark
 def test_commands_on_a_cluster(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_TO_START)
     with cluster(2, 7393) as (url, _, settings):
         monkeypatch.setenv("SPARK_CONF_DIR", str(settings))
         for command in commands_in(CLUSTER):

@@ -143,7 +143,7 @@ def _same_code(place: Path) -> Path | None:
 
 
 def _digest(read: Callable[[Path], bytes]) -> str:
-    digest = hashlib.sha256(f"{EXTENSION_SUFFIXES[0]} {os.uname().machine}".encode())
+    digest = hashlib.sha256(f"{EXTENSION_SUFFIXES[0]} {os.uname().machine} {MODULES}".encode())
     for path in sources((*MODULES, *KNOWN)):
         digest.update(hashlib.sha256(read(path)).digest())
     return digest.hexdigest()[:16]

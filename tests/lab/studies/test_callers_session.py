@@ -15,10 +15,12 @@ from mobilenet.lab.studies import StudyError
 from mobilenet.lab.studies.cluster import cluster
 from mobilenet.lab.studies.java import java_home
 from mobilenet.lab.studies.own_process import chosen_spark, on_spark
-from mobilenet.lab.studies.spark import require_spark
+from mobilenet.lab.studies.spark import QUICK_TO_START, require_spark
 from tests.conftest import FIRST, SCENARIOS
 
 pytestmark = pytest.mark.spark
+
+OF_JAVA = {"JDK_JAVA_OPTIONS": QUICK_TO_START}  # for sessions and clusters, whose Java would compile for long runs
 
 NOTEBOOK = f"""
 import os, shutil, sys, threading, time
@@ -83,8 +85,9 @@ session.stop()
 def test_a_session_goes_on_as_it_was(tmp_path: Path) -> None:
     """One of whose jobs is running, and which allows a task to fail only once: two runs kill their process twice."""
     done = subprocess.run(
-        [sys.executable, "-c", NOTEBOOK], cwd=tmp_path, capture_output=True, text=True, timeout=380, check=False
-    )
+        [sys.executable, "-c", NOTEBOOK], cwd=tmp_path, env=os.environ | OF_JAVA, capture_output=True, text=True,
+        timeout=380, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[-3:] == ["stopped spark", "stopped workers", "5"]
 
@@ -109,7 +112,7 @@ def test_workers_without_mobilenet_are_sent_it(tmp_path: Path) -> None:
     python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec \'{sys.executable}\' -S "$@"\n')
     python.chmod(0o755)
     with cluster(1, 7392) as (url, _, settings):
-        environment = os.environ | {
+        environment = os.environ | OF_JAVA | {
             "SPARK_CONF_DIR": str(settings), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable,
             "JAVA_HOME": str(java_home()), "SPARK_LOCAL_IP": "127.0.0.1",
         }  # fmt: skip

@@ -23,7 +23,7 @@ from mobilenet.lab.studies.configurations import PlannedRun
 from mobilenet.lab.studies.declaration import Study
 from mobilenet.lab.studies.java import java_version
 from mobilenet.lab.studies.query.spark_classes import keep_classes
-from mobilenet.lab.studies.spark import local_master, spark_session
+from mobilenet.lab.studies.spark import QUICK_TO_START, local_master, spark_session
 from mobilenet.lab.studies.study import Result, compare_study, estimate, run_study
 from mobilenet.lab.studies.tables import write_tables
 from mobilenet.lab.studies.task import perform_runs
@@ -73,6 +73,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_tables(
     """Its master takes only who knows the secret, and its executors run what was compiled here."""
     out = tmp_path / "cluster"
     killed = []
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_TO_START)
     with cluster(2, 7391) as (url, workers, settings):
         assert settings.stat().st_mode & 0o77 == 0 and "authenticate true" in (settings / NAME).read_text()
         stranger = (
