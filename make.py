@@ -321,7 +321,7 @@ def demo(arguments):
 
 
 REST = "long or spark or browser"
-SPREAD = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder"]
+SPREAD = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
 WAITING = ["-n%d" % min(4, 2 + (os.cpu_count() or 1))]  # two more: these tests wait for Java, browsers and programs
 
 
@@ -432,7 +432,7 @@ def check(arguments):
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
     )  # fmt: skip
     try:
-        tool("python", "-m", "pytest", "tests/test_layering.py", "tests/test_style.py", "tests/test_language.py")
+        tool("python", "-m", "pytest", "-m", "text")  # all are collected, and compiled for those who run them next
     finally:
         sys.stdout.write(mypy.communicate()[0])
     if mypy.returncode:
@@ -476,6 +476,7 @@ def dist(arguments):
     """a source archive, and a wheel made from it, in dist/ or a given folder; compiled if there is a compiler"""
     setup()
     folder = os.path.abspath(arguments[0] if arguments else os.path.join(HERE, "dist"))
+    env = dict(surroundings(), MOBILENET_COMPILED_THERE=os.path.join(HERE, "mobilenet", "__compiled__"))
     with tempfile.TemporaryDirectory() as place:  # nothing that lies about in the clone gets in
         code = (
             "import sys; from mobilenet.record.stamp import keeping_commit; from setuptools import build_meta\n"
@@ -487,9 +488,7 @@ def dist(arguments):
         )
         for step in steps:
             archives = [os.path.join(place, name) for name in os.listdir(place)]
-            done = subprocess.run(
-                step + archives, env=surroundings(), cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-            )
+            done = subprocess.run(step + archives, env=env, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             if done.returncode:
                 raise Refusal("the package could not be built:\n" + done.stdout.decode(errors="replace"))
         os.makedirs(folder, exist_ok=True)

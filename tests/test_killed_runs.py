@@ -163,7 +163,7 @@ def test_two_killed_runs_of_one_name_are_both_kept(batches: Path, tmp_path: Path
 @pytest.mark.long
 def test_a_run_that_is_killed_at_any_moment(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mobilenet", "run", str(ROOT / "scenarios" / "dynamic.yaml")]
-    words += ["--set", "duration_s=200", "--out"]
+    words += ["--set", "duration_s=100", "--out"]
     whole = tmp_path / "whole"
     started = time.monotonic()
     subprocess.run([*words, str(whole)], check=True, capture_output=True, cwd=tmp_path)

@@ -18,6 +18,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.test_style import DOCUMENTS, inside_vendor
 
+pytestmark = pytest.mark.text
+
 PHRASES = {  # name -> what is looked for, and what to write instead
     "nobody, somebody, everybody": (r"\b(no|some|every)body\b", "the role that is meant: the caller, the host"),
     "is no": (r"\b(is|are|was|were) no (?!longer|more|less|fewer|later|earlier|better|worse)\w", "is not a"),

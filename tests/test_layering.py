@@ -15,6 +15,8 @@ import pytest
 
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.text
+
 # From the ground up. Rooms of one line lie side by side: none of them imports another.
 FLOORS = (
     ("parameters", "quoting"),
@@ -35,7 +37,7 @@ FLOORS = (
     ("lab.programs",),
     ("lab.programs.namespaces",),
     ("lab.programs.realtime",),
-    ("lab.shipped", "lab.workers", "lab.hunt.controlled", "lab.export"),
+    ("lab.package_files", "lab.workers", "lab.hunt.controlled", "lab.export"),
     ("lab.studies", "lab.hunt.swarm", "lab.hunt.exhaustion", "lab.replay"),
     ("lab.studies.papers",),
     ("lab.studies.claims",),

@@ -9,7 +9,11 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
+import pytest
+
 from tests.conftest import ROOT, SCENARIOS
+
+pytestmark = pytest.mark.text
 
 
 def inside_vendor(path: Path) -> bool:

@@ -43,7 +43,7 @@ from mobilenet.world.track_mobility import Tracks
 AFTER_S = 20.0  # of the time after an intervention that is looked at
 MOST_AT_A_TIME = 4
 ENDING_S = 10.0  # that a command has to end in
-LAST = 19  # the lowest priority: the session, above all on its way back, comes first
+BEHIND = 5  # of niceness: the session, above all on its way back, comes first, and jobs end on a busy machine, too
 JUDGED = (0, 1, 4)  # exit codes of a run that is whole
 
 
@@ -241,7 +241,7 @@ class Jobs:
                 stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, text=True, errors="replace",
                 process_group=0, env={**os.environ, "NO_COLOR": "1"},
             )  # fmt: skip
-        os.setpriority(os.PRIO_PGRP, process.pid, LAST)
+        os.setpriority(os.PRIO_PGRP, process.pid, BEHIND)
         self._processes[job.number] = process
         if self._is_closing or job.is_cancelled:  # which may not have seen it
             process.terminate()

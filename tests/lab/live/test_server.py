@@ -21,6 +21,7 @@ from websockets.sync.client import connect
 import mobilenet
 from mobilenet.lab.live import stream
 from mobilenet.lab.live.desk import Desk
+from mobilenet.lab.live.jobs import BEHIND
 from mobilenet.lab.live.server import Page
 from mobilenet.lab.live.server import Server as Sockets
 from mobilenet.lab.live.stream import Listener, Place
@@ -423,7 +424,7 @@ def test_a_job_gives_way_to_the_session_and_can_be_cancelled(talk: Talk, served:
     number = talk.ask("effect", intervention=0)["job"]
     session = psutil.Process(served.process.pid)
     until = time.monotonic() + 30
-    while (niceness := [child.nice() for child in session.children()]) != [19]:
+    while (niceness := [child.nice() for child in session.children()]) != [BEHIND]:
         assert time.monotonic() < until, niceness
         time.sleep(0.01)
     assert "error" not in talk.ask("cancel", job=number)

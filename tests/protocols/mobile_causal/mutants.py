@@ -36,7 +36,7 @@ from .broken_rules import RULES
 from .crowd import deaf_host_blocks_nobody, nothing_is_resent_to_the_silent, radio_is_not_flooded
 
 PACKAGE = "mobilenet.protocols.mobile_causal"
-SHARED = ("messages", "parameters", "stable")  # the network and the schedules know these
+SHARED = ("messages", "parameters", "stable_storage")  # the network and the schedules know these
 LIMIT = 6000
 SCENES: dict[str, Callable[[type[Station]], str | None]] = {
     "send_window": deaf_host_blocks_nobody,

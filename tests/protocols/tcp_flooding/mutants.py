@@ -24,7 +24,7 @@ from tests.protocols.edits import Edit, mutate
 
 from .judged import judge
 
-SHARED = ("messages", "parameters", "stable")  # the network and the scenarios know these
+SHARED = ("messages", "parameters", "stable_storage")  # the network and the scenarios know these
 LIMIT = 3000
 
 
