@@ -10,6 +10,7 @@ Source    ours
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 import sys
 import textwrap
@@ -18,6 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 WIDTH = 100
+CASE = re.compile(
+    r"^(\w+): (.+); initially, all (?:are|have) (members|asked to join).* (\d+) more times in total\n"
+    r"  (.+) states \((.+) if .*\), (.+) transitions, depth (.+), (.+) s, (.+) GiB\n  (.+)$",
+    re.MULTILINE,
+)
+CASE_HEAD = "case | of | initially, all | late copies | states | with frames and bounds | transitions | depth | s | GiB"
 
 HEAD = """# Proof by exhaustion
 
@@ -54,7 +61,8 @@ all that it is entitled to, and one more message from each member must be delive
 
 The search does not explore clocks (expiry after T, silence, lifetimes of cookies), the windows of
 retransmission, or a radio that holds a frame back in its queue: a frame counts as sent at the end
-of its step, and the forwarding jitter is 0. A case with members begins with nothing in transit.
+of its step, and the forwarding jitter is 0. A case that begins with members has delivered one
+message from each host, and has nothing in transit.
 
 States that lead to nothing new are left out: those whose frames and remaining bounds are all
 contained in those of another state with the same nodes, wires and history; and mirror images, if
@@ -92,14 +100,23 @@ def page(cases: list[str], mutants: list[str]) -> Iterator[str]:
     for paragraph in head.split("\n\n"):
         yield from _wrap(paragraph)
         yield ""
-    for line in cases:
-        if not line.startswith("  ") or "waiting" not in line:
-            yield from textwrap.wrap(line, WIDTH - 8, initial_indent="    ", subsequent_indent="      ") or [""]
+    yield from _case_table("\n".join(line for line in cases if "waiting" not in line))
     for paragraph in MUTANTS.split("\n\n"):
         yield ""
         yield from _wrap(paragraph.strip())
     yield ""
     yield from mutants
+
+
+def _case_table(cases: str) -> Iterator[str]:
+    """Return a row for each case of the paper's protocol; cases with the same result share a table."""
+    explored = [match.groups() for match in CASE.finditer(cases) if not match[1].startswith("repair_")]
+    for result in dict.fromkeys(row[-1] for row in explored):
+        yield f"Result of each case: {result.replace(': ', ', ')}."
+        yield ""
+        yield f"| {CASE_HEAD} |"
+        yield "|---" * (CASE_HEAD.count("|") + 1) + "|"
+        yield from (f"| {' | '.join(row[:-1])} |" for row in explored if row[-1] == result)
 
 
 def _wrap(paragraph: str) -> list[str]:
