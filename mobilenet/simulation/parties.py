@@ -3,7 +3,7 @@
 Model     a scenario whose protocol is listed in PROVIDERS is played by what that module of the lab returns; the core
           knows only what Parties declares. Where the code of the protocol plays, nothing happens outside of the run
 Errors    ScenarioError: real time for others, or none for programs that live in it
-Source    ours: docs/architecture.md, "Decisions"
+Source    ours: docs/architecture/lab.md
 """
 
 from __future__ import annotations

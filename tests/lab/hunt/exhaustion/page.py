@@ -10,6 +10,7 @@ Source    ours
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 import sys
 import textwrap
@@ -18,6 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 WIDTH = 100
+CASE = re.compile(
+    r"^(\w+): (.+); initially, all (?:are|have) (members|asked to join).* (\d+) more times in total\n"
+    r"  (.+) states \((.+) if .*\), (.+) transitions, depth (.+), (.+) s, (.+) GiB\n  (.+)$",
+    re.MULTILINE,
+)
+CASE_HEAD = "case | of | initially, all | late copies | states | with frames and bounds | transitions | depth | s | GiB"
 
 HEAD = """# Proof by exhaustion
 
@@ -26,19 +33,18 @@ HEAD = """# Proof by exhaustion
     python -m tests.lab.hunt.exhaustion.page cases.txt mutants.txt > docs/validation/exhaustion.md
 
 For readers who ask whether random schedules miss something: small cases in which every order of
-events was tried, and the mutants that this search finds. These commands generate the page. The
-cases were run with commit {commit}, {date}, Python {python}, on one core of a shared machine.
+events was tried, and the mutants that this search finds. These commands generate the page (cases:
+commit {commit}, {date}, Python {python}, one core of a shared machine).
 
 ## What is explored
 
-The shipped classes of hosts and stations run on the controllable network
-(`mobilenet/lab/hunt/controlled`), and every order of events within the bounds is tried. A state consists of
-the states of all nodes, the wires, the frames sent so far, what is left of the bounds, and the
-history that the judge needs. Clocks are left out.
+Every order of events within the bounds is tried with the shipped classes of hosts and stations on
+the controllable network (`mobilenet/lab/hunt/controlled`). A state consists of the states of all
+nodes, the wires, the frames sent so far, what is left of the bounds, and the history that the judge
+needs.
 
-- Radio: a frame that was sent may arrive at any later time, any number of times, in any order, or
-  never, even at a host that has left the cell. The number of losses and copies is therefore
-  unbounded.
+- Radio: a frame may arrive at any later time, any number of times, in any order, or never, even at
+  a host that has left the cell. So losses and copies are unbounded.
 - Timers: each armed timer may fire at any time and any number of times.
 - Frames that make a station open a request (Join, Init and Leave): each takes effect once, when it
   is new; late copies take effect three more times in total with one host, and five with two. This
@@ -48,27 +54,25 @@ history that the judge needs. Clocks are left out.
 - Hosts crash, move, leave, join and broadcast at any moment, as often as the case allows. A host
   that is down recovers at any time.
 
-At each step, the search checks that no message is created or duplicated, that order is causal, that
-only members deliver, that no host has a gap, that no two stations serve one host, and that no
-assertion of the protocol fails. For each state, it checks what follows without further faults:
-everything comes to rest with empty buffers, every member has delivered all that it is entitled to,
-and one more message from each member is delivered as well.
+At each step, no message may be created or duplicated, order must be causal, only members deliver,
+no host has a gap, no two stations serve one host, and no assertion of the protocol fails. Without
+further faults, each state must come to rest with empty buffers, every member must have delivered
+all that it is entitled to, and one more message from each member must be delivered as well.
 
 The search does not explore clocks (expiry after T, silence, lifetimes of cookies), the windows of
 retransmission, or a radio that holds a frame back in its queue: a frame counts as sent at the end
-of the step that sends it, and the forwarding jitter is 0. A case that begins with members begins
-with nothing in transit.
+of its step, and the forwarding jitter is 0. A case that begins with members has delivered one
+message from each host, and has nothing in transit.
 
-Some states are left out, because they cannot lead to anything that the others do not: a state whose
-frames and remaining bounds are all contained in those of another state with the same nodes, wires
-and history; and the mirror image of a state, if two hosts have the same role. Values that the
-protocol sets before it reads them again do not distinguish states (`forget` in
-`mobilenet/lab/hunt/exhaustion/cases.py`). Tests compare the search with one that keeps the first two kinds
-of states, and with one that distinguishes the values. Stations are not interchangeable here.
+States that lead to nothing new are left out: those whose frames and remaining bounds are all
+contained in those of another state with the same nodes, wires and history; and mirror images, if
+two hosts have the same role. Values that the protocol sets before it reads them again do not
+distinguish states (`forget` in `mobilenet/lab/hunt/exhaustion/cases.py`). Tests compare the search
+with one that keeps these states, and with one that distinguishes the values. Stations are not
+interchangeable here.
 
-"Exhausted" means within these bounds; it does not cover larger networks. A case also stops after 15
-minutes or at 16 GiB (`--minutes`, `--gib`). It is then not exhausted, and the command ends with
-exit code 4.
+"Exhausted" means within these bounds, not in larger networks. A case that stops after 15 minutes or
+at 16 GiB (`--minutes`, `--gib`) is not exhausted, and the command ends with exit code 4.
 
 ## Results
 
@@ -81,11 +85,11 @@ MUTANTS = """
 
 Each mutant reverts one repaired rule (`tests/protocols/mobile_causal/mutants.py`). It is explored
 breadth first, case by case, with the protocol's own assertions off. States and seconds count all
-cases tried until the mutant is found. The last column gives the number of schedules that the swarm
-needs from seed 0 on, with the flavour that suits the mutant, and the time that they take. The
-mutants of rules F14 and F15 concern load and time, and are not tried. Each trace was repeated on
-the controllable network. Here, a case is limited to the seconds of the command below, so larger
-cases are not exhausted. Cases that are not among the results above are used only for mutants.
+cases tried until it is found. The last column gives the schedules that the swarm needs from seed 0
+on, with the flavour that suits the mutant, and their time. The mutants of rules F14 and F15 concern
+load and time, and are not tried. Each trace was repeated on the controllable network. A case is
+limited to the seconds of the command below, so larger cases are not exhausted. Cases that are not
+among the results above are used only for mutants.
 """
 
 
@@ -96,14 +100,23 @@ def page(cases: list[str], mutants: list[str]) -> Iterator[str]:
     for paragraph in head.split("\n\n"):
         yield from _wrap(paragraph)
         yield ""
-    for line in cases:
-        if not line.startswith("  ") or "waiting" not in line:
-            yield from textwrap.wrap(line, WIDTH - 8, initial_indent="    ", subsequent_indent="      ") or [""]
+    yield from _case_table("\n".join(line for line in cases if "waiting" not in line))
     for paragraph in MUTANTS.split("\n\n"):
         yield ""
         yield from _wrap(paragraph.strip())
     yield ""
     yield from mutants
+
+
+def _case_table(cases: str) -> Iterator[str]:
+    """Return a row for each case of the paper's protocol; cases with the same result share a table."""
+    explored = [match.groups() for match in CASE.finditer(cases) if not match[1].startswith("repair_")]
+    for result in dict.fromkeys(row[-1] for row in explored):
+        yield f"Result of each case: {result.replace(': ', ', ')}."
+        yield ""
+        yield f"| {CASE_HEAD} |"
+        yield "|---" * (CASE_HEAD.count("|") + 1) + "|"
+        yield from (f"| {' | '.join(row[:-1])} |" for row in explored if row[-1] == result)
 
 
 def _wrap(paragraph: str) -> list[str]:
