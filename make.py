@@ -321,7 +321,7 @@ def demo(arguments):
 
 
 REST = "long or spark or browser"
-SPREAD = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
+SPREAD = ["-nauto", "--maxprocesses=4", "--max-worker-restart=0", "--dist=loadfile", "--no-loadscope-reorder"]
 WAITING = ["-n%d" % min(4, 2 + (os.cpu_count() or 1))]  # two more: these tests wait for Java, browsers and programs
 
 
