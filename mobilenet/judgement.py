@@ -109,7 +109,9 @@ def with_own_metrics(
     own: Sequence[OwnMetric],
     captures: Captures | None = None,
 ) -> tuple[Row, dict[str, str]]:
-    """One row of our metrics and a user's; and of those of a user's that failed, file, line and what went wrong."""
+    """Return one row of our metrics and a user's; and of those of a user's that failed, file, line and what
+    went wrong.
+    """
     row = metrics(events, samples, counters, facts, captures)
     values, errors = measure(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
     failed = {m.name: place_of(errors[m.name], m.path, m.function) for m in own if m.name in errors}
@@ -191,7 +193,7 @@ def judge_anew(directory: Path, allow_code: bool = False) -> tuple[dict[str, Ver
 
 
 def verdicts_of(directory: Path) -> dict[str, Verdict]:
-    """The content of verdict.json."""
+    """Return the content of verdict.json."""
     checks = read_derived(directory, "verdict.json", "checks")["checks"]
     try:
         return {name: Verdict(check["answer"], check["explanation"]) for name, check in checks.items()}
@@ -200,14 +202,14 @@ def verdicts_of(directory: Path) -> dict[str, Verdict]:
 
 
 def read_warnings(directory: Path) -> list[str]:
-    """What verdict.json warns of."""
+    """Return what verdict.json warns of."""
     warnings = read_derived(directory, "verdict.json").get("warnings", [])
     return [line for line in warnings if isinstance(line, str)] if isinstance(warnings, list) else []
 
 
 def _differs(stored: dict[str, Any], fresh_metrics: dict[str, Any], name: str, is_ours: bool) -> bool:
-    """Whether a metric of the file contradicts the one that follows from the record; `is_ours`: this version wrote it.
-    Earlier versions lack newer metrics, and wrote 0 or nothing of what a protocol does not have.
+    """Return whether a metric of the file contradicts the one that follows from the record; `is_ours`: this version
+    wrote it. Earlier versions lack newer metrics, and wrote 0 or nothing of what a protocol does not have.
     """
     if name not in stored:
         return is_ours
@@ -227,7 +229,9 @@ def _restore(path: Path, document: dict[str, Any]) -> str:
 
 
 def answer_in_words(verdicts: dict[str, Verdict], delivery_ratio: float | int | None) -> str:
-    """The verdict, and the delivery ratio unless the verdict covers it: a valid run need not deliver everything."""
+    """Return the verdict, and the delivery ratio unless the verdict covers it: a valid run need not deliver
+    everything.
+    """
     answer = overall(verdicts)
     if delivery_ratio is None or (delivery_ratio == 1 and verdicts.keys() & {"delivery", "validity", "agreement"}):
         return answer

@@ -61,7 +61,7 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The message of an error, as one line; its kind, if it has none."""
+    """Return the message of an error, as one line; its kind, if it has none."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
@@ -94,7 +94,7 @@ def as_file_name(words: str) -> str:
 
 
 def format_number(value: float | int | None) -> str:
-    """A number of a metric for people, with thousands as in the verdicts and on the map: 106,167."""
+    """Return a number of a metric for people, with thousands as in the verdicts and on the map: 106,167."""
     if value is None:
         return "–"
     if isinstance(value, int):

@@ -44,7 +44,8 @@ def metrics(declared: dict[str, Declared]) -> str:
 
 def checks(declared: Iterable[Check]) -> Iterator[tuple[str, ...]]:
     for check in declared:
-        only_if = "–" if check.applies is always else (check.applies.__doc__ or "").removeprefix("Whether ").rstrip(".")
+        condition = (check.applies.__doc__ or "").removeprefix("Return whether ").rstrip(".")
+        only_if = "–" if check.applies is always else condition
         modules = [f"`{name.removeprefix('mobilenet.').replace('.', '/')}.py`" for name in decided_in(check.answer)]
         tables = [f"`{name}`" for name in check.tables]
         yield f"`{check.property}`", check.asks, only_if, ", ".join(tables), ", ".join(modules)

@@ -82,12 +82,12 @@ def compose_figure(tables: StudyTables, only_metrics: Sequence[str], look: Look)
 
 
 def has_room(tables: StudyTables) -> bool:
-    """Whether a picture can show all combinations of the other factors."""
+    """Return whether a picture can show all combinations of the other factors."""
     return len(Layout.of(tables, (tables.comparison or {})["factor"]).places) <= MOST_PLACES
 
 
 def method(tables: StudyTables, look: Look = LOOK) -> str:
-    """What the picture shows, in words."""
+    """Return what the picture shows, in words."""
     comparison = tables.comparison or {}
     sure = percent(tables.confidence)
     compared = {finding["metric"] for finding in comparison["findings"]}

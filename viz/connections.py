@@ -78,7 +78,7 @@ class ShownConnection:
         return all_stalls
 
     def rates(self, edges_ns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bytes per second between each two of these times."""
+        """Return bytes per second between each two of these times."""
         total = np.zeros(len(edges_ns) - 1)
         for one in self.connection.sendings:
             if one.acknowledged_ns:
@@ -89,7 +89,7 @@ class ShownConnection:
 
 
 def connections_in(run: Path) -> list[ShownConnection]:
-    """The connections of a run, in the order of their beginnings; none if it has no captures."""
+    """Return the connections of a run, in the order of their beginnings; none if it has no captures."""
     captures = read_captures(run) if (run / CAPTURES).is_dir() else None
     if not captures:
         return []

@@ -43,8 +43,8 @@ def write_means(
 
 
 def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """A column for each factor and each metric, a row for each configuration; where not everything was delivered, a
-    column for the delivery ratio before the others.
+    """Return a column for each factor and each metric, a row for each configuration; where not everything was
+    delivered, a column for the delivery ratio before the others.
     """
     if tables.lost_deliveries and DELIVERED not in metrics:
         metrics = [DELIVERED, *metrics]
@@ -53,7 +53,7 @@ def head_and_rows(tables: StudyTables, metrics: Sequence[str]) -> tuple[list[str
 
 
 def note_of_means(tables: StudyTables) -> str:
-    """What the numbers are."""
+    """Return what the numbers are."""
     of = f"Means over n = {tables.replications} replications ± half of the {percent(tables.confidence)} t interval."
     return " ".join([of, *tables.doubts()])
 

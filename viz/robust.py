@@ -120,6 +120,6 @@ def _panel(axes: Any, metric: str, own: list[tuple[str, str, Claim]], as_ratio: 
 
 
 def _row_name(factor: str, names: LevelNames, claim: Claim) -> str:
-    """The level and those of the other factors."""
+    """Return the level and those of the other factors."""
     others = [names.in_words(other, level) for other, level in claim.others.items()]
     return cut(", ".join([names.name(factor, claim.level), *others]), 70)

@@ -59,7 +59,7 @@ class StudyTables:
     levels: LevelNames
 
     def in_words(self, row: Mapping[str, Any], factors: Iterable[str], between: str = ", ") -> str:
-        """The levels of a row, for people."""
+        """Return the levels of a row, for people."""
         return between.join(self.levels.in_words(factor, row[factor]) for factor in factors)
 
     @property
@@ -68,7 +68,7 @@ class StudyTables:
         return {row["configuration"] for row in self.summary if row["label"] == UNSTABLE}
 
     def unstable_note(self) -> str:
-        """What a caption adds about them, and about those that may be unstable; with a space before it."""
+        """Return what a caption adds about them, and about those that may be unstable; with a space before it."""
         return "".join(f" {line}" for line in ([NO_MEAN] if self.unstable else []) + self.doubts())
 
     @property
@@ -83,12 +83,12 @@ class StudyTables:
         return any(ratio < 1 for ratio in self.delivery_ratios.values())
 
     def infinite_note(self, metrics: Iterable[str]) -> str:
-        """What a caption adds if one of these metrics has an infinite mean; with a space before it."""
+        """Return what a caption adds if one of these metrics has an infinite mean; with a space before it."""
         return f" {INFINITE}" if any(infinite(row) for row in self.summary if row["metric"] in metrics) else ""
 
     def doubts(self) -> list[str]:
-        """How many runs are missing; what was delivered, unless it was all; and a sentence for each configuration that
-        may be unstable.
+        """Return how many runs are missing; what was delivered, unless it was all; and a sentence for each
+        configuration that may be unstable.
         """
         lines = [line for line in [missing_runs(self.path)] if line is not None]
         lines += deliveries(self.summary, self.levels, self._broadcast) + doubts(self.summary, self.levels, most=2)
@@ -101,7 +101,7 @@ class StudyTables:
         return Delivered.of_study(self.path).means(ACCEPTED) if offers else {}
 
     def are_numbers(self, factor: str) -> bool:
-        """Whether all levels of a factor are numbers, and none has a label."""
+        """Return whether all levels of a factor are numbers, and none has a label."""
         with suppress(ValueError):
             return not self.levels.has_labels(factor) and all(isfinite(float(row[factor])) for row in self.summary)
         return False
@@ -125,12 +125,12 @@ class StudyTables:
 
 
 def infinite(row: Mapping[str, Any]) -> str:
-    """The mean in a row of the summary, if it is infinite: in how many runs; else nothing."""
+    """Return the mean in a row of the summary, if it is infinite: in how many runs; else nothing."""
     return f"∞ (in {row['infinite']} of {pluralize(row['n'], 'run')})" if row["infinite"] else ""
 
 
 def is_study(directory: Path) -> bool:
-    """Whether to look for a study here; an error if there is neither a study nor a run."""
+    """Return whether to look for a study here; an error if there is neither a study nor a run."""
     if not directory.is_dir():
         raise no_directory(directory)
     if (directory / "study.yaml").is_file():
@@ -162,7 +162,7 @@ def study_tables(directory: Path) -> StudyTables:
 
 
 def words_of(directory: Path, name: str) -> str:
-    """One of the study's texts."""
+    """Return one of the study's texts."""
     path = directory / name
     try:
         return path.read_text(encoding="utf-8")
@@ -176,7 +176,7 @@ def _is_number(value: object) -> bool:
 
 
 def _study_keys(directory: Path) -> dict[str, Any]:
-    """The keys of study.yaml."""
+    """Return the keys of study.yaml."""
     from mobilenet.parameters import ScenarioError
     from mobilenet.scenario.yaml_reader import parse
 

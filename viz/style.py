@@ -77,8 +77,8 @@ def in_our_colours(page: str) -> str:
 
 
 def station_colour(number: int) -> str:
-    """The colour of station `number` in every picture: eight hues, then the same darker, then lighter, then from the
-    beginning.
+    """Return the colour of station `number` in every picture: eight hues, then the same darker, then lighter, then from
+    the beginning.
     """
     red, green, blue = (int(STATIONS[number % len(STATIONS)][i : i + 2], 16) for i in (1, 3, 5))
     round_ = number // len(STATIONS) % 3
@@ -136,7 +136,9 @@ def page(
 
 
 def _defaults() -> Any:
-    """What matplotlib has without a matplotlibrc, so that one in the current folder does not change the figures."""
+    """Return what matplotlib has without a matplotlibrc, so that one in the current folder does not change the
+    figures.
+    """
     import matplotlib
 
     return {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
@@ -167,7 +169,9 @@ class Look(NamedTuple):
         return {"plain": not self.titles, "width": self.width_in, "log_y": self.log_y}
 
     def panels(self, count: int, width_in: float, height_in: float) -> tuple[int, int, float, float]:
-        """Rows and columns for panels of this size, and width and height of all: side by side where there is room."""
+        """Return rows and columns for panels of this size, and width and height of all: side by side where there is
+        room.
+        """
         width = self.width_in if self.width_in is not None else width_in * min(2, count)
         columns = min(2, count) if width >= WIDE_IN else 1
         rows = -(-count // columns)

@@ -105,7 +105,7 @@ def _field(axes: Any, inspection: Any) -> None:
 
 
 def _lines(inspection: Any) -> list[Any]:
-    """The spans of all tracks, thinned if there are very many samples."""
+    """Return the spans of all tracks, thinned if there are very many samples."""
     recorded = inspection.recorded
     places = np.column_stack([recorded.x, recorded.y])
     every = max(1, len(places) // MOST_POINTS)

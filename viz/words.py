@@ -36,7 +36,9 @@ NO_MEAN = "A cross marks an unstable configuration: the backlog grows until the 
 
 
 def with_interval(metric: str, mean: float | None, low: float | None, high: float | None) -> tuple[str, str, str]:
-    """Mean and both ends with as many digits as the interval is worth; an end that cannot be reached is `< 0`."""
+    """Return mean and both ends with as many digits as the interval is worth; an end that cannot be reached is
+    `< 0`.
+    """
     if mean is None or low is None or high is None or not math.isfinite(low) or not math.isfinite(high):
         return format_number(mean), format_number(low), format_number(high)
     half = (high - low) / 2

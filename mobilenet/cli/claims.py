@@ -99,7 +99,7 @@ def _end(outcome: Any, again: str, as_json: bool) -> None:
 
 
 def _command(file: Path, out: Path | None, seed: int | None, allow_code: bool, quick: bool) -> str:
-    """The command that answers the file, or goes on with it."""
+    """Return the command that answers the file, or goes on with it."""
     words = ["mobilenet claims", quote(file), *(["--quick"] if quick else [])]
     words += [] if out is None else ["--out", quote(out)]
     words += [] if seed is None else ["--seed", str(seed)]

@@ -201,7 +201,7 @@ def _has_memory() -> bool:
 
 
 def _is_without_memory(error: BaseException | None) -> bool:
-    """Whether a library could not be loaded for lack of it; numpy reports that as something else."""
+    """Return whether a library could not be loaded for lack of it; numpy reports that as something else."""
     while error is not None:
         if any(words in str(error) for words in ("failed to map segment", "annot allocate memory", "MemoryError")):
             return True
@@ -228,7 +228,9 @@ def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
 
 
 def was_stopped() -> bool:
-    """Whether a signal asked us to stop, or does so now: one to the whole group may reach another process before us."""
+    """Return whether a signal asked us to stop, or does so now: one to the whole group may reach another process before
+    us.
+    """
     with suppress(KeyboardInterrupt):
         time.sleep(0.0 if _stop_signals else GROUP_S)
     return bool(_stop_signals)

@@ -65,7 +65,7 @@ def whole_run(run: Path, stories: Stories, as_json: bool, allowed: str = "") -> 
 
 
 def window_ns(run: Path) -> tuple[int, int]:
-    """The observed time; of processes, all of the run."""
+    """Return the observed time; of processes, all of the run."""
     from mobilenet.record.kinds import run_kind
     from mobilenet.record.reader import read_manifest
 
@@ -83,7 +83,7 @@ def _document(totals: Shares) -> dict[str, Any]:
 
 
 def parts_as_json(parts: Mapping[Part, int]) -> list[dict[str, Any]]:
-    """What `--json` prints of parts."""
+    """Return what `--json` prints of parts."""
     return [{"kind": kind, "leg": leg, "ns": length} for (kind, leg), length in parts.items()]
 
 
@@ -159,7 +159,7 @@ def largest_part(parts: Mapping[Part, int], total_ns: int) -> str:
 
 
 def stretch_rows(stories: Stories, story: Sequence[Stretch], receiver: str) -> list[dict[str, Any]]:
-    """What `--json` prints of each stretch. Times count from the first."""
+    """Return what `--json` prints of each stretch. Times count from the first."""
     from mobilenet.why.words import Words
 
     words = Words(stories.record, stories.protocol)
@@ -247,7 +247,7 @@ def _planned_delivery(stories: Stories, one: Delivery) -> Planned:
 
 
 def _lacking(run: Path) -> str:
-    """What the run delivered, unless it delivered all that it owed."""
+    """Return what the run delivered, unless it delivered all that it owed."""
     from mobilenet.api import Run
 
     share = Run(run).metrics.get("delivery_ratio")
@@ -255,7 +255,7 @@ def _lacking(run: Path) -> str:
 
 
 def _answers(runs: Sequence[Path]) -> str:
-    """What the runs delivered, unless both delivered all that they owed."""
+    """Return what the runs delivered, unless both delivered all that they owed."""
     from mobilenet.api import Run
 
     one, other = (Run(run).metrics.get("delivery_ratio") for run in runs)
@@ -266,7 +266,7 @@ def _answers(runs: Sequence[Path]) -> str:
 
 
 def _changes(first: Shares, second: Shares) -> list[tuple[Part, int, int]]:
-    """Each part with its time in both runs, the largest change first."""
+    """Return each part with its time in both runs, the largest change first."""
     rows = [
         (part, first.by_part.get(part, 0), second.by_part.get(part, 0)) for part in {**first.by_part, **second.by_part}
     ]
@@ -296,7 +296,7 @@ def _print_changes(rows: Sequence[tuple[Part, int, int]], deliveries: int, node:
 def _by_message(
     stories: Sequence[Stories], deliveries: Sequence[dict[Planned, Delivery]], common: Sequence[Planned]
 ) -> list[tuple[str, int]]:
-    """The messages, by their names in the second run."""
+    """Return the messages, by their names in the second run."""
     from mobilenet.why.shares import delay_ns
 
     change: dict[str, int] = defaultdict(int)
@@ -333,7 +333,7 @@ def exactly(time_ns: int, node: str) -> str:
 
 
 def in_s(time_ns: float, node: str, form: str = ".4g") -> str:
-    """A time with its unit: seconds, or time units of processes."""
+    """Return a time with its unit: seconds, or time units of processes."""
     return f"{time_ns / 1e9:{form}} {'t.u.' if node[0] == 'p' else 's'}"
 
 

@@ -33,5 +33,5 @@ def examples(
 
 
 def first_step() -> str:
-    """The command to suggest when none was given."""
+    """Return the command to suggest when none was given."""
     return f"mobilenet run {FIRST}" if FIRST.is_file() else "mobilenet examples"

@@ -61,7 +61,7 @@ def _draw(run: Path, walk: Interruptions, handoffs: list[Interruption], out: Pat
 
 
 def _handoffs_begun(run: Path) -> int:
-    """The changes of station that began in the measurement period and were not superseded."""
+    """Return the changes of station that began in the measurement period and were not superseded."""
     from mobilenet.metrics.fold import EventFold
     from mobilenet.record.reader import read_coded
 
@@ -69,7 +69,7 @@ def _handoffs_begun(run: Path) -> int:
 
 
 def interrupting_handoffs(run: Path) -> list[Interruption]:
-    """The confirmed handoffs of the measurement period that interrupt deliveries, as the metric counts them."""
+    """Return the confirmed handoffs of the measurement period that interrupt deliveries, as the metric counts them."""
     from mobilenet.metrics.fold import EventFold
     from mobilenet.metrics.mobile import interruptions
     from mobilenet.record.reader import read_coded

@@ -64,7 +64,9 @@ class Key:
 
 
 def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> Iterator[Key]:
-    """The keys of a group and of the groups in it, in the order of the file; `is_chosen`: it is one of several."""
+    """Yield the keys of a group and of the groups in it, in the order of the file; `is_chosen`: it is one of
+    several.
+    """
     for name, field in model.model_fields.items():
         key = field.alias or name
         if is_chosen and _is_tag(field):  # given by the group around
@@ -88,12 +90,12 @@ def keys(model: type[BaseModel], prefix: str = "", is_chosen: bool = False) -> I
 
 
 def _declaring_module(model: type[BaseModel], name: str) -> str:
-    """The module of the class that declares the key."""
+    """Return the module of the class that declares the key."""
     return next(cls.__module__ for cls in model.__mro__ if name in inspect.get_annotations(cls))
 
 
 def _tag(group: type[BaseModel]) -> tuple[str, str] | None:
-    """The key by which a group is chosen, and its value."""
+    """Return the key by which a group is chosen, and its value."""
     return next(
         ((name, get_args(field.annotation)[0]) for name, field in group.model_fields.items() if _is_tag(field)), None
     )
@@ -104,7 +106,7 @@ def _is_tag(field: FieldInfo) -> bool:
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """What a type is made of, without its ornaments."""
+    """Yield what a type is made of, without its ornaments."""
     origin = get_origin(annotation)
     if origin is Annotated:
         yield from _parts(get_args(annotation)[0])
@@ -116,7 +118,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def _inside(annotation: Any) -> str:
-    """What marks the keys of each entry, unlike those of a group."""
+    """Return what marks the keys of each entry, unlike those of a group."""
     for part in _parts(annotation):
         if get_origin(part) in (tuple, list):
             return "[]"
@@ -171,7 +173,7 @@ def _unit(name: str, field: FieldInfo) -> str:
 
 
 def _bounds(field: FieldInfo) -> str:
-    """The bounds of the field, of its type, and of the elements of a list or pair."""
+    """Return the bounds of the field, of its type, and of the elements of a list or pair."""
     return "; ".join(
         filter(None, (_own_bounds([*field.metadata, *_ornaments(field.annotation)]), _of_elements(field.annotation)))
     )
@@ -219,13 +221,13 @@ def _ornaments(annotation: Any) -> Iterator[Any]:
 
 
 def _with_docstring(group: type[BaseModel] | None) -> type[BaseModel] | None:
-    """The group, or the nearest of its bases, that has a docstring."""
+    """Return the group, or the nearest of its bases, that has a docstring."""
     classes = [] if group is None else [cls for cls in group.__mro__ if issubclass(cls, BaseModel) and cls.model_fields]
     return next((cls for cls in classes if cls.__dict__.get("__doc__")), None)
 
 
 def _about(group: type[BaseModel] | None) -> str:
-    """The first line of its docstring, as a meaning."""
+    """Return the first line of its docstring, as a meaning."""
     model = _with_docstring(group)
     if model is None:
         return ""
@@ -240,13 +242,13 @@ def _about_module(group: type[BaseModel]) -> str:
 
 
 def source_of(module: str) -> str:
-    """The Source field of a module's docstring, in one line."""
+    """Return the Source field of a module's docstring, in one line."""
     match = re.search(r"^Source +(.*?)(?=^\S|\Z)", sys.modules[module].__doc__ or "", re.MULTILINE | re.DOTALL)
     return " ".join(match[1].split()) if match else ""
 
 
 def reference() -> str:
-    """The whole text, in Markdown."""
+    """Return the whole text, in Markdown."""
     parts = [
         "# All keys of scenarios, studies and claims\n\nGenerated from the declarations by `mobilenet reference`."
         " `a.b` is key `b` inside `a`, `a[]` stands for each entry of a list,\n`a.*` for each key that you name,"
@@ -272,8 +274,8 @@ def reference() -> str:
 
 
 def listing(keys: Sequence[str] = (), search: str = "") -> str:
-    """The keys and metrics as a list for a terminal: those wanted with what is inside them, and of these the ones whose
-    name or meaning has all words of `search`; LookupError for a key that is not there.
+    """Return the keys and metrics as a list for a terminal: those wanted with what is inside them, and of these the
+    ones whose name or meaning has all words of `search`; LookupError for a key that is not there.
     """
     entries = dict.fromkeys((*_entries_of_keys(), *_entries_of_metrics()))
     names = {re.sub(r"\{[^}]*\}|\[\]", "", path) for path, _, _ in entries}
@@ -313,7 +315,7 @@ def _entries_of_metrics() -> Iterator[tuple[str, str, str]]:
 
 
 def _models() -> dict[str, type[BaseModel]]:
-    """What files may contain, by title."""
+    """Return what files may contain, by title."""
     from mobilenet.lab.studies.claims.declaration import Claims
     from mobilenet.lab.studies.declaration import Study
     from mobilenet.scenario.mobile import Scenario
@@ -326,7 +328,7 @@ def _models() -> dict[str, type[BaseModel]]:
 
 
 def _metrics() -> Iterator[str]:
-    """What studies compare and are stopped by."""
+    """Yield what studies compare and are stopped by."""
     from mobilenet.lab.studies.tables import OF_STUDIES
     from mobilenet.metrics.registry import OF_HOSTS, OF_PROCESSES
 

@@ -202,7 +202,7 @@ def report(
 
 
 def _is_study_with_tables(directory: Path) -> bool:
-    """Whether it is a study, with a note on what is missing; RunError for neither a study nor a run."""
+    """Return whether it is a study, with a note on what is missing; RunError for neither a study nor a run."""
     from mobilenet.lab.studies.tables import tables_of_what_is_there
     from mobilenet.viz.study_tables import is_study
 

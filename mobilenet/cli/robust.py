@@ -101,7 +101,7 @@ def _end(plan: Any, place: Path, results: list[Any]) -> None:
 
 
 def _again(study: Path, radios: str | None, obstacles: Path | None, out: Path | None, allow_code: bool) -> str:
-    """The command that does it."""
+    """Return the command that does it."""
     words = ["mobilenet robust", quote(study)]
     for option, value in (("--radios", radios), ("--obstacles", obstacles), ("--out", out)):
         words += [] if value is None else [option, quote(Path(value))]

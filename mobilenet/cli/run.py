@@ -207,7 +207,7 @@ def verify(
 
 
 def _delivery_ratio(directory: Path) -> float | int | None:
-    """What metrics.json has of it, if that can be read."""
+    """Return what metrics.json has of it, if that can be read."""
     from mobilenet.record.reader import RunError, read_derived
 
     try:
@@ -346,7 +346,7 @@ def _process_summary(result: Any) -> str:
 
 
 def _partitions(directory: Path) -> list[str]:
-    """A line for each partition of the processes' network: it has no event of its own."""
+    """Return a line for each partition of the processes' network: it has no event of its own."""
     from mobilenet.scenario import load_scenario
 
     network: Any = load_scenario(directory / "scenario.yaml").network  # type: ignore[union-attr]

@@ -113,7 +113,7 @@ def _end(planned: Any, result: Any, place: Path, as_json: bool) -> None:
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    """One key, for the screen."""
+    """Return one key, for the screen."""
     from mobilenet.viz.words import probability
 
     low, high = max(0.0, row["low"]), row["high"]

@@ -157,7 +157,7 @@ def _summary(result: Any) -> str:
 
 
 def _remarks(facts: dict[str, Any]) -> Iterator[str]:
-    """What users may want to change."""
+    """Yield what users may want to change."""
     for sender, pair in facts.get("senders_renamed", ()):
         yield f"{sender} sent from its own address to addresses of {pair}; these datagrams were attributed to {sender}"
     if facts.get("senders_renamed"):

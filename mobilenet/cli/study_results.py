@@ -178,7 +178,9 @@ def _print_comparison(tables: StudyTables) -> None:
 
 
 def _in_brief(tables: StudyTables) -> list[str]:
-    """What was delivered, and a line for each comparison, which leaves out what was delivered if it gets long."""
+    """Return what was delivered, and a line for each comparison, which leaves out what was delivered if it gets
+    long.
+    """
     from mobilenet.lab.studies.sentences import sentence
 
     comparison = tables.comparison or {}
@@ -197,7 +199,7 @@ def _in_brief(tables: StudyTables) -> list[str]:
 
 
 def _means_in_brief(tables: StudyTables, metrics: Sequence[str]) -> str:
-    """What was delivered, and the means of the first configurations."""
+    """Return what was delivered, and the means of the first configurations."""
     from mobilenet.viz.means_table import head_and_rows
 
     head, rows = head_and_rows(tables, metrics)

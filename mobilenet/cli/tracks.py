@@ -203,7 +203,7 @@ def _again(
     anchors: dict[str, str | None],
     read_as: dict[str, Any],
 ) -> str:
-    """The command that repeats the inspection; `read_as`: options of reading."""
+    """Return the command that repeats the inspection; `read_as`: options of reading."""
     options = {
         "stations": stations and quote(stations),
         "radio-of": radio_of and quote(radio_of),
@@ -216,7 +216,7 @@ def _again(
 
 
 def _is_impossible(inspection: Any, scenario: Path | None, again: str) -> bool:
-    """Whether no run can be made of the tracks; the reason is printed, and what helps."""
+    """Return whether no run can be made of the tracks; the reason is printed, and what helps."""
     from mobilenet.scenario.starter import LONGEST_S
     from mobilenet.world.inspection import no_run
 
@@ -242,7 +242,7 @@ def _refuse_beside_a_scenario(**options: Any) -> None:
 
 
 def _by_scenario(file: Path, recorded: Any, origin: str | None, offset: str | None) -> Any:
-    """What the stations of a scenario would see, by its own radio and attachment."""
+    """Return what the stations of a scenario would see, by its own radio and attachment."""
     from mobilenet.network.radio.service import Place
     from mobilenet.network.radio_models import model_of
     from mobilenet.scenario import Scenario, load_scenario
@@ -283,7 +283,7 @@ def _stem(file: Path) -> str:
 
 
 def _is_exchanged(tracks: Any, inspection: Any) -> bool:
-    """Whether most jumps are gone once longitudes and latitudes have changed places."""
+    """Return whether most jumps are gone once longitudes and latitudes have changed places."""
     from mobilenet.parameters import ScenarioError
     from mobilenet.world.inspection import inspect
 

@@ -54,7 +54,7 @@ FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")  # of the caller's environment: what t
 
 
 def obstacle() -> str | None:
-    """What is missing for compiling here."""
+    """Return what is missing for compiling here."""
     compiler = [*(os.environ.get("CC") or sysconfig.get_config_var("CC") or "").split(), "cc"][0]
     if shutil.which(compiler) is None:
         return f"C compiler not found ({compiler})"

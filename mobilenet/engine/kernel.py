@@ -50,7 +50,7 @@ class Kernel(simpy.Environment):
         self.calendar.at(self.calendar.now + index(delay_ns), action)
 
     def until(self, time_ns: int, priority: int = NORMAL) -> Event:
-        """An event at that time. Its place among what happens in the same nanosecond is taken now."""
+        """Return an event at that time. Its place among what happens in the same nanosecond is taken now."""
         event = Event(self)
         event._ok, event._value = True, None
         calendar = self.calendar
@@ -129,7 +129,7 @@ class Seconds(simpy.Environment):
         return self._kernel.now >= self._end_ns
 
     def is_own(self, event: Any) -> bool:
-        """Whether a process of this environment can wait for it."""
+        """Return whether a process of this environment can wait for it."""
         return isinstance(event, Event) and event.env is self
 
     def run(self, until: Any = None) -> Any:

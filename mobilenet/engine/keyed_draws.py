@@ -35,7 +35,7 @@ class KeyedDraws:
 
 
 def mix(x: i64) -> i64:
-    """A bijection of 0..2**32 - 1 in which each bit depends on all."""
+    """Return a bijection of 0..2**32 - 1 in which each bit depends on all."""
     x ^= x >> 16
     x = (x * 0x21F0AAAD) & 0xFFFFFFFF
     x ^= x >> 15

@@ -124,7 +124,7 @@ def _tree(source: bytes) -> bytes:
 
 
 def _same_code(place: Path) -> Path | None:
-    """The folder of modules that were compiled of the same syntax trees, linked at this place from now on."""
+    """Return the folder of modules that were compiled of the same syntax trees, linked at this place from now on."""
     differs = place.with_suffix(".differs")
     if differs.exists():
         return None
@@ -150,8 +150,9 @@ def _digest(read: Callable[[Path], bytes]) -> str:
 
 
 def _unpack(archive: Path) -> Path:
-    """Where the compiled modules are that travelled in an archive with the package, as to Spark's executors: next to
-    it, since no library can be loaded from within. Others than those of this Python and machine stay where they are.
+    """Return where the compiled modules are that travelled in an archive with the package, as to Spark's executors:
+    next to it, since no library can be loaded from within. Others than those of this Python and machine stay where they
+    are.
     """
     import shutil
     import zipfile
@@ -175,7 +176,7 @@ def _unpack(archive: Path) -> Path:
 
 
 def _find_compiled() -> Path | None:
-    """The compiled modules, if there are any of this source."""
+    """Return the compiled modules, if there are any of this source."""
     try:
         if PACKAGE.parent.is_file():
             place = _unpack(PACKAGE.parent)
@@ -204,7 +205,7 @@ def in_use() -> bool:
 
 
 def is_outdated() -> bool:
-    """Whether they were compiled once, and their source was changed since."""
+    """Return whether they were compiled once, and their source was changed since."""
     return (
         os.environ.get("MOBILENET_COMPILED") != "0"
         and not in_use()

@@ -37,17 +37,17 @@ os.register_at_fork(after_in_child=_new_lock)
 
 
 def key_of(seed: int, purpose: str, owner: str) -> bytes:
-    """The key of the stream `(seed, purpose, owner)`, 16 bytes."""
+    """Return the key of the stream `(seed, purpose, owner)`, 16 bytes."""
     return hashlib.sha256(f"{seed}/{purpose}/{owner}".encode()).digest()[:16]
 
 
 def generator(seed: int, purpose: str, owner: str = "") -> np.random.Generator:
-    """The numpy generator of the stream `(seed, purpose, owner)`, at its beginning."""
+    """Return the numpy generator of the stream `(seed, purpose, owner)`, at its beginning."""
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key_of(seed, purpose, owner), "little")))
 
 
 def block(key: bytes, number: int) -> array[float]:
-    """The draws from `number * BLOCK` on of the stream with this key, the next one last.
+    """Return the draws from `number * BLOCK` on of the stream with this key, the next one last.
 
     All streams take turns with one generator, put to the place of each: one of numpy's own for every purpose of every
     node would be 1.5 KB, and thousands of nodes have to fit into the cache.

@@ -68,8 +68,8 @@ def nothing() -> None: ...
 def as_done(
     work: Callable[[Task], Done], tasks: Sequence[Task], workers: int | None, look: Callable[[], None] = nothing
 ) -> Iterator[tuple[int, Done]]:
-    """The place of each task and its result, in the order in which they are done; for few and long tasks. `look` is
-    called every second, and may raise to stop.
+    """Yield the place of each task and its result, in the order in which they are done; for few and long tasks. `look`
+    is called every second, and may raise to stop.
     """
     if not tasks:
         return
@@ -84,7 +84,9 @@ def as_done(
 
 
 def in_order(work: Callable[[Task], Done], tasks: Iterable[Task], workers: int) -> Iterator[Done]:
-    """The results in the order of the tasks, of which there may be any number; with one worker here in this process."""
+    """Yield the results in the order of the tasks, of which there may be any number; with one worker here in this
+    process.
+    """
     if workers <= 1:
         yield from map(work, tasks)
         return

@@ -27,7 +27,9 @@ def metrics(
     manifest: dict[str, Any],
     captures: Captures | None = None,
 ) -> Row:
-    """One row from the columns of a run; the manifest has its kind and the window. `captures`: of real software."""
+    """Return one row from the columns of a run; the manifest has its kind and the window. `captures`: of real
+    software.
+    """
     if run_kind(manifest) is PROCESSES:
         return process_metrics(events, samples, counters, as_measured(manifest))
     return mobile_metrics(events, samples, counters, as_measured(manifest), captures)

@@ -68,7 +68,7 @@ LENGTHS_OF_LISTS: tuple[Declared, ...] = only(
 
 
 def declared_buffers(manifest: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """What a run measured, by metric, as BUFFERS."""
+    """Return what a run measured, by metric, as BUFFERS."""
     names = buffers_of(manifest, run_kind(manifest).buffers)
     metrics = {f"{who}_{name}": (who[0], name) for who in ("station", "host") for name in names[who[0]]}
     return {metric: BUFFERS[metric] for metric in BUFFERS if metric in metrics} | metrics
@@ -133,7 +133,7 @@ class Steps:
         )
 
     def highest(self, begin: int, end: int) -> float:
-        """The largest value that it has in this time, or 0."""
+        """Return the largest value that it has in this time, or 0."""
         first = max(0, int(np.searchsorted(self._times, begin, "right")) - 1)
         last = int(np.searchsorted(self._times, end, "left"))
         if first >= last:
@@ -145,14 +145,14 @@ NO_STEPS = Steps(np.zeros(0, np.int64), np.zeros(0))
 
 
 def time_weighted_mean(times: Sequence[int], values: Sequence[float], begin: int, end: int) -> float:
-    """The mean of a step function that is 0 before its first value."""
+    """Return the mean of a step function that is 0 before its first value."""
     if end <= begin:
         return 0.0
     return Steps(np.array(times, np.int64), np.array(values, np.float64)).mean(begin, end)
 
 
 def steps(samples: Columns, kind: str, quantity: str) -> dict[str, Steps]:
-    """The step functions of one quantity at all nodes whose names begin with `kind`."""
+    """Return the step functions of one quantity at all nodes whose names begin with `kind`."""
     table = Table.of(samples)
     nodes, quantities = table.column("node"), table.column("quantity")
     is_of_kind = nodes.map([word.startswith(kind) for word in nodes.words], nothing=False)

@@ -43,7 +43,7 @@ class Connections:
         return max((one.longest_stall.took_ns / SECOND for one in self.sendings), default=None)
 
     def goodput(self) -> float | None:
-        """Bytes acknowledged, for each second that connections were there."""
+        """Return bytes acknowledged, for each second that connections were there."""
         lasted_ns = sum(
             max(s.last_ns for s in c.sendings) - min(s.begun_ns for s in c.sendings) for c in self.connections
         )
@@ -53,7 +53,7 @@ class Connections:
         return mean([trip.took_ns / SECOND for one in self.sendings for trip in one.round_trips])
 
     def near_handoffs_s(self, is_after: bool) -> float | None:
-        """The mean round-trip time just before handoffs, or just after them."""
+        """Return the mean round-trip time just before handoffs, or just after them."""
         round_trips_s = []
         for connection, handoff in self.moved:
             since_ns = handoff.end_ns if is_after else handoff.begin_ns - NEAR_NS

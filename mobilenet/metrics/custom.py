@@ -65,7 +65,7 @@ class Record:
         self.begin_ns, self.end_ns = (round(manifest[key] * SECOND) for key in ("warmup_s", "duration_s"))
 
     def events(self) -> Iterator[Event]:
-        """All of the run, in order of occurrence."""
+        """Return all of the run, in order of occurrence."""
         return map(Event._make, zip(*(self._events[name] for name in Event._fields), strict=True))
 
     def samples(self) -> Iterator[SampleRow]:
@@ -118,7 +118,7 @@ class OwnMetric(NamedTuple):
 
 
 def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMetric:
-    """What `reference` names, if it is a metric; `folder`: where its file is."""
+    """Return what `reference` names, if it is a metric; `folder`: where its file is."""
     name = reference.rpartition(":")[2]
     words, unit = getattr(function, "words", None), getattr(function, "unit", "")
     if not callable(function) or not isinstance(words, str) or not isinstance(unit, str):
@@ -129,7 +129,7 @@ def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMe
 
 
 def measure(own: Iterable[OwnMetric], record: Record) -> tuple[Row, dict[str, BaseException]]:
-    """The values of a user's metrics, None for one that failed; and of those that failed, by what."""
+    """Return the values of a user's metrics, None for one that failed; and of those that failed, by what."""
     row: Row = {}
     failed: dict[str, BaseException] = {}
     for metric in own:

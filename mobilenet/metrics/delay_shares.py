@@ -25,7 +25,7 @@ def name_of(part: Part) -> str:
 
 
 def part_of(name: str) -> Part | None:
-    """The kind and leg of a share; None for another metric."""
+    """Return the kind and leg of a share; None for another metric."""
     match = re.fullmatch(rf"{PREFIX}(.+)_({'|'.join(LEGS)})", name)
     return (match[1], match[2]) if match and match[1] in KINDS else None
 
@@ -46,7 +46,7 @@ DELAY_SHARES: dict[str, Declared] = {
 
 
 def delay_shares(delay_ns: int, held_ns: int, by_part: Mapping[Part, int]) -> Row:
-    """One row of the shares of a delay, of which `held_ns` were spent behind other messages."""
+    """Return one row of the shares of a delay, of which `held_ns` were spent behind other messages."""
     if not delay_ns:
         return {}
     row: Row = {HELD: held_ns / delay_ns}

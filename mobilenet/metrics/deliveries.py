@@ -56,7 +56,7 @@ class Deliveries:
         return self.sent_ns[which], self.delay_s[which]
 
     def places_of(self, node: str) -> np.ndarray:
-        """The places of a node's deliveries in these columns."""
+        """Return the places of a node's deliveries in these columns."""
         if self._by_node is None:
             self._by_node = by_code(self.node)
             self._ends = np.cumsum(np.bincount(self.node, minlength=len(self._nodes)))

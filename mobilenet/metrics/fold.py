@@ -135,7 +135,7 @@ class EventFold:
     # --- what is asked afterwards
 
     def missing_deliveries(self) -> list[MissingDelivery]:
-        """What members at the end are entitled to and did not get."""
+        """Return what members at the end are entitled to and did not get."""
         return [
             MissingDelivery(node, self.order[place], self.broadcast_at[self.order[place]])
             for node, first in self._entitled_from.items()
@@ -146,8 +146,8 @@ class EventFold:
         return sum(len(self._without(node, first)) for node, first in self._entitled_from.items())
 
     def obligations(self) -> tuple[int, int]:
-        """Pairs (message of the window, host that is a member from its broadcast to the end), and how many of them were
-        delivered.
+        """Return pairs (message of the window, host that is a member from its broadcast to the end), and how many of
+        them were delivered.
         """
         sent, times = self.deliveries.broadcast_message, self.deliveries.broadcast_ns
         last = np.full(self.deliveries.messages, -1)  # of a message that was broadcast twice, the last one counts
@@ -163,11 +163,11 @@ class EventFold:
         return pairs, done
 
     def missed_by_gaps(self) -> int:
-        """Pairs (gap in the window, message that its host was entitled to until then and never got)."""
+        """Return pairs (gap in the window, message that its host was entitled to until then and never got)."""
         return sum(len(self._without(node, first, last)) for node, first, last in self._missed)
 
     def _without(self, node: str, first: int, last: int | None = None) -> np.ndarray:
-        """The numbers, in order of broadcast, of those that the node never delivered."""
+        """Return the numbers, in order of broadcast, of those that the node never delivered."""
         return first + np.flatnonzero(~self.deliveries.got(node)[self.deliveries.broadcast_message[first:last]])
 
     def cell_changes(self) -> tuple[int, int]:

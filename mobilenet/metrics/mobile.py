@@ -221,7 +221,7 @@ class InterruptedHandoff(NamedTuple):
 
 
 def interruptions(fold: EventFold) -> list[InterruptedHandoff]:
-    """All confirmed handoffs that began in the window, new sessions for other causes included."""
+    """Return all confirmed handoffs that began in the window, new sessions for other causes included."""
     delivery_times: dict[str, np.ndarray] = {}  # host -> when it delivered something
     usual: dict[str, float] = {}  # host -> mean time between two deliveries
     gaps = []
@@ -258,7 +258,7 @@ class Handoffs:
         return float(np.percentile(self.interruptions, share)) if self.interruptions else None
 
     def values_of(self, detail: str) -> list[int]:
-        """What the protocol reported of each handoff."""
+        """Return what the protocol reported of each handoff."""
         return [handoff.detail.get(detail, 0) for handoff in self.confirmed]
 
     def how_many_with(self, detail: str) -> int:
@@ -383,12 +383,12 @@ HANDOFFS: tuple[Metric[Handoffs], ...] = only(
 
 
 def _within(moments: list[int], begin: int, end: int) -> bool:
-    """Whether one of the moments lies between the two."""
+    """Return whether one of the moments lies between the two."""
     return bisect_left(moments, begin) < bisect_right(moments, end)
 
 
 def _usual_interval(times: np.ndarray, breaks: list[int]) -> float:
-    """Mean time between deliveries, of the whole run, but for those between which the host crashed or left."""
+    """Return mean time between deliveries, of the whole run, but for those between which the host crashed or left."""
     before, after = np.searchsorted(breaks, times[:-1], "left"), np.searchsorted(breaks, times[1:], "right")
     intervals = np.diff(times)[before >= after]
     return int(intervals.sum()) / len(intervals) if len(intervals) else 0.0

@@ -28,8 +28,8 @@ Series = list[float | None]  # BUCKETS values; None where no node with a buffer 
 def buffers_over_time(
     events: Table, samples: Table, end_s: float, buffers: Mapping[str, tuple[str, str]] = BUFFERS
 ) -> dict[str, Series]:
-    """Mean messages per node and bucket; hosts count while they are members. `buffers` as metrics/buffers.py has them,
-    which is also the order of what is found.
+    """Return mean messages per node and bucket; hosts count while they are members. `buffers` as metrics/buffers.py has
+    them, which is also the order of what is found.
     """
     edges = np.linspace(0, end_s * SECOND, BUCKETS + 1)
     times, event, node = events.numbers("time_ns"), events.column("event"), events.column("node")

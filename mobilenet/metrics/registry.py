@@ -88,22 +88,22 @@ class Vocabulary:
         return f"{words} ({unit})" if unit else words
 
     def axis_name(self, metric: str) -> str:
-        """A short name for axes and tables, with the unit if it is a physical one."""
+        """Return a short name for axes and tables, with the unit if it is a physical one."""
         entry, unit = self._entry(metric), self.unit_of(metric)
         name = entry.symbol or cut(entry.words, LONGEST_SYMBOL)
         return f"{name} ({unit})" if unit else name
 
     def unit_of(self, metric: str) -> str:
-        """Its unit, if it is a physical one."""
+        """Return its unit, if it is a physical one."""
         unit = self._entry(metric).unit
         return unit if unit in PHYSICAL else ""
 
     def better(self, metric: str) -> str:
-        """Which direction is better: "lower", "higher", or "" where that depends on what is asked."""
+        """Return which direction is better: "lower", "higher", or "" where that depends on what is asked."""
         return self._entry(metric).better
 
     def of_delays(self, metric: str) -> OfDelays | None:
-        """How it follows from the delays of deliveries; None for any other metric."""
+        """Return how it follows from the delays of deliveries; None for any other metric."""
         return self._entry(metric).of_delays
 
     def find(self, metric: str) -> Declared | None:
@@ -144,8 +144,8 @@ SIGNED = tuple(name for name, metric in OF_HOSTS.declared.items() if metric.sign
 
 
 def is_infinite(metric: str, run: Mapping[str, float]) -> bool:
-    """Whether a run never reaches this percentile of delays, because too many messages are undelivered. `run`: its
-    metrics.
+    """Return whether a run never reaches this percentile of delays, because too many messages are undelivered. `run`:
+    its metrics.
     """
     return metric in SURVIVAL and metric not in run and run.get("broadcasts_undelivered", 0) > 0
 

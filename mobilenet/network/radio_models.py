@@ -12,6 +12,6 @@ from mobilenet.network.wireless import WirelessParameters
 
 
 def model_of(wireless: WirelessParameters) -> RadioModel:
-    """The model, with the keys of the scenario. It is in the folder of its name."""
+    """Return the model, with the keys of the scenario. It is in the folder of its name."""
     model: RadioModel = import_module(f"mobilenet.network.radio.{wireless.model}.model").Model(wireless)
     return model

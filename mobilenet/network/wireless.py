@@ -96,7 +96,7 @@ class WirelessParameters(DistanceTableKeys, SinrKeys, UnitDiskKeys):
         return self
 
     def _foreign(self) -> list[str]:
-        """The keys of the other MACs and models."""
+        """Return the keys of the other MACs and models."""
         others = [names for mac, names in ONLY.items() if mac != self.mac]
         others += [tuple(self._of_other_models())]
         others += [("group_retries",)] if self.groupcast == "none" else []

@@ -30,7 +30,7 @@ class Beacon(NamedTuple):
 
 @cache
 def _beacon(payload_bytes: int) -> Beacon:
-    """One for all nodes: they send the same."""
+    """Return one for all nodes: they send the same."""
     return Beacon(payload_bytes, payload_bytes)
 
 

@@ -58,7 +58,7 @@ class Declaration:
 
     @staticmethod
     def unicasts(p: Any) -> bool:
-        """Whether it sends frames that the MAC acknowledges, besides those of connections."""
+        """Return whether it sends frames that the MAC acknowledges, besides those of connections."""
         return False
 
     @staticmethod
@@ -68,13 +68,13 @@ class Declaration:
 
     @staticmethod
     def longest_heartbeat_s(p: Any) -> float:
-        """The longest silence of an idle host; 0: it has no heartbeat."""
+        """Return the longest silence of an idle host; 0: it has no heartbeat."""
         return 0.0
 
     @staticmethod
     def longest_wait_s(p: Any, hosts: int, frame_s: float) -> float | None:
-        """The longest that a node waits for others until it tries again; None: not known, so a run that is not at rest
-        at its deadline is never violated for that. `frame_s`: the air time of a message.
+        """Return the longest that a node waits for others until it tries again; None: not known, so a run that is not
+        at rest at its deadline is never violated for that. `frame_s`: the air time of a message.
         """
         return None
 
@@ -87,7 +87,7 @@ class Declaration:
 
     @staticmethod
     def expiry_s(p: Any) -> float | None:
-        """The silence after which a host is given up; None: never.
+        """Return the silence after which a host is given up; None: never.
 
         plug-ins: if it is not None, the network notes silences; what their hosts may miss does not follow from it.
         """
@@ -95,7 +95,9 @@ class Declaration:
 
     @staticmethod
     def longest_message_bytes(p: Any, payload_bytes: int, hosts: int, broadcasts: int) -> int | None:
-        """The longest message that a station radios with these numbers of hosts and broadcasts; None: not known."""
+        """Return the longest message that a station radios with these numbers of hosts and broadcasts; None:
+        not known.
+        """
         return None
 
     @staticmethod
@@ -115,8 +117,8 @@ class Declaration:
 
     @staticmethod
     def most_sent_again_per_s(p: Any, pending: int) -> float:
-        """The most copies that a station radios again each second at this number of unacknowledged messages, for the
-        estimate of a run that does not come to rest.
+        """Return the most copies that a station radios again each second at this number of unacknowledged messages, for
+        the estimate of a run that does not come to rest.
         """
         return 0.0
 

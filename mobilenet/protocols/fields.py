@@ -78,7 +78,9 @@ def _marks(hint: Any) -> tuple[Any, ...]:
 
 
 def _size(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
-    """Bytes that `value` always has, expressions for those that depend on it, and those of them that are payload."""
+    """Return bytes that `value` always has, expressions for those that depend on it, and those of them that are
+    payload.
+    """
     for mark in _marks(hint):
         if isinstance(mark, Bytes):
             return mark.count, [], []
@@ -118,7 +120,7 @@ def _size_of_each(hint: Any, value: str) -> tuple[int, list[str], list[str]]:
 
 
 def _sum_property(terms: list[str]) -> property:
-    """The sum of these expressions over `self`, made once, as fast as if it had been written by hand."""
+    """Return the sum of these expressions over `self`, made once, as fast as if it had been written by hand."""
     return property(eval(f"lambda self: {' + '.join(terms)}"))
 
 

@@ -49,7 +49,7 @@ class PacketMemory(Memory):
     received: dict[str, bytearray] = field(default_factory=dict)
 
     def is_first(self, one: Packet) -> bool:
-        """Whether this packet was not received before; it is noted."""
+        """Return whether this packet was not received before; it is noted."""
         bits = self.received.setdefault(one.source, bytearray())
         place, bit = one.number >> 3, 1 << (one.number & 7)
         if place >= len(bits):

@@ -50,7 +50,7 @@ class Batches:
         self._writer.write_batch(batch, {"until_ns": str(until_ns), "words": words})
 
     def table(self, columns: Mapping[str, list[Any]]) -> Table:
-        """All rows: those that were added, and these, which stay where they are."""
+        """Return all rows: those that were added, and these, which stay where they are."""
         import pyarrow as pa
 
         last = pa.record_batch(self._encode(columns))
@@ -80,7 +80,7 @@ class Written(NamedTuple):
     release: Callable[[], Any]  # gives back the memory of what was read
 
     def table(self, until_ns: int) -> Table:
-        """The rows of the batches up to that time."""
+        """Return the rows of the batches up to that time."""
         import pyarrow as pa
 
         whole = [batch for batch, until in zip(self.batches, self.until_ns, strict=True) if until <= until_ns]

@@ -32,7 +32,7 @@ class Difference:
 
 
 def difference(a: Path, b: Path, context: int = 3) -> Difference:
-    """What b has otherwise than a."""
+    """Return what b has otherwise than a."""
     manifests = read_manifest(a), read_manifest(b)
     one, other = read_events(a), read_events(b)
     columns = list(one)

@@ -46,7 +46,7 @@ def keep_record(left: Path, name: Path) -> None:
 
 
 def partial_record(name: Path) -> Path:
-    """Where the record of a killed run lies; `name`: what the run was to be called."""
+    """Return where the record of a killed run lies; `name`: what the run was to be called."""
     return name.with_name(f"{name.name}.partial")
 
 

@@ -55,20 +55,20 @@ class RunKind:
         )
 
     def window(self, manifest: Mapping[str, Any]) -> tuple[float, float]:
-        """The measurement period, from when to when."""
+        """Return the measurement period, from when to when."""
         return float(manifest["warmup_s"]), float(manifest["duration_s"])
 
     def window_ns(self, manifest: Mapping[str, Any]) -> tuple[int, int]:
-        """The measurement period in nanoseconds, or in billionths of a time unit."""
+        """Return the measurement period in nanoseconds, or in billionths of a time unit."""
         begin_s, end_s = self.window(manifest)
         return round(begin_s * SECOND), round(end_s * SECOND)
 
     def participants(self, manifest: Mapping[str, Any]) -> str:
-        """How many there are of whom, in words."""
+        """Return how many there are of whom, in words."""
         return f"{pluralize(count_hosts(manifest), 'host')}, {pluralize(manifest['stations'], 'station')}"
 
     def still_owed(self, metrics: Mapping[str, Any]) -> str:
-        """How many deliveries are owed at the end of a run that is not at rest; empty: none."""
+        """Return how many deliveries are owed at the end of a run that is not at rest; empty: none."""
         owed = metrics.get("broadcasts_undelivered")
         return f"still owed to members: {pluralize(owed, 'delivery')}" if owed else ""
 
@@ -117,5 +117,5 @@ PROCESSES: Final = _Processes()
 
 
 def run_kind(manifest: Mapping[str, Any]) -> RunKind:
-    """Which kind of run a manifest describes."""
+    """Return which kind of run a manifest describes."""
     return PROCESSES if "processes" in manifest else MOBILE

@@ -25,7 +25,7 @@ def manifest(
     wall_s: float,
     command: str, **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """The whole document; `more` is what only some readers need."""
+    """Return the whole document; `more` is what only some readers need."""
     return {
         "format_version": FORMAT_VERSION,
         "mobilenet_version": __version__,

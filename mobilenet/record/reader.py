@@ -61,7 +61,7 @@ class RunError(Exception):
 
 
 def read_json(directory: Path, name: str) -> dict[str, Any]:
-    """One of the documents of a run."""
+    """Return one of the documents of a run."""
     path = directory / name
     if path.exists() and not path.is_file():
         raise RunError(f"{path}: is not a file; the run is damaged")
@@ -113,7 +113,7 @@ def read_derived(directory: Path, name: str, *keys: str) -> dict[str, Any]:
 
 
 def read_columns(directory: Path, table: str) -> dict[str, list[Any]]:
-    """One of the tables of a run as lists."""
+    """Return one of the tables of a run as lists."""
     return {name: list(values) for name, values in read_coded(directory, table).items()}
 
 
@@ -123,12 +123,14 @@ def read_coded(directory: Path, table: str, columns: Sequence[str] | None = None
 
 
 def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The table, or some of its columns, as a pandas frame."""
+    """Return the table, or some of its columns, as a pandas frame."""
     return read_table(directory, table, columns).to_pandas()
 
 
 def read_table(directory: Path, table: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """The same as Arrow has it. The types are those that the schema promises, and nothing is null that may not be."""
+    """Return the same as Arrow has it. The types are those that the schema promises, and nothing is null that may not
+    be.
+    """
     with _reading(directory / f"{table}.parquet") as file:
         data = file.read(columns=None if columns is None else list(columns))
     return _as_promised(directory, table, columns, data)
@@ -309,5 +311,5 @@ def _require_digest(path: Path, digest: object) -> None:
 
 
 def read_events(directory: Path) -> dict[str, list[Any]]:
-    """The events' columns in order of occurrence."""
+    """Return the events' columns in order of occurrence."""
     return read_columns(directory, "events")

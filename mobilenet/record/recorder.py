@@ -227,7 +227,7 @@ class Recording:
             table.clear()
 
     def tables(self) -> dict[str, Table]:
-        """The record so far as whole columns, made once, and again when there are more rows."""
+        """Return the record so far as whole columns, made once, and again when there are more rows."""
         known = tuple([len(table) for table in self._rows.values()])
         if known != self._known:
             self._known = known

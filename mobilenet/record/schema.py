@@ -113,7 +113,7 @@ class Event(NamedTuple):
 
 
 def buffers_of(manifest: Mapping[str, Any], untold: tuple[str, ...] = BUFFERS) -> dict[str, tuple[str, ...]]:
-    """The quantities that are buffers of each host (h) and of each station (s); `untold`: if the manifest lacks
+    """Return the quantities that are buffers of each host (h) and of each station (s); `untold`: if the manifest lacks
     them, or not in a usable way.
     """
     buffers = manifest.get("buffers")

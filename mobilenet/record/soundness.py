@@ -33,7 +33,7 @@ OF_MOBILE: dict[str, Any] = {
 
 
 def fault(directory: Path) -> str | None:
-    """The first one found, in one line with the file; None: everything is as a run leaves it."""
+    """Return the first one found, in one line with the file; None: everything is as a run leaves it."""
     if not directory.is_dir() or (directory / "study.yaml").exists():
         return None
     try:

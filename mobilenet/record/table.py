@@ -43,38 +43,38 @@ class CodedColumn(NamedTuple):
     words: list[Any]
 
     def code(self, word: Any) -> int:
-        """The code of a value; -2, which no row has, if it is not in the column."""
+        """Return the code of a value; -2, which no row has, if it is not in the column."""
         return self.words.index(word) if word in self.words else -2
 
     def rows(self, *words: Any) -> np.ndarray:
-        """The rows that have one of these values."""
+        """Return the rows that have one of these values."""
         return rows_where(self.among(words))
 
     def among(self, words: Any) -> np.ndarray:
-        """Row by row, whether its value is one of these."""
+        """Return, row by row, whether its value is one of these."""
         return self.map([word in words for word in self.words], nothing=None in words)
 
     def map(self, by_word: list[Any], nothing: Any) -> np.ndarray:
-        """Row by row, what `by_word` has for its value."""
+        """Return, row by row, what `by_word` has for its value."""
         return np.take(np.array([*by_word, nothing]), self.codes)
 
     def number(self, numbers: Mapping[Any, int]) -> np.ndarray:
-        """Row by row, the number of its value, int64; -1 for a value that has none."""
+        """Return, row by row, the number of its value, int64; -1 for a value that has none."""
         return self.map([numbers.get(word, NOTHING) for word in self.words], NOTHING)
 
 
 def rows_where(is_one: np.ndarray) -> np.ndarray:
-    """The rows for which this is true, in half the memory that numpy takes for them."""
+    """Return the rows for which this is true, in half the memory that numpy takes for them."""
     return np.flatnonzero(is_one).astype(np.int32)
 
 
 def by_code(codes: np.ndarray) -> np.ndarray:
-    """The positions of codes in ascending order, those of equal codes in theirs."""
+    """Return the positions of codes in ascending order, those of equal codes in theirs."""
     return np.argsort(codes, kind="stable").astype(np.int32)  # by radix up to 16 bits, ten times as fast
 
 
 def view(numbers: Any) -> memoryview[int]:
-    """An array whose single numbers are Python's, since NumPy's are slow one by one."""
+    """Return an array whose single numbers are Python's, since NumPy's are slow one by one."""
     return memoryview(numbers)
 
 
@@ -160,7 +160,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return int(self._arrow.num_rows)
 
     def column(self, name: str) -> CodedColumn:
-        """A column by codes, in the order in which its values occur first."""
+        """Return a column by codes, in the order in which its values occur first."""
         column = self._coded.get(name)
         if column is None:
             if name in self._words:
@@ -172,7 +172,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return column
 
     def numbers(self, name: str) -> np.ndarray:
-        """A column of numbers, none of which may be missing."""
+        """Return a column of numbers, none of which may be missing."""
         numbers = self._numbers.get(name)
         if numbers is None:
             if name in self._words or self._arrow[name].null_count:
@@ -181,7 +181,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return numbers
 
     def _join(self, name: str, kind: Any) -> np.ndarray:
-        """A column of numbers, none of which is missing, as one array."""
+        """Return a column of numbers, none of which is missing, as one array."""
         parts = [_fill(chunk, 0) for chunk in self._arrow[name].chunks]
         if len(parts) == 1:
             return parts[0]
@@ -191,7 +191,7 @@ class Table(Mapping[str, Sequence[Any]]):
         return whole
 
     def numbers_or(self, name: str, nothing: int) -> np.ndarray:
-        """A column of whole numbers, with another number where one is missing."""
+        """Return a column of whole numbers, with another number where one is missing."""
         if name in self._words:
             return self.column(name).map(self._words[name], nothing).astype(np.int64)
         return np.concatenate([_fill(chunk, nothing) for chunk in self._arrow[name].chunks] or [np.empty(0, np.int64)])
@@ -239,7 +239,7 @@ class Table(Mapping[str, Sequence[Any]]):
             file.add_key_value_metadata(for_tables())
 
     def _parts(self) -> Iterator[pa.Table]:
-        """The table with its words, as Arrow has it, in parts of as many rows as a row group has."""
+        """Yield the table with its words, as Arrow has it, in parts of as many rows as a row group has."""
         import pyarrow as pa
 
         types = {name: pa.dictionary(pa.int32(), pa.type_for_alias(KINDS[name])) for name in self._words}
@@ -291,11 +291,11 @@ class Dictionary:
         return _numbers(np.frombuffer(array("d" if KINDS[name] == "double" else "q", values), KINDS[name]), kind)
 
     def words(self) -> dict[str, list[Any]]:
-        """The words of each column by code."""
+        """Return the words of each column by code."""
         return {name: list(known)[1:] for name, known in self._known.items()}
 
     def take_fresh(self) -> dict[str, list[Any]]:
-        """The words that are new since the last call."""
+        """Return the words that are new since the last call."""
         fresh = {name: known.fresh for name, known in self._known.items()}
         for known in self._known.values():
             known.fresh = []

@@ -128,7 +128,7 @@ def _put_in_place_of(path: Path, fresh: Path) -> None:
 
 
 def is_partial(path: Path) -> bool:
-    """Whether this is the name of a directory that is being written, or was when its process died."""
+    """Return whether this is the name of a directory that is being written, or was when its process died."""
     return re.fullmatch(r"(?s)\..*\.partial-\d+", path.name) is not None
 
 
@@ -153,7 +153,7 @@ def recover(path: Path, keeps_record: bool = True) -> None:
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether some run is filling a directory for this name; what killed ones left of it is cleared."""
+    """Return whether some run is filling a directory for this name; what killed ones left of it is cleared."""
     if not path.parent.is_dir():
         return False
     with _alone_in(path.parent):
@@ -196,7 +196,7 @@ def _sync(path: Path) -> None:
 
 
 def as_text(value: Any) -> str:
-    """The text of a JSON file of a run."""
+    """Return the text of a JSON file of a run."""
     return json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n"
 
 

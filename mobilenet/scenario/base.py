@@ -58,7 +58,7 @@ class ScenarioFile(Parameters):
         return self.from_nodes(override(root, in_python(overrides)), self._folder)
 
     def with_nodes(self, nodes: Mapping[str, Node]) -> Self:
-        """The same with these values of keys, which need not be text first."""
+        """Return the same with these values of keys, which need not be text first."""
         rest = {key: value for key, value in self.model_dump().items() if key not in nodes}
         root = Node.of(rest, getattr(self, "name", None) or "scenario")
         root.value |= nodes
@@ -81,7 +81,7 @@ class ScenarioFile(Parameters):
         raise NotImplementedError
 
     def estimated_events(self) -> int:
-        """How big the run is likely to be."""
+        """Return how big the run is likely to be."""
         raise NotImplementedError
 
     @property
@@ -105,7 +105,7 @@ class ScenarioFile(Parameters):
         return 0.0
 
     def events_of_drain(self) -> int:
-        """How many events the drain may add."""
+        """Return how many events the drain may add."""
         return 0
 
     def doubts_about_files(self) -> list[str]:
@@ -113,19 +113,19 @@ class ScenarioFile(Parameters):
         return []
 
     def warnings(self) -> list[str]:
-        """What can run, and is probably not meant, or not here."""
+        """Return what can run, and is probably not meant, or not here."""
         raise NotImplementedError
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """The files that it names: the dotted path of the key, and where the file is."""
+        """Yield the files that it names: the dotted path of the key, and where the file is."""
         yield from ()
 
     def patterns(self) -> Iterator[tuple[str, str]]:
-        """What its programs load besides those: the dotted path of the key, and a pattern for files_matching."""
+        """Yield what its programs load besides those: the dotted path of the key, and a pattern for files_matching."""
         yield from ()
 
     def code(self) -> Iterator[tuple[str, str, str | None]]:
-        """The custom code that it names: dotted path, the value there, and the file, if it is one."""
+        """Yield the custom code that it names: dotted path, the value there, and the file, if it is one."""
         yield from ()
 
     def __eq__(self, other: object) -> bool:
@@ -161,8 +161,8 @@ def require_files(scenario: ScenarioFile, root: Node) -> None:
 
 
 def files_matching(folder: Path, pattern: str) -> list[Path]:
-    """A file, all files of a folder, or those that match a pattern such as lib/*.py; compiled Python is left out, and
-    so is what a pattern finds of the name scenario.yaml, which every run writes itself.
+    """Return a file, all files of a folder, or those that match a pattern such as lib/*.py; compiled Python is left
+    out, and so is what a pattern finds of the name scenario.yaml, which every run writes itself.
     """
     own = folder / pattern
     if is_file(own):
@@ -172,12 +172,12 @@ def files_matching(folder: Path, pattern: str) -> list[Path]:
 
 
 def is_pattern(folder: Path, name: str) -> bool:
-    """Whether this is the name of neither a file nor a folder."""
+    """Return whether this is the name of neither a file nor a folder."""
     return not os.path.lexists(folder / name)
 
 
 def is_file(path: Path) -> bool:
-    """Whether it is there, of any name: too long ones and such with a NUL are not."""
+    """Return whether it is there, of any name: too long ones and such with a NUL are not."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -185,5 +185,5 @@ def is_file(path: Path) -> bool:
 
 
 def effective(scenario: ScenarioFile) -> str:
-    """All values, defaults included, as YAML that loads to an equal scenario."""
+    """Return all values, defaults included, as YAML that loads to an equal scenario."""
     return to_yaml(scenario.model_dump())

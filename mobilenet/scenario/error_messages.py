@@ -62,7 +62,7 @@ def _is_long_enough(problem: Any) -> bool:
 
 
 def line(root: Node, path: str, what: str) -> str:
-    """A problem that we found ourselves, at a dotted path of keys."""
+    """Return a problem that we found ourselves, at a dotted path of keys."""
     node = root
     for key in path.split("."):
         inside, part = node.value, int(key) if key.isdecimal() else key
@@ -149,7 +149,7 @@ def _short(node: Node) -> str:
 
 
 def _suggestion(name: str, choices: Sequence[str], otherwise: str) -> str:
-    """The choice that was probably meant, or all of them."""
+    """Return the choice that was probably meant, or all of them."""
     close = get_close_matches(name, choices, 1, cutoff=0.7)
     close = close or [choice for choice in choices if name and choice.startswith(name + "_")]
     if not choices:
@@ -158,7 +158,7 @@ def _suggestion(name: str, choices: Sequence[str], otherwise: str) -> str:
 
 
 def _fields(annotation: Any, location: Sequence[Any]) -> set[str]:
-    """The keys of the group that a location leads to."""
+    """Return the keys of the group that a location leads to."""
     return {field for model in _models(annotation, location) for field in model.model_fields}
 
 
@@ -172,7 +172,7 @@ def _tags(annotation: Any, location: Sequence[Any], key: str) -> set[str]:
 
 
 def _names(field: FieldInfo) -> tuple[Any, ...]:
-    """The value of the key that distinguishes the branches of a union."""
+    """Return the value of the key that distinguishes the branches of a union."""
     return get_args(field.annotation) if get_origin(field.annotation) is Literal else (field.default,)
 
 

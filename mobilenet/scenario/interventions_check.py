@@ -91,8 +91,8 @@ def objections(scenario: MobileKeys, sites: NDArray[np.float64]) -> Iterator[tup
 def without_effect(
     scenario: MobileKeys, interventions: Sequence[AnyIntervention | Mapping[str, Any]]
 ) -> dict[int, str]:
-    """The places in this list of crashes of hosts that are certainly down, and of recoveries of those that are up; with
-    the reason of each. Where only the run shows which hosts are up, there are none.
+    """Return the places in this list of crashes of hosts that are certainly down, and of recoveries of those that are
+    up; with the reason of each. Where only the run shows which hosts are up, there are none.
     """
     if isinstance(scenario.faults, PaperFaults | RandomFaults):
         return {}
@@ -122,13 +122,13 @@ def without_effect(
 
 
 def no_effect(host: str, what: str) -> str:
-    """Why a second crash, or a second recovery, is refused."""
+    """Return why a second crash, or a second recovery, is refused."""
     state, other = ("down", "recover") if what == "crash" else ("up", "crash")
     return f"{host} is already {state}, so {what} has no effect; expected {other}"
 
 
 def bears_losses(scenario: MobileKeys) -> bool:
-    """Whether what is lost on a wire is sent again: over connections, or by programs."""
+    """Return whether what is lost on a wire is sent again: over connections, or by programs."""
     protocol = scenario.protocol
     return isinstance(protocol, RealTimePrograms) or "connections" in declaration_of(protocol).needs
 
@@ -138,7 +138,7 @@ def _part(one: AnyIntervention | Mapping[str, Any], key: str) -> Any:
 
 
 def strangers(scenario: MobileKeys, hosts: int) -> tuple[str, str] | None:
-    """The first that names a missing host; `hosts`: their number at the beginning."""
+    """Return the first that names a missing host; `hosts`: their number at the beginning."""
     more = [one.at_s for one in added_hosts(scenario.interventions)]
     for place, one in enumerate(scenario.interventions):
         if not isinstance(one, OnHost) or number(one.host) < hosts:

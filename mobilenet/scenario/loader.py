@@ -41,7 +41,7 @@ def from_nodes(root: Node, overrides: Sequence[str], folder: Path) -> AnyScenari
 
 
 def class_for(keys: Any) -> type[Scenario] | type[ProcessScenario]:
-    """The kind of scenario that has these keys at the top."""
+    """Return the kind of scenario that has these keys at the top."""
     if isinstance(keys, Mapping) and "processes" in keys:
         from mobilenet.scenario.processes import ProcessScenario
 
@@ -56,7 +56,7 @@ def given_scenario(
     seed: int | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> AnyScenario:
-    """What `run` is given, as a scenario."""
+    """Return what `run` is given, as a scenario."""
     changes: list[str] = [*_changes(overrides)]
     if seed is not None:
         changes.append(Change(f"seed={seed}", f"seed={seed}"))
@@ -99,8 +99,8 @@ def _describe(value: Any) -> str:
 
 
 def plain_values(value: Any, where: str) -> Any:
-    """The values as a file could hold them: numbers that are not numpy's, names of files as text. `where`: how messages
-    call the value.
+    """Return the values as a file could hold them: numbers that are not numpy's, names of files as text. `where`: how
+    messages call the value.
     """
     if isinstance(value, Mapping):
         return {str(key): plain_values(inside, f"{where}[{str(key)!r}]") for key, inside in value.items()}

@@ -100,7 +100,7 @@ class Scenario(MobileKeys):
         preflight.check(self, root)
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """The files that it names: the dotted path of the key, and where the file is."""
+        """Yield the files that it names: the dotted path of the key, and where the file is."""
         if isinstance(self.stations.layout, FileLayout):
             yield "stations.layout.file", self._folder / self.stations.layout.file
         if isinstance(self.hosts.mobility, Tracks):

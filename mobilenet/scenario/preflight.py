@@ -130,7 +130,7 @@ def _objections(scenario: MobileKeys) -> Iterator[tuple[str, str]]:
 
 
 def _odd_programs(scenario: MobileKeys, protocol: RealTimePrograms, stations: int) -> Iterator[tuple[str, str]]:
-    """What does not fit programs that run in real time."""
+    """Yield what does not fit programs that run in real time."""
     name, hosts = protocol.name, scenario.hosts.count
     if scenario.workload.arrivals != "none":
         yield "workload.arrivals", f"with {name}, only the programs start broadcasts; expected arrivals: none"
@@ -173,7 +173,7 @@ def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> 
 
 
 def warnings(scenario: MobileKeys) -> list[str]:
-    """What can run, and is probably not meant."""
+    """Return what can run, and is probably not meant."""
     declaration = declaration_of(scenario.protocol)
     unicast = "connections" in declaration.needs or declaration.unicasts(scenario.protocol)
     return [
@@ -236,12 +236,12 @@ def require_size(scenario: MobileKeys, hosts: int) -> None:
 
 
 def estimated_events(scenario: MobileKeys) -> int:
-    """How big the run is likely to be; imported tracks are read for it."""
+    """Return how big the run is likely to be; imported tracks are read for it."""
     return round(_estimate(scenario, *_population(scenario)))
 
 
 def events_of_joins(scenario: MobileKeys) -> int:
-    """How many of them are messages on links that the joins of the beginning cause."""
+    """Return how many of them are messages on links that the joins of the beginning cause."""
     return round(_hops_of_joins(scenario, *_population(scenario)))
 
 
@@ -252,7 +252,7 @@ def _population(scenario: MobileKeys) -> tuple[int, NDArray[np.float64]]:
 
 
 def drain_events(scenario: MobileKeys, drain_s: float) -> int:
-    """The further events, in the worst case, if the run goes on for this time after its active part: stations
+    """Return the further events, in the worst case, if the run goes on for this time after its active part: stations
     send again all that was broadcast. There are never more than limits.max_events.
     """
     hosts, sites = _population(scenario)
@@ -307,7 +307,7 @@ def _broadcasts(scenario: MobileKeys, hosts: int) -> float:
 
 
 def _per_s(scenario: MobileKeys, hosts: int, stations: int) -> tuple[float, float]:
-    """What happens each second without broadcasts: frames of small matters; tests and ticks."""
+    """Return what happens each second without broadcasts: frames of small matters; tests and ticks."""
     frames_per_s = (hosts + stations) * float(SMALL_MATTERS_PER_S)
     frames_per_s += declaration_of(scenario.protocol).frames_per_s(scenario.protocol, hosts, stations)
     _, tests_per_s = _backbone(scenario, stations)
@@ -333,7 +333,7 @@ def _backbone(scenario: MobileKeys, stations: int) -> tuple[int, float]:
 
 
 def _in_range(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> float:
-    """How many nodes are about as near to each other as to a station, if hosts are spread evenly."""
+    """Return how many nodes are about as near to each other as to a station, if hosts are spread evenly."""
     reach_m = model_of(scenario.wireless).cell_m
     area = getattr(scenario.hosts.mobility, "area", None)
     if area is None:

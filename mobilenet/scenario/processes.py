@@ -310,7 +310,7 @@ class ProcessScenario(ScenarioFile):
             )
 
     def _too_late(self) -> Iterator[tuple[str, str]]:
-        """What would never happen."""
+        """Yield what would never happen."""
         times = {"faults": [fault.at for fault in self.faults]}
         if self.random_faults is not None:
             times["random_faults.latest"] = [self.random_faults.latest]
@@ -328,7 +328,7 @@ class ProcessScenario(ScenarioFile):
         return self.processes if self.workload.sources is None else self.workload.sources
 
     def estimated_messages(self) -> int:
-        """The messages of the protocol, and as many again where they are answered."""
+        """Return the messages of the protocol, and as many again where they are answered."""
         copies = self.processes.bit_length() if isinstance(self.protocol, DisjointPathsParameters) else 2
         again = self.processes if self.crashes and self.protocol.delivers == "agreement" else 1
         return self._sources * self.workload.messages * (self.processes - 1) * copies * min(again, 1 + self.crashes)
@@ -351,7 +351,7 @@ class ProcessScenario(ScenarioFile):
         return self.estimated_messages() + tests(detector, network, self.processes, self.duration)
 
     def _planned_events(self) -> int:
-        """The same if it comes to rest when all that is planned has happened."""
+        """Return the same if it comes to rest when all that is planned has happened."""
         if self.detector is None or isinstance(self.network, PacketNetwork):
             return self.estimated_messages()
         return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))

@@ -90,7 +90,7 @@ def command_in_words(command: tuple[str, ...]) -> str:
 
 
 def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Its words that are files next to the scenario: the dotted path of each, and where the file is."""
+    """Yield its words that are files next to the scenario: the dotted path of each, and where the file is."""
     for place, word in enumerate(command):
         path = Path(word)
         if not path.is_absolute() and ":" not in word and is_file(folder / path):
@@ -98,14 +98,16 @@ def files_of(command: tuple[str, ...], key: str, folder: Path) -> Iterator[tuple
 
 
 def names_file(word: str) -> bool:
-    """Whether a word of a command can only be meant as a file next to the scenario, be it there or not. One with a
-    placeholder is another word for each node.
+    """Return whether a word of a command can only be meant as a file next to the scenario, be it there or not. One with
+    a placeholder is another word for each node.
     """
     return word.lower().endswith(OF_PROGRAMS) and not word.startswith(("-", "/")) and not {":", "{"} & {*word}
 
 
 def warnings_of(protocol: Any, folder: Path) -> Iterator[str]:
-    """What a run will stumble over on this machine, where the protocol is a program. Another machine may run it."""
+    """Yield what a run will stumble over on this machine, where the protocol is a program. Another machine may
+    run it.
+    """
     command = getattr(protocol, "command", None)
     for place, pattern in enumerate(getattr(protocol, "files", ())):
         left = sorted(path.name for path in folder.glob(pattern) if path.is_dir() and path.name != "__pycache__")
@@ -137,14 +139,14 @@ def _warnings(command: tuple[str, ...], key: str, folder: Path) -> Iterator[str]
 
 
 def why_not_started(program: Path) -> str:
-    """What would be right, of a first word of a command that could not be started."""
+    """Return what would be right, of a first word of a command that could not be started."""
     if not is_file(program):
         return "expected a program on the PATH, or a file next to the scenario"
     return _not_executable(program) or SAYS_HOW
 
 
 def _not_executable(program: Path) -> str | None:
-    """What a file that is there lacks."""
+    """Return what a file that is there lacks."""
     if os.access(program, os.X_OK):
         return None
     what = RUN_BY.get(program.suffix)
@@ -166,9 +168,9 @@ class Program(Parameters):
     )
 
     def commands_by_role(self) -> dict[str, tuple[str, ...]]:
-        """What hosts and stations, or processes, run."""
+        """Return what hosts and stations, or processes, run."""
         raise NotImplementedError
 
     def named_buffers(self, by_role: Mapping[str, tuple[str, ...]]) -> Any:
-        """The value of the key `buffers`, where programs have named them."""
+        """Return the value of the key `buffers`, where programs have named them."""
         raise NotImplementedError

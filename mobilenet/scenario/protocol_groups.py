@@ -157,7 +157,7 @@ class OwnOverConnections(OwnDeclaration):
 
 
 def declaration_of(protocol: Any) -> type[Declaration]:
-    """The declaration for the group `protocol` of a scenario; of a plug-in what is known without its code."""
+    """Return the declaration for the group `protocol` of a scenario; of a plug-in what is known without its code."""
     if isinstance(protocol, (OwnProgram, RealTimePrograms)):
         return OwnDeclaration
     if isinstance(protocol, OwnProtocol):
@@ -166,7 +166,9 @@ def declaration_of(protocol: Any) -> type[Declaration]:
 
 
 def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
-    """What is measured of each host and each station; of a plug-in that measures different things, of each kind."""
+    """Return what is measured of each host and each station; of a plug-in that measures different things, of
+    each kind.
+    """
     if isinstance(protocol, RealTimePrograms):
         return []
     if not isinstance(protocol, (OwnProtocol, OwnProgram)):
@@ -178,7 +180,7 @@ def buffers(protocol: Any) -> list[str] | dict[str, list[str]]:
 
 
 def promise_of(protocol: Any) -> str | None:
-    """What the verifier judges."""
+    """Return what the verifier judges."""
     if isinstance(protocol, RealTimePrograms):
         return protocol.promises
     if isinstance(protocol, (OwnProtocol, OwnProgram)):
@@ -187,7 +189,7 @@ def promise_of(protocol: Any) -> str | None:
 
 
 def delivers_to_all(protocol: Any) -> bool:
-    """Whether every member is owed every message."""
+    """Return whether every member is owed every message."""
     is_own = isinstance(protocol, (OwnProtocol, OwnProgram, RealTimePrograms))
     to_all = protocol.delivers_to_all if is_own else declaration_of(protocol).delivers_to_all
     return to_all if to_all is not None else promise_of(protocol) == "causal"

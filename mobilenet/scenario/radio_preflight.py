@@ -28,7 +28,7 @@ def objections(wireless: WirelessParameters, attachment: AttachmentParameters, p
 
 
 def warnings(wireless: WirelessParameters, payload_bytes: int, sends_unicast: bool) -> Iterator[str]:
-    """What can run, and is probably not meant."""
+    """Yield what can run, and is probably not meant."""
     if wireless.groupcast != "none" and payload_bytes == 0:
         yield (
             "wireless.groupcast: has no effect with workload.payload_bytes: 0, because the MAC repeats only frames with"

@@ -32,7 +32,7 @@ MOST_LEVELS = 6
 
 
 def radio_of_run(folder: Path) -> str | None:
-    """The radio of a run directory; None for one without a radio, or whose scenario cannot be read."""
+    """Return the radio of a run directory; None for one without a radio, or whose scenario cannot be read."""
     try:
         scenario = read_source(folder / "scenario.yaml")
     except ScenarioError:
@@ -43,7 +43,9 @@ def radio_of_run(folder: Path) -> str | None:
 
 
 def radio_of_study(directory: Path) -> str | None:
-    """The radios of a study's directory, as far as its configurations can be read; None if none of them has a radio."""
+    """Return the radios of a study's directory, as far as its configurations can be read; None if none of them has a
+    radio.
+    """
     radios: list[dict[str, Any]] = []
     words = ""
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):
@@ -64,7 +66,7 @@ def radio_of_study(directory: Path) -> str | None:
 
 
 def _differing_keys(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
-    """The keys that all have and that differ, with their values if they are few and simple."""
+    """Yield the keys that all have and that differ, with their values if they are few and simple."""
     for key in groups[0] if groups else ():
         values = [group[key] for group in groups if key in group]
         different = [value for i, value in enumerate(values) if value not in values[:i]]
@@ -80,12 +82,12 @@ def _differing_keys(path: str, groups: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def radio_keys(name: object) -> type[RadioKeys]:
-    """The declaration of the radio model of this name; for an unknown name, that of the unit disk."""
+    """Return the declaration of the radio model of this name; for an unknown name, that of the unit disk."""
     return MODELS.get(str(name), MODELS["unit_disk"])
 
 
 def power_of(scenario: Scenario, sites: NDArray[np.float64]) -> PowerService:
-    """The power of stations at `sites`, float64 (m, 2), anywhere, where power decides."""
+    """Return the power of stations at `sites`, float64 (m, 2), anywhere, where power decides."""
     place = Place(scenario.folder, scenario.anchor, scenario.seed)
     return power_service(scenario.wireless, sites, scenario.hosts.attachment, place)
 

@@ -24,7 +24,7 @@ LONGEST_PATTERN = 500
 
 
 def _expression(*groups: str) -> AfterValidator:
-    """A regular expression with these groups, over the bytes of a line."""
+    """Return a regular expression with these groups, over the bytes of a line."""
 
     def check(value: str) -> str:
         try:
@@ -135,7 +135,7 @@ class RealTimePrograms(Parameters):
         return 0 if self.lines is None else self.lines.first_number
 
     def commands_by_key(self) -> Iterator[tuple[str, CommandLine]]:
-        """Each command, with the key below `protocol` that gives it."""
+        """Yield each command, with the key below `protocol` that gives it."""
         if self.command is not None:
             yield "command", self.command
 

@@ -51,7 +51,7 @@ def copies_in(directory: Path, source: Any) -> set[str]:
 
 
 def command_of(name: str, scenario: Any) -> str:
-    """What repeats a run, from the folder that holds its directory of that name."""
+    """Return what repeats a run, from the folder that holds its directory of that name."""
     verb = "serve" if scenario.protocol.name in REAL_TIME else "run"
     file, again = quote(Path(name) / "scenario.yaml"), quote(Path(name + "-again"))
     return f"mobilenet {verb} {file} --out {again}{permission(scenario)}"

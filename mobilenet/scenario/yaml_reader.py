@@ -70,7 +70,7 @@ class Node:
         return cls(value, where)
 
     def at_place(self, where: str) -> Node:
-        """The same values, all from one place: for those that no file holds."""
+        """Return the same values, all from one place: for those that no file holds."""
         return Node.of(self.plain(), where)
 
     def plain(self) -> Any:
@@ -96,7 +96,7 @@ def read(path: Path, changes: Sequence[str] | None = None) -> Node:
 
 
 def parse(data: bytes, name: str) -> Node:
-    """The one document in a file's bytes, or in an option's value; `name` is how messages call it."""
+    """Return the one document in a file's bytes, or in an option's value; `name` is how messages call it."""
     if len(data) > MOST_BYTES:
         raise ScenarioError(f"{name}: {len(data)} bytes, more than {MOST_BYTES}")
     try:
@@ -108,7 +108,7 @@ def parse(data: bytes, name: str) -> Node:
 
 
 def parse_value(text: str, option: str) -> Node:
-    """The value of an option, which stands for itself in messages."""
+    """Return the value of an option, which stands for itself in messages."""
     if len(text) > MOST_BYTES:
         raise ScenarioError(f"{option[:80]}: too long")
     return _Reader(option, numbered=False).read(text)
@@ -251,7 +251,7 @@ class Change(str):
 
 
 def in_python(overrides: Sequence[str]) -> list[Change]:
-    """What a caller in Python gives as `overrides`; what has words of its own keeps them."""
+    """Return what a caller in Python gives as `overrides`; what has words of its own keeps them."""
     return [one if isinstance(one, Change) else Change(one, f"overrides: {one}") for one in overrides]
 
 

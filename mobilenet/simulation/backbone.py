@@ -39,7 +39,7 @@ class TreeBackbone:
         self.network = tree
 
     def port(self, station: int, receive: Receive) -> WiredPort:
-        """How a station reaches the others; `receive(source, message)` gets what they send."""
+        """Return how a station reaches the others; `receive(source, message)` gets what they send."""
         return self.network.port(station, receive)
 
     @property
@@ -93,7 +93,7 @@ class VCubeBackbone:
             self.tests_in_flight -= 1
 
     def timer(self, station: int, action: Callable[[], None]) -> Any:
-        """A station's timer. Stations do not crash, so their timers live as long as the run."""
+        """Return a station's timer. Stations do not crash, so their timers live as long as the run."""
         kernel = self.network.kernel
         if self.causes is None:
             return Timer(kernel, action)
@@ -163,8 +163,8 @@ def new_backbone(
     on_hop: Hop | None = None,
     causes: CauseLog | None = None,
 ) -> Backbone:
-    """The backbone of the stations at these places; `on_hop(a, b, message, bytes)` sees each message put on a link,
-    and `causes` notes the timers.
+    """Return the backbone of the stations at these places; `on_hop(a, b, message, bytes)` sees each message put on a
+    link, and `causes` notes the timers.
     """
     p, stations = parameters, len(positions)
     bits_per_s, delay_ns = round(p.bandwidth_mbps * 1_000_000), ns(p.delay_ms / 1000)

@@ -43,7 +43,7 @@ class CauseLog:
         self._is_queueing = False  # a frame is handed to the MAC, which may have no room for it
 
     def cause(self) -> int:
-        """The row of the running handler. A handler ends within its instant."""
+        """Return the row of the running handler. A handler ends within its instant."""
         return self._handler if self._handler_ns == self._calendar.now else NONE
 
     def _begin(self) -> None:
@@ -105,8 +105,8 @@ class CauseLog:
         )  # fmt: skip
 
     def _queue_entry(self, frame: Frame) -> tuple[int, str]:
-        """The row in which the frame was queued, and the messages in it. Frames leave in order, and those before it are
-        over.
+        """Return the row in which the frame was queued, and the messages in it. Frames leave in order, and those before
+        it are over.
         """
         queue = self._queues[frame.sender.name]
         for position, (waiting, row, messages) in enumerate(queue):
@@ -119,7 +119,9 @@ class CauseLog:
     # --- timers
 
     def timer(self, node: str, fire: Callable[[], None], action: Callable[[], None] | None = None) -> NotedTimer:
-        """A timer that notes when it fires, and where it was started. `action` has its name, if `fire` has not."""
+        """Return a timer that notes when it fires, and where it was started. `action` has its name, if `fire`
+        has not.
+        """
         return NotedTimer(self, node, fire, fire if action is None else action)
 
     def note_timer(self, node: str, name: str, since_ns: int, cause: int) -> None:
@@ -156,7 +158,7 @@ class CauseLog:
     # --- between processes
 
     def sending(self, i: int, send: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """How process i sends, noted."""
+        """Return how process i sends, noted."""
 
         def note_and_send(to: int, message: Any) -> None:
             row, size = len(self._table), message.size_bytes
@@ -185,7 +187,7 @@ class CauseLog:
             del self._travelling[key]
 
     def receiving(self, i: int, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
-        """How process i receives, noted."""
+        """Return how process i receives, noted."""
 
         def note_and_receive(sender: int, message: Any) -> None:
             copies = self._travelling.get((sender, i, id(message)))
@@ -218,7 +220,7 @@ class NotedTimer:
         self._timer: Any = None
 
     def over(self, timer: Any) -> NotedTimer:
-        """The kernel's timer, which calls `fire`."""
+        """Return the kernel's timer, which calls `fire`."""
         self._timer = timer
         return self
 
@@ -245,6 +247,6 @@ class NotedTimer:
 
 
 def name_of(action: Callable[[], None]) -> str:
-    """A timer's name: the one that its action was given (`timer_name`), or that of the action."""
+    """Return a timer's name: the one that its action was given (`timer_name`), or that of the action."""
     name = getattr(action, "timer_name", None) or getattr(action, "__name__", "timer")
     return str(name).removeprefix("_").removeprefix("on_").replace("<lambda>", "timer")

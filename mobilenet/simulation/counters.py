@@ -52,7 +52,7 @@ class Counters:
         self.causes = None if recording.causes is None else CauseLog(kernel, recording)
 
     def frame_observer(self) -> FrameObserver | None:
-        """What sees every frame when it has been received; None where the tables are not wanted."""
+        """Return what sees every frame when it has been received; None where the tables are not wanted."""
         on_sent = None if self.causes is None else self.causes.on_sent
         frames, messages, links = self._recording.frames, self._recording.messages, self._recording.links
         if frames is None and messages is None:

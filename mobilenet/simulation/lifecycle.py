@@ -179,7 +179,7 @@ class Lifecycle:
             self._kernel.start(self._insist(host))
 
     def _try(self, node: HostNode, wish: str) -> bool:
-        """Whether the wish is fulfilled now."""
+        """Return whether the wish is fulfilled now."""
         if node.protocol is None:
             return False
         is_out = node.protocol.is_out()

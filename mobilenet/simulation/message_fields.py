@@ -38,14 +38,14 @@ class Contents(NamedTuple):
 
 
 def contents(message: Any) -> Contents:
-    """What the record notes of a message besides its kind and size."""
+    """Return what the record notes of a message besides its kind and size."""
     about, fields = _read(message)
     detail = {name: _plain(value) for name, value in fields.items() if value is not None}
     return Contents(*_subject(about, fields), json.dumps(detail) if detail else None)
 
 
 def _subject(about: Subject, fields: dict[str, Any]) -> Subject:
-    """What a message is about, of which this was read; an envelope is about what the message in it is about."""
+    """Return what a message is about, of which this was read; an envelope is about what the message in it is about."""
     for _ in range(DEEPEST):
         if about != NOTHING:
             break
@@ -73,7 +73,7 @@ def _read(message: Any) -> tuple[Subject, dict[str, Any]]:
 
 
 def _fits(value: Any) -> bool:
-    """Whether a column of the record can hold this as a whole number."""
+    """Return whether a column of the record can hold this as a whole number."""
     return isinstance(value, Integral) and not isinstance(value, bool) and -(2**63) <= int(value) < 2**63
 
 
@@ -82,7 +82,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _is_pair(value: Any) -> bool:
-    """Whether this can be the identifier of a message, which is one of a host or of a process."""
+    """Return whether this can be the identifier of a message, which is one of a host or of a process."""
     return isinstance(value, tuple) and len(value) == 2 and _fits(value[0]) and _fits(value[1])
 
 
@@ -123,7 +123,7 @@ _KINDS: dict[type, Callable[[Any], Look]] = {}
 
 
 def _way(message: Any) -> Callable[[Any], Look]:
-    """How messages of this class are looked at; it is worked out once."""
+    """Return how messages of this class are looked at; it is worked out once."""
     if (known := _KINDS.get(type(message))) is not None:
         return known
     if getattr(message, "has_no_body", False):  # an acknowledgement names a message, and does not have its body
@@ -183,7 +183,7 @@ def _fields(message: Any) -> dict[str, Any]:
 
 
 def _spread(values: Iterable[Any]) -> Iterator[Any]:
-    """Each value, and each of those in lists of values or of pairs; a list that is there twice counts once."""
+    """Yield each value, and each of those in lists of values or of pairs; a list that is there twice counts once."""
     left, seen = [*values][::-1], set()
     while left:
         value = left.pop()
@@ -199,7 +199,9 @@ def _name(message: MessageId) -> str:
 
 
 def _plain(value: Any, outer: tuple[int, ...] = (), room: int = MOST_WRITTEN) -> Any:
-    """What JSON can hold of a value; `outer`: the lists around it, `room`: how many values of it may be written."""
+    """Return what JSON can hold of a value; `outer`: the lists around it, `room`: how many values of it may be
+    written.
+    """
     if _is_id(value):
         return _name(value)
     if _is_id(getattr(value, "id", None)):

@@ -126,7 +126,7 @@ class Simulation:
     # --- building
 
     def _new_world(self, allow_code: bool) -> Population:
-        """Where the hosts go."""
+        """Return where the hosts go."""
         scenario = self.scenario
         mobility = mobility_for(scenario, allow_code)
         world = trajectories(
@@ -212,7 +212,7 @@ class Simulation:
         self._own_processes.add(self.hosts[number])
 
     def _new_host(self, node: HostNode) -> Any:
-        """The host's protocol, built on what survived."""
+        """Return the host's protocol, built on what survived."""
         return self._protocol.host(node, node.stable, self._parameters, len(self.stations))
 
     # --- running
@@ -296,11 +296,11 @@ class Simulation:
         return [*self.stations, *self.hosts]
 
     def outcome_now(self) -> Outcome:
-        """The present state, for onlookers; nothing is recorded for it."""
+        """Return the present state, for onlookers; nothing is recorded for it."""
         return self._outcome(is_cut_off=True)
 
     def so_far(self) -> Outcome:
-        """What a plug-in's error has left of the run."""
+        """Return what a plug-in's error has left of the run."""
         self._counters.sample_totals(self.medium, self.wires)
         for node in self.nodes:
             with suppress(BaseException):  # it failed there, or would fail again

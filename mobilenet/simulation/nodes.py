@@ -62,7 +62,7 @@ def list_sizes(message: Any) -> list[tuple[str, int]]:
 
 
 def name_of(message: Any) -> str:
-    """The id as the record writes it: h3:14."""
+    """Return the id as the record writes it: h3:14."""
     if not isinstance(message, MessageId) or type(message.host) is not int or type(message.seq) is not int:
         raise TypeError(f"the message is {message!r}, expected a MessageId of two whole numbers")
     return f"h{message.host}:{message.seq}"
@@ -98,7 +98,7 @@ class Context:
         self._names: dict[Any, str] = {}
 
     def name(self, message: Any) -> str:
-        """The id as the record writes it, one object for all hosts: a long record is written faster that way."""
+        """Return the id as the record writes it, one object for all hosts: a long record is written faster that way."""
         text = name_of(message)
         return self._names.setdefault(text, text)
 

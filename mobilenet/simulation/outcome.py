@@ -29,6 +29,6 @@ class Outcome:
 
 
 def first_few(reasons: Iterable[str]) -> list[str]:
-    """The first reasons, and how many more there are."""
+    """Return the first reasons, and how many more there are."""
     lines = list(reasons)
     return lines if len(lines) <= MOST else [*lines[:MOST], f"{len(lines) - MOST} more"]

@@ -55,7 +55,7 @@ class Parties:
     own_clock: Sequence[str] = ()  # nodes that reported at the end that they act by their own clock
 
     def declaration(self, protocol: Any) -> type[Declaration] | None:
-        """What hosts and stations are; None: as the protocol declares it."""
+        """Return what hosts and stations are; None: as the protocol declares it."""
         return None
 
     def as_played(self, scenario: AnyScenario) -> AnyScenario:
@@ -66,19 +66,19 @@ class Parties:
         """The run begins; ScenarioError where that is impossible."""
 
     def stopping(self, kernel: Kernel, protocol: Any) -> Process:
-        """What happens to them after the active part, as a process of the kernel."""
+        """Yield what happens to them after the active part, as a process of the kernel."""
         yield from ()
 
     def is_quiet(self) -> bool:
-        """Whether none of them has done something lately."""
+        """Return whether none of them has done something lately."""
         return True
 
     def not_at_rest(self) -> list[str]:
-        """Why they are not quiet, for people."""
+        """Return why they are not quiet, for people."""
         return []
 
     def facts(self) -> Mapping[str, Any]:
-        """What the manifest states of them."""
+        """Return what the manifest states of them."""
         return {}
 
     def end(self, now_ns: int, is_owed: bool = False) -> None:

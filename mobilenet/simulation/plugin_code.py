@@ -49,8 +49,8 @@ def _require(allow_code: bool, key: str, reference: str) -> None:
 
 
 def load_named(key: str, reference: str, folder: Path, allow_code: bool) -> Any:
-    """What `reference` names; `key` is what the scenario calls it. The one place where code of others is read and
-    run.
+    """Return what `reference` names; `key` is what the scenario calls it. The one place where code of others is read
+    and run.
     """
     _require(allow_code, key, reference)
     file, colon, name = reference.rpartition(":")
@@ -98,13 +98,13 @@ def reading_once() -> Iterator[None]:
 
 
 def source_that_ran(path: Path) -> bytes | None:
-    """What was read of a file, within `reading_once`; None: nothing was."""
+    """Return what was read of a file, within `reading_once`; None: nothing was."""
     reading = (_readings.get() or {}).get(path.resolve())
     return None if reading is None else reading.source
 
 
 def _module(path: Path) -> ModuleType:
-    """The file's code: what is read now is what is run, and no compiled leftover of it."""
+    """Return the file's code: what is read now is what is run, and no compiled leftover of it."""
     readings = _readings.get()
     if readings is not None and path.resolve() in readings:
         return readings[path.resolve()].module
@@ -242,8 +242,8 @@ def _place_of_raise(error: BaseException, path: Path) -> tuple[int, str] | None:
 
 
 def _not_callable_so(error: BaseException, module: str) -> tuple[int, str] | None:
-    """The function of a module that was called with arguments that it does not take: the call is ours, the signature
-    is not.
+    """Return the function of a module that was called with arguments that it does not take: the call is ours, the
+    signature is not.
     """
     named = re.match(r"([\w.]+)\(\) (takes|missing|got)", str(error)) if isinstance(error, TypeError) else None
     target: Any = sys.modules.get(module)

@@ -54,7 +54,7 @@ def _frames(error: BaseException) -> Iterable[FrameType]:
 
 
 def _names(nodes: Iterable[Any]) -> dict[int, str]:
-    """The names of nodes, and of what stands for one, by identity."""
+    """Return the names of nodes, and of what stands for one, by identity."""
     names = {}
     for node in nodes:
         parts = (node, node.protocol, *getattr(node, "_channels", ()))

@@ -16,7 +16,7 @@ from mobilenet.scenario.yaml_reader import Node
 
 
 def settings_for(plugin: Any, protocol: Any) -> Parameters:
-    """The scenario's protocol.settings, checked by the class's own Settings."""
+    """Return the scenario's protocol.settings, checked by the class's own Settings."""
     kind = getattr(plugin, "settings", None) or _NoSettings
     if not (isinstance(kind, type) and issubclass(kind, Parameters)):
         raise ScenarioError(

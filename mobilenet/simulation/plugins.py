@@ -27,7 +27,7 @@ from mobilenet.world.mobility import OwnMobility
 def declaration_for(
     scenario: Scenario, allow_code: bool = False, parties: Parties | None = None
 ) -> tuple[type[Declaration], Any]:
-    """What a scenario's protocol declares, and its parameters; a plug-in's code is run, if that is allowed.
+    """Return what a scenario's protocol declares, and its parameters; a plug-in's code is run, if that is allowed.
     `parties`: those of the run, where it has any.
     """
     protocol = scenario.protocol
@@ -50,7 +50,7 @@ def declaration_for(
 
 
 def mobility_for(scenario: Scenario, allow_code: bool = False) -> Any:
-    """The mobility model of a scenario that brings its own; None: it has one of ours."""
+    """Return the mobility model of a scenario that brings its own; None: it has one of ours."""
     mobility = scenario.hosts.mobility
     if not isinstance(mobility, OwnMobility):
         return None

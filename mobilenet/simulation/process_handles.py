@@ -142,11 +142,11 @@ class Run:
         return x_m, y_m
 
     def is_up(self, host: Host | str) -> bool:
-        """Whether it is there and has not crashed."""
+        """Return whether it is there and has not crashed."""
         return self._host(host).up
 
     def is_member(self, host: Host | str) -> bool:
-        """Whether it has joined and not left."""
+        """Return whether it has joined and not left."""
         return self._host(host).member
 
     def deliveries(self, host: Host | str) -> list[str]:

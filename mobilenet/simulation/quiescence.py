@@ -16,7 +16,7 @@ from mobilenet.simulation.nodes import Node, StationNode
 
 
 def is_nobody(stations: Sequence[StationNode], hosts: Sequence[HostNode]) -> bool:
-    """Whether all nodes have settled, hold nothing, and hosts are served where they are."""
+    """Return whether all nodes have settled, hold nothing, and hosts are served where they are."""
     nodes: list[Node] = [*stations, *hosts]
     if not all(node.protocol is None or node.protocol.settled() and not any(node.buffers) for node in nodes):
         return False

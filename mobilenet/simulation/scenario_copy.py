@@ -68,7 +68,9 @@ def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
 
 
 def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
-    """The files that programs load, by the names of their copies. ScenarioError for the names of a run's own files."""
+    """Return the files that programs load, by the names of their copies. ScenarioError for the names of a run's own
+    files.
+    """
     files = {}
     for key, pattern in scenario.patterns():
         matching = files_matching(scenario.folder, pattern)

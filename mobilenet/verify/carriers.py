@@ -70,13 +70,13 @@ class Knowledge:
         return True
 
     def has_heard_of(self, node: str, message: str) -> bool:
-        """Whether this message could have reached the node. True of messages that were not broadcast."""
+        """Return whether this message could have reached the node. True of messages that were not broadcast."""
         source = message.rpartition(":")[0]
         return source == node or self._of.get(node, NOTHING).get(source, 0) >= self._place.get(message, 0)
 
 
 def carriage(run: Evidence) -> Verdict | None:
-    """The first delivery, gap or handoff that nothing on the record can have led to."""
+    """Return the first delivery, gap or handoff that nothing on the record can have led to."""
     protocol, is_real_time = run.manifest["protocol"], run.manifest.get("real_time") is not None
     if (unbegun := _unbegun_session(run.events)) is not None:
         return Verdict("violated", unbegun)
@@ -98,7 +98,7 @@ def carriage(run: Evidence) -> Verdict | None:
 
 
 def brings_code(run: Evidence) -> bool:
-    """Whether a user's own code delivers messages."""
+    """Return whether a user's own code delivers messages."""
     return run.manifest["protocol"] in (PROGRAM, "own") or run.manifest.get("real_time") is not None
 
 
@@ -173,7 +173,7 @@ def _by_hops(run: Evidence, hops: _Hops) -> str | None:
 
 
 def _at_once(hops: _Hops) -> dict[int, list[int]]:
-    """The last hop that is sent in a nanosecond in which some take no time -> all that are sent in it."""
+    """Return the last hop that is sent in a nanosecond in which some take no time -> all that are sent in it."""
     instants = np.unique(hops.sent_ns[hops.sent_ns == hops.received_ns])
     if not len(instants):
         return {}
@@ -242,7 +242,7 @@ def _too_early(run: Evidence) -> str | None:
 
 
 def _unbegun_session(events: Table) -> str | None:
-    """The first gap, or end of a handoff, of a session that its host did not begin."""
+    """Return the first gap, or end of a handoff, of a session that its host did not begin."""
     begun: set[tuple[str, Any]] = set()
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "gap")
     columns = (events.pick(name, rows) for name in ("time_ns", "event", "node", "session"))
@@ -309,7 +309,7 @@ def _by_counters(run: Evidence) -> str | None:
 
 
 def _foreign(events: Table) -> Iterator[tuple[int, str, str]]:
-    """The first delivery of another node's message at each node."""
+    """Yield the first delivery of another node's message at each node."""
     rows = events.column("event").rows("deliver")
     columns: Iterable[Any] = zip(*(events.pick(name, rows) for name in ("time_ns", "node", "message")), strict=True)
     met: set[str] = set()

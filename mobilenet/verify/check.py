@@ -15,7 +15,7 @@ from mobilenet.verify.verdict import VALID, Verdict
 
 
 def always(_: Evidence) -> bool:
-    """Whether there is a record."""
+    """Return whether there is a record."""
     return True
 
 
@@ -47,7 +47,7 @@ WORST_FIRST = ("violated", "unknown", "valid")
 
 
 def judge(run: Evidence, checks: Iterable[Check], properties: Iterable[str]) -> dict[str, Verdict]:
-    """The verdict on each of these properties."""
+    """Return the verdict on each of these properties."""
     verdicts = dict.fromkeys(properties, VALID)
     error = run.ended_by_error
     early = Verdict("unknown", f"the run ended early, at {run.manifest['simulated_s']:g} s")

@@ -27,7 +27,7 @@ RARER_THAN = 1e-12  # what does not happen by chance
 
 
 def conservation_problem(run: Evidence) -> str | None:
-    """The first sum that does not come out, or None."""
+    """Return the first sum that does not come out, or None."""
     radio = None if run.of_hosts is None else run.of_hosts.radio
     return next(_problems(run.counters, run.quiescent, radio), None) or _sample_problem(run.counters, run.samples)
 
@@ -108,7 +108,7 @@ def _chance_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
 
 
 def _unicast_problems(radio: dict[str, Any], expected: Radio) -> Iterator[str]:
-    """What only frames that are acknowledged have."""
+    """Yield what only frames that are acknowledged have."""
     given_up, retries = radio.get("mac_given_up", 0), radio["mac_retries"]
     if not expected.acknowledges:
         for name, count in (("mac_acks", radio["mac_acks"]), ("mac_given_up", given_up), ("mac_retries", retries)):
@@ -131,7 +131,7 @@ def no_counts(path: str, value: Any) -> Iterator[str]:
 
 
 def _sample_problem(counters: dict[str, Any], samples: Table) -> str | None:
-    """The network's last samples against the counters, those that begin so."""
+    """Return the network's last samples against the counters, those that begin so."""
     last: dict[str, float] = {}
     rows = samples.column("node").rows("network")
     for quantity, value in zip(samples.pick("quantity", rows), samples.pick("value", rows), strict=True):

@@ -66,7 +66,7 @@ class _Datagrams:
 def datagram_problem(
     events: Columns, counters: dict[str, Any] | None = None, expected: Expectations | None = None
 ) -> str | None:
-    """The first one that was not, or None."""
+    """Return the first one that was not, or None."""
     datagrams = _Datagrams(0 if expected is None or expected.radio is None else expected.radio.least_airtime_ns)
     for row, event in enumerate(events["event"]):
         if event not in ("datagram", "datagram_received"):

@@ -57,7 +57,7 @@ def deadline(run: Evidence) -> Deadline:
 
 
 def _last_progress(run: Evidence, since_ns: int) -> str | None:
-    """The last sign of progress after that time, in words."""
+    """Return the last sign of progress after that time, in words."""
     events = run.events
     rows = events.column("event").rows(*PROGRESS)
     if len(rows) and (at_ns := int(events.numbers("time_ns")[rows[-1]])) > since_ns:
@@ -67,7 +67,7 @@ def _last_progress(run: Evidence, since_ns: int) -> str | None:
 
 
 def _last_change(run: Evidence, since_ns: int) -> str | None:
-    """The last buffer that held less after that time than before."""
+    """Return the last buffer that held less after that time than before."""
     samples = run.samples
     node, quantity = samples.column("node"), samples.column("quantity")
     rows = quantity.rows(*{name for _, name in run.last_sizes})
@@ -83,7 +83,7 @@ def _last_change(run: Evidence, since_ns: int) -> str | None:
 
 
 def _excuses(run: Evidence, since_ns: int) -> Iterator[str]:
-    """Why that need not be the fault of the protocol."""
+    """Yield why that need not be the fault of the protocol."""
     promises, wired = run.promises, run.counters["wired"]
     wait_s = promises.get("longest_wait_s")
     if wait_s is None:
@@ -117,7 +117,7 @@ def _excuses(run: Evidence, since_ns: int) -> Iterator[str]:
 
 
 def _totals(samples: Table, since_ns: int) -> dict[str, float]:
-    """How much the running totals of the network grew after that time."""
+    """Return how much the running totals of the network grew after that time."""
     rows = samples.column("node").rows("network")
     grown: dict[str, float] = {}
     before: dict[str, float] = {}

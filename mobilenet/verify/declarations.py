@@ -20,7 +20,7 @@ from mobilenet.scenario.run_source import copies_in, read_source
 
 
 def require_scenario(directory: Path, manifest: dict[str, Any]) -> Expectations | ProcessPlan:
-    """What is expected of the record. The manifest is given what follows from the scenario."""
+    """Return what is expected of the record. The manifest is given what follows from the scenario."""
     scenario = scenario_of(directory)
     require_copies(directory, manifest, scenario)
     manifest |= plans_of(scenario).declared_manifest(scenario)
@@ -36,7 +36,7 @@ def require_copies(directory: Path, manifest: dict[str, Any], scenario: Any) -> 
 
 
 def scenario_of(directory: Path) -> Any:
-    """What a run was, of a directory whose files are not in doubt."""
+    """Return what a run was, of a directory whose files are not in doubt."""
     try:
         return read_source(directory / "scenario.yaml")
     except ScenarioError as error:
@@ -44,12 +44,12 @@ def scenario_of(directory: Path) -> Any:
 
 
 def warnings_by(scenario: Any) -> list[str]:
-    """What the verdict on it warns of."""
+    """Return what the verdict on it warns of."""
     return warnings_on(plans_of(scenario).lossy_cuts(scenario))
 
 
 def expected_by(scenario: Any) -> Expectations | ProcessPlan:
-    """What is expected of its record."""
+    """Return what is expected of its record."""
     try:
         return plans_of(scenario).expectations(scenario)
     except ScenarioError as error:
@@ -57,8 +57,8 @@ def expected_by(scenario: Any) -> Expectations | ProcessPlan:
 
 
 def warnings_on(cuts: Iterable[LossyCut]) -> list[str]:
-    """A sentence for each assumption of the protocol that was broken by hand. Only what lost messages
-    explain is unknown (hosts.py). Another violation after that is not evidence against the protocol.
+    """Return a sentence for each assumption of the protocol that was broken by hand. Only what lost messages explain is
+    unknown (hosts.py). Another violation after that is not evidence against the protocol.
     """
     return [_warning(cut) for cut in cuts]
 

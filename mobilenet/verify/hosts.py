@@ -29,7 +29,7 @@ ORDER = {"causal": ("causal_order",), "fifo": ("fifo_order",), "best_effort": ()
 
 
 def properties_of(promises: dict[str, Any]) -> tuple[str, ...]:
-    """What is asked of a run that promises this."""
+    """Return what is asked of a run that promises this."""
     broadcast = promises["broadcast"]
     if broadcast is None:
         return ("record", "conservation")
@@ -39,12 +39,12 @@ def properties_of(promises: dict[str, Any]) -> tuple[str, ...]:
 
 
 def delivers_to_all(promises: dict[str, Any]) -> bool:
-    """Whether every member is owed every message."""
+    """Return whether every member is owed every message."""
     return bool(promises.get("delivers_to_all", promises["broadcast"] not in ("fifo", "best_effort")))
 
 
 def _of_broadcasts(name: str) -> Callable[[Evidence], Verdict | str | None]:
-    """What the judge of broadcasts has found of this property."""
+    """Return what the judge of broadcasts has found of this property."""
 
     def answer(run: Evidence) -> Verdict | str | None:
         judge = run.broadcasts
@@ -76,7 +76,7 @@ def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
 
 
 def _obedience(run: Evidence) -> Verdict | str | None:
-    """What hosts did unasked, or did not do; why a custom one did not, the record does not show."""
+    """Return what hosts did unasked, or did not do; why a custom one did not, the record does not show."""
     unasked, ignored = obedience(run.events, run.of_hosts, run.quiescent)
     if ignored is None or run.of_hosts is None or run.of_hosts.protocol is not None:
         return unasked or ignored
@@ -110,7 +110,7 @@ def _rest(run: Evidence) -> Verdict | str | None:
 
 
 def _unsampled_node(run: Evidence) -> str | None:
-    """A host that joined, or the station that answered it, of which no buffer is known, though it has some."""
+    """Return a host that joined, or the station that answered it, of which no buffer is known, though it has some."""
     sampled, buffers = {node for node, _ in run.last_sizes}, buffers_of(run.manifest)
     joins = run.events.column("event").rows("join")
     for names in zip(run.events.pick("node", joins), run.events.pick("station", joins), strict=True):
@@ -121,12 +121,12 @@ def _unsampled_node(run: Evidence) -> str | None:
 
 
 def _is_in_real_time(run: Evidence) -> bool:
-    """Whether the run was in real time."""
+    """Return whether the run was in real time."""
     return run.manifest.get("real_time") is not None
 
 
 def _has_packets(run: Evidence) -> bool:
-    """Whether hosts ran real software."""
+    """Return whether hosts ran real software."""
     return run.captures is not None or run.manifest["protocol"] == "ip"
 
 

@@ -75,12 +75,12 @@ def known_properties() -> frozenset[str]:
 
 
 def checks_of(run: Evidence) -> tuple[Check, ...]:
-    """What every run of this kind is asked, and what only its protocol promises."""
+    """Return what every run of this kind is asked, and what only its protocol promises."""
     known = None if run.of_hosts is None else run.of_hosts.protocol
     own: tuple[Check, ...] = () if known is None else import_module(known.checks).CHECKS
     return (*_kind(run).CHECKS, *own)
 
 
 def _kind(run: Evidence) -> Any:
-    """The module of what is asked of this kind of runs; a run needs only one of them."""
+    """Return the module of what is asked of this kind of runs; a run needs only one of them."""
     return import_module(f"mobilenet.verify.{run.kind.name}")

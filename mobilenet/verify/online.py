@@ -58,7 +58,7 @@ class SafetyJudge:
             self._begin()
 
     def look(self) -> FirstViolation | None:
-        """The first violation among the events since the last look, of a property of which none was reported."""
+        """Return the first violation among the events since the last look, of a property of which none was reported."""
         if not self._checks:
             return None
         violation = self._look()

@@ -22,12 +22,12 @@ PROPERTIES = (
 
 
 def properties_of(_: dict[str, Any]) -> tuple[str, ...]:
-    """What is asked of every run of processes."""
+    """Return what is asked of every run of processes."""
     return PROPERTIES
 
 
 def _of_broadcasts(name: str) -> Callable[[Evidence], Verdict | str | None]:
-    """What the judge of broadcasts has found of this property."""
+    """Return what the judge of broadcasts has found of this property."""
 
     def answer(run: Evidence) -> Verdict | str | None:
         judge = run.among_processes
@@ -42,7 +42,7 @@ def _completion(run: Evidence) -> Verdict | str | None:
 
 
 def _missing_completion(run: Evidence) -> str | None:
-    """A broadcast of a correct source that should be complete at rest, and is not."""
+    """Return a broadcast of a correct source that should be complete at rest, and is not."""
     if run.plan is None or not run.plan.completes or not run.quiescent:
         return None
     events, event = run.events, run.events.column("event")
@@ -116,7 +116,7 @@ def _rest(run: Evidence) -> Verdict | str | None:
 
 
 def _held_problems(held: dict[float, str], most: int) -> Iterator[str]:
-    """What correct processes hold for ever: as many messages everywhere, none that could be delivered."""
+    """Yield what correct processes hold for ever: as many messages everywhere, none that could be delivered."""
     for size, node in held.items():
         if size > most:
             yield (

@@ -15,7 +15,7 @@ def _agreement(run: Evidence) -> str | None:
 
 
 def _has_lines(run: Evidence) -> bool:
-    """Whether programs ran in virtual time."""
+    """Return whether programs ran in virtual time."""
     return "lines" in run.tables
 
 

@@ -37,13 +37,13 @@ def waiting(events: Columns, sizes: dict[tuple[str, str], float], manifest: Mapp
 
 
 def reported_unrest(manifest: Mapping[str, Any]) -> list[str]:
-    """The run's own account of what was not at rest. Nothing is judged by it."""
+    """Return the run's own account of what was not at rest. Nothing is judged by it."""
     entries = manifest.get("not_at_rest")
     return [text for text in entries if isinstance(text, str)] if isinstance(entries, list) else []
 
 
 def first_few(reasons: Sequence[str]) -> str:
-    """The first of them in one line, and how many more there are."""
+    """Return the first of them in one line, and how many more there are."""
     if not reasons:
         return "something was in progress that the record does not show"
     more = len(reasons) - MOST_NAMED

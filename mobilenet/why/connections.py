@@ -50,7 +50,9 @@ class Connections:
                 self._lost[frozenset((record.node[row], record.to[row]))].append(row)
 
     def of(self, rule: Stretch, node: str) -> list[Stretch]:
-        """The parts of a wait that ended in the row of `rule` at this node, in order; the rest is like `rule`."""
+        """Return the parts of a wait that ended in the row of `rule` at this node, in order; the rest is like
+        `rule`.
+        """
         record, row, end_ns = self._record, rule.row, rule.end_ns
         out: list[Stretch] = []
         while end_ns > rule.begin_ns and row != NONE:
@@ -72,7 +74,7 @@ class Connections:
         return fill(kept, rule.begin_ns, rule.end_ns, rule)
 
     def timer_kind(self, row: int, is_after_loss: bool = False) -> str:
-        """The kind of a wait that this timer ended."""
+        """Return the kind of a wait that this timer ended."""
         kind = timer_kind(self._record.kind[row], is_after_loss)
         segment = self._segment.get(row, NONE) if kind == RETRANSMISSION else NONE
         lost = NONE if segment == NONE else self._lost_before(row, segment)
@@ -85,7 +87,9 @@ class Connections:
         return CUT if is_cut else IMPAIRED_LINK
 
     def _lost_before(self, timer: int, segment: int) -> int:
-        """The segment whose loss made this timer send again: lost since it was started, or with the same messages."""
+        """Return the segment whose loss made this timer send again: lost since it was started, or with the same
+        messages.
+        """
         record, a, b = self._record, self._record.node[segment], self._record.to[segment]
         losses = self._lost[frozenset((a, b))]
         place = bisect_left(losses, timer)

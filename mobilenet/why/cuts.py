@@ -39,5 +39,5 @@ class Cuts:
                 cuts[-1] = cuts[-1]._replace(end=row, end_ns=time_ns)
 
     def of(self, a: str, b: str) -> list[Cut]:
-        """The cuts of a link, in order."""
+        """Return the cuts of a link, in order."""
         return self._of_link.get(frozenset((a, b)), [])

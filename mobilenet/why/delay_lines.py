@@ -48,7 +48,7 @@ class DelayLines:
         last[host] = lives, left_ns
 
     def left_ns(self, queued: int) -> int:
-        """When the frame entered the queue of the radio."""
+        """Return when the frame entered the queue of the radio."""
         left_ns = self._left_ns.get(queued)
         return self._record.time_ns[queued] if left_ns is None else left_ns
 

@@ -87,7 +87,7 @@ class Interruptions:
         return fill(stretches, one.last_ns, begin_ns, blank)
 
     def _in_states(self, blank: Stretch, but: Collection[str]) -> list[Stretch]:
-        """The parts of a stretch in which its host was down, out of coverage or between two sessions."""
+        """Return the parts of a stretch in which its host was down, out of coverage or between two sessions."""
         return [
             blank._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, reason="")
             for begin_ns, end_ns, state in self._stories.states.between(blank.place, blank.begin_ns, blank.end_ns)
@@ -132,8 +132,8 @@ class Interruptions:
         return fill(out, one.begin_ns, one.end_ns, blank)
 
     def _attempts(self, out: list[Stretch], queued: int, receiver: str, begin_ns: int, answer: int) -> tuple[int, int]:
-        """The frames of this kind that a timer repeated, backwards; returns when the first of them was queued, and the
-        handler that queued it. `answer`: the receiver's frame that ended the repetitions.
+        """Return the frames of this kind that a timer repeated, backwards; returns when the first of them was queued,
+        and the handler that queued it. `answer`: the receiver's frame that ended the repetitions.
         """
         record, leg = self._record, self._stories.hops.leg(queued)
         end_ns, handler, sender = record.time_ns[queued], record.cause[queued], record.node[queued]
@@ -156,7 +156,7 @@ class Interruptions:
         return end_ns, handler
 
     def _before(self, queued: int, since_ns: int) -> int:
-        """The frame like this one that its node had queued last, since then."""
+        """Return the frame like this one that its node had queued last, since then."""
         rows = self._like(queued)
         before = bisect_left(rows, queued) - 1
         return rows[before] if before >= 0 and self._record.time_ns[rows[before]] >= since_ns else NONE
@@ -167,14 +167,14 @@ class Interruptions:
         return self._alike[record.node[queued], record.kind[queued], record.to[queued]] if is_frame else []
 
     def _last_outcome(self, answer: int, node: str, begin_ns: int, end_ns: int) -> str:
-        """What became of the last frame like the answer between these times."""
+        """Return what became of the last frame like the answer between these times."""
         record = self._record
         rows = [row for row in self._like(answer) if begin_ns <= record.time_ns[row] < end_ns]
         return record.outcome(rows[-1], node) if rows else RECEIVED
 
 
 def parts_of(stretches: Iterable[Stretch]) -> dict[Part, int]:
-    """The time of each kind and leg, the largest first."""
+    """Return the time of each kind and leg, the largest first."""
     parts: Counter[Part] = Counter()
     for stretch in stretches:
         parts[stretch.kind, stretch.leg] += stretch.length_ns

@@ -37,7 +37,7 @@ class Hops:
         self._record, self._departures, self._lines = record, departures, lines
 
     def leg(self, row: int) -> str:
-        """The leg of what is sent in this row."""
+        """Return the leg of what is sent in this row."""
         if self._record.step[row] in (WIRE, ARRIVED):
             return BACKBONE
         return CELL if self._record.node[row][0] == "s" else UPLINK

@@ -90,5 +90,5 @@ OF_INTERRUPTIONS: Final = {  # besides KINDS
 
 
 def timer_kind(name: str, is_after_loss: bool = False) -> str:
-    """The kind of a wait that this timer ended."""
+    """Return the kind of a wait that this timer ended."""
     return RETRANSMISSION if name == TCP_TIMER else RETRY if is_after_loss else TIMER_WAIT

@@ -57,7 +57,7 @@ class Processes:
                 self._detected.setdefault(handler, Crash(process, crashed_ns[process]))
 
     def losses(self, sender: str, to: str, message: str) -> list[tuple[int, str]]:
-        """The rows in which this message was put on the wire and lost, in order, each with the reason."""
+        """Return the rows in which this message was put on the wire and lost, in order, each with the reason."""
         return [(row, self._reason(row)) for row in self._lost.get((sender, to, message), ())]
 
     def _reason(self, row: int) -> str:
@@ -69,5 +69,5 @@ class Processes:
         return SEPARATED if is_separated else RANDOM
 
     def crash_behind(self, handler: int) -> Crash | None:
-        """The crash that the node learned of in this handler."""
+        """Return the crash that the node learned of in this handler."""
         return None if handler == NONE else self._detected.get(handler)

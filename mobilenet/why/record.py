@@ -72,7 +72,7 @@ class Words(Generic[T]):
 
 
 def events_of(events: Table, *kinds: str) -> Iterator[tuple[int, int, str, str, Any, Any]]:
-    """The rows of `events` of these kinds: number, time, node, event, station, detail."""
+    """Yield the rows of `events` of these kinds: number, time, node, event, station, detail."""
     columns = [events[name] for name in ("time_ns", "node", "event", "station", "detail")]
     for row in events.column("event").rows(*kinds).tolist():
         time_ns, node, event, station, detail = (column[row] for column in columns)
@@ -123,7 +123,7 @@ class Deliveries(Sequence[Delivery]):
         return Deliveries(*self._of_run, self.numbers[which])
 
     def column(self, name: str) -> Any:
-        """A column of `events`: its codes or numbers for these deliveries, and the words of codes."""
+        """Return a column of `events`: its codes or numbers for these deliveries, and the words of codes."""
         events, rows = self._of_run[0], self._of_run[1][self.numbers]
         if name == "time_ns":
             return events.numbers(name)[rows]
@@ -193,7 +193,7 @@ class Record:
         return column.map([self.node_codes[name] for name in column.words], 0).astype(np.int32)
 
     def _read_messages(self, causes: Table) -> CodedColumn:
-        """A program's numbers may name a message that is broadcast later: then the frame does not carry it."""
+        """Return a program's numbers may name a message that is broadcast later: then the frame does not carry it."""
         texts, sent, time_ns = causes.column("messages"), self.broadcasts, causes.numbers("time_ns")
         names = [tuple(name for name in text.split() if name in sent) for text in texts.words]
         latest_ns = np.array([max((sent[name].time_ns for name in own), default=0) for own in names] or [0])
@@ -235,7 +235,7 @@ class Record:
         self._brought = RowsByKey(self._keys(receivers[places], messages), rows[places])
 
     def _receptions(self, causes: Table) -> tuple[np.ndarray, np.ndarray]:
-        """The rows in which messages reached a node that takes them, and the node: stations ignore the frames of
+        """Return the rows in which messages reached a node that takes them, and the node: stations ignore the frames of
         stations, and hosts those of hosts.
         """
         codes, heard, to, nodes = self.node_codes, causes.column("heard"), causes.column("to"), self._node
@@ -254,11 +254,11 @@ class Record:
     # --- questions
 
     def by_node(self, rows: np.ndarray) -> RowsByKey:
-        """Rows by the code of their node."""
+        """Return rows by the code of their node."""
         return RowsByKey(self._node[rows], rows)
 
     def lost_rows(self, among: np.ndarray) -> list[int]:
-        """The rows in which something was put on a wire that never arrived."""
+        """Return the rows in which something was put on a wire that never arrived."""
         is_lost = self.steps.among((WIRE,)) & among
         causes = np.asarray(self.cause)[self.steps.rows(ARRIVED)]
         is_lost[causes[causes != NONE]] = False
@@ -272,7 +272,7 @@ class Record:
         return NONE if NONE in codes else codes[0] << 32 | codes[1]
 
     def _handlers_of(self, events: np.ndarray, times_ns: np.ndarray) -> np.ndarray:
-        """The handler in which each of these events happened; NONE: the world did it."""
+        """Return the handler in which each of these events happened; NONE: the world did it."""
         if not len(self._handlers):
             return np.full(len(events), NONE, np.int32)
         rows = self._handlers[np.searchsorted(self._handler_events, events, "right") - 1]
@@ -280,22 +280,22 @@ class Record:
         return np.where(is_its, rows, NONE).astype(np.int32)
 
     def handler_of(self, event: int, time_ns: int) -> int:
-        """The same of one event."""
+        """Return the same of one event."""
         return int(self._handlers_of(np.array([event]), np.array([time_ns]))[0])
 
     def delivery(self, node: str, message: str) -> Delivery:
-        """The last delivery of a message at a node. KeyError if there is none."""
+        """Return the last delivery of a message at a node. KeyError if there is none."""
         numbers = self._delivered[self._key(node, message)]
         if not numbers:
             raise KeyError((node, message))
         return self.deliveries[numbers[-1]]
 
     def known_at(self, node: str, message: str) -> int:
-        """The event in which the node delivered or sent the message; NONE: it did not."""
+        """Return the event in which the node delivered or sent the message; NONE: it did not."""
         return next(iter(self._known_at[self._key(node, message)]), NONE)
 
     def sent_rows(self, queued: int) -> list[int]:
-        """When the frame was on the air, in order."""
+        """Return when the frame was on the air, in order."""
         rows, row = [], self._transmissions[queued]
         while row != NONE:
             rows.append(row)
@@ -303,25 +303,25 @@ class Record:
         return rows[::-1]
 
     def left_ns(self, queued: int) -> int:
-        """When the frame has left; NONE: it never did."""
+        """Return when the frame has left; NONE: it never did."""
         row = self.left[queued]
         return NONE if row == NONE else self.time_ns[row]
 
     def left_before_ns(self, queued: int) -> int:
-        """When the frame before it last left; NONE: there was none."""
+        """Return when the frame before it last left; NONE: there was none."""
         row = self._left_before[queued]
         return NONE if row == NONE else self.time_ns[row]
 
     def queued_rows(self, node: str, message: str) -> Sequence[int]:
-        """The rows in which this node queued a frame with the message."""
+        """Return the rows in which this node queued a frame with the message."""
         return self._queued[self._key(node, message)]
 
     def brought(self, message: str, node: str) -> Sequence[int]:
-        """The rows that brought the node this message, in order."""
+        """Return the rows that brought the node this message, in order."""
         return self._brought[self._key(node, message)]
 
     def brings(self, row: int, message: str, node: str) -> bool:
-        """Whether this handler brought the node the message."""
+        """Return whether this handler brought the node the message."""
         if row == NONE or message not in self.messages[row]:
             return False
         if self.step[row] == ARRIVED:
@@ -330,7 +330,7 @@ class Record:
         return is_taken and self.step[row] == SENT and self.outcome_at(row, node) == RECEIVED
 
     def outcome_at(self, row: int, node: str) -> str:
-        """What became of a transmission at a node."""
+        """Return what became of a transmission at a node."""
         text = self._heard[row]
         if f" {node} " in text:
             return RECEIVED
@@ -338,6 +338,6 @@ class Record:
         return rest[: rest.index(" ")] if is_heard else OUT_OF_RANGE
 
     def outcome(self, queued: int, node: str) -> str:
-        """What became of a frame at a node: received, or the outcome of its last transmission."""
+        """Return what became of a frame at a node: received, or the outcome of its last transmission."""
         outcomes = [self.outcome_at(row, node) for row in self.sent_rows(queued)]
         return RECEIVED if RECEIVED in outcomes else outcomes[-1] if outcomes else "never_sent"

@@ -50,7 +50,9 @@ def _delays_ns(stories: Stories, deliveries: Deliveries) -> tuple[np.ndarray, np
 
 
 def counted_deliveries(stories: Stories, begin_ns: int, end_ns: int) -> Deliveries:
-    """The deliveries of messages that were broadcast between these times, of processes without those at the sender."""
+    """Return the deliveries of messages that were broadcast between these times, of processes without those at the
+    sender.
+    """
     deliveries = stories.record.deliveries
     if not deliveries:
         return deliveries
@@ -72,7 +74,9 @@ def slowest(stories: Stories, deliveries: Deliveries) -> Deliveries:
 def shares_by(
     stories: Stories, deliveries: Iterable[Delivery], group_of: Callable[[Delivery], Hashable]
 ) -> dict[Any, Shares]:
-    """Where the time of each group goes. Each delivery is walked once, which is quick in the order of the record."""
+    """Return where the time of each group goes. Each delivery is walked once, which is quick in the order of the
+    record.
+    """
     totals: dict[Any, list[int]] = defaultdict(lambda: [0, 0, 0])
     parts: dict[Any, Counter[Part]] = defaultdict(Counter)
     for one in deliveries:
@@ -93,7 +97,7 @@ def shares_by(
 
 
 def add(several: Iterable[Shares]) -> Shares:
-    """The sum of groups."""
+    """Return the sum of groups."""
     parts: Counter[Part] = Counter()
     count = total_ns = held_ns = 0
     for one in several:
@@ -103,5 +107,5 @@ def add(several: Iterable[Shares]) -> Shares:
 
 
 def shares(stories: Stories, deliveries: Iterable[Delivery]) -> Shares:
-    """Where their time goes."""
+    """Return where their time goes."""
     return add(shares_by(stories, deliveries, lambda one: None).values())

@@ -92,17 +92,19 @@ class States:
         return intervals
 
     def session_began_ns(self, node: str, time_ns: int) -> int:
-        """When the host last lost what it had received, before this time."""
+        """Return when the host last lost what it had received, before this time."""
         times = self._sessions.get(node, ())
         place = bisect_right(times, time_ns) - 1
         return times[place] if place >= 0 else 0
 
     def stations(self, node: str, begin_ns: int, end_ns: int) -> Iterator[tuple[int, int, str]]:
-        """Which stations served the host between these times: (begin, end, station)."""
+        """Return which stations served the host between these times: (begin, end, station)."""
         return _spans(self._served.get(node, []), begin_ns, end_ns)
 
     def is_elsewhere(self, node: str, station: str, begin_ns: int, end_ns: int) -> bool:
-        """Whether only other stations served the host between these times, or were to serve it after a handoff."""
+        """Return whether only other stations served the host between these times, or were to serve it after a
+        handoff.
+        """
         both = (self._served.get(node, []), self._called.get(node, []))
         stations = {one for each in both for _, _, one in _spans(each, begin_ns, end_ns + 1)}
         return bool(stations) and station not in stations
@@ -131,8 +133,8 @@ class States:
         return join_outages(out) if self._crashed else out
 
     def _off_air(self, stretch: Stretch, host: str) -> list[Stretch]:
-        """The stretch, in parts: those in which the radio of the station was off, at which the message waited or to
-        which the host wanted to send it.
+        """Return the stretch, in parts: those in which the radio of the station was off, at which the message waited or
+        to which the host wanted to send it.
         """
         begin_ns, end_ns, place = stretch.begin_ns, stretch.end_ns, stretch.place
         served = [(begin_ns, end_ns, place)] if place[0] == "s" else self.stations(host, begin_ns, end_ns)
@@ -144,7 +146,7 @@ class States:
         return fill(off, begin_ns, end_ns, stretch)
 
     def parts(self, stretch: Stretch, host: str, states: Sequence[str] = PRIORITY) -> list[Stretch]:
-        """The stretch in parts: those in which the host was in one of these states are called by it."""
+        """Return the stretch in parts: those in which the host was in one of these states are called by it."""
         named = [
             stretch._replace(begin_ns=begin_ns, end_ns=end_ns, kind=state, place=host, reason="")
             for begin_ns, end_ns, state in self.between(host, stretch[0], stretch[1], states)
@@ -153,7 +155,7 @@ class States:
 
 
 def join_outages(story: list[Stretch]) -> list[Stretch]:
-    """The story, with one stretch for all that follow each other while a host is down."""
+    """Return the story, with one stretch for all that follow each other while a host is down."""
     out: list[Stretch] = []
     for one in story:
         last = out[-1] if out else one
@@ -177,7 +179,7 @@ def _spans(served: list[tuple[int, str]], begin_ns: int, end_ns: int) -> Iterato
 
 
 def _until_timeout(parts: list[Stretch]) -> list[Stretch]:
-    """The parts of a wait for TCP's timeout: a state counts until the end."""
+    """Return the parts of a wait for TCP's timeout: a state counts until the end."""
     out: list[Stretch] = []
     for part in parts:
         is_after = part.kind == RETRANSMISSION and out and out[-1].kind != RETRANSMISSION

@@ -84,7 +84,7 @@ class Stories:
         self._personal: set[tuple[int, str]] = set()  # ways that differ from one receiver to another
 
     def of(self, message: str, node: str) -> list[Stretch]:
-        """The same of the last delivery of a message at a node. KeyError if there is none on record."""
+        """Return the same of the last delivery of a message at a node. KeyError if there is none on record."""
         return self.story(self.record.delivery(node, message))
 
     def story(self, one: Delivery) -> list[Stretch]:
@@ -150,8 +150,8 @@ class Stories:
         return self._wait(Errand(one.message, HOST, one.node), one.node, from_ns, to_ns, one.handler)
 
     def _blocker(self, one: Delivery, known: dict[str, list[Stretch]]) -> str | None:
-        """The last message that was delivered in the same handler and that this one causally depends on; without one,
-        the last one that was delivered there.
+        """Return the last message that was delivered in the same handler and that this one causally depends on; without
+        one, the last one that was delivered there.
         """
         sent = self.record.broadcasts[one.message]
         last = None
@@ -213,7 +213,9 @@ class Stories:
         return bool(radioed) or (came, message) in self._personal
 
     def _is_for(self, row: int, host: str) -> bool:
-        """Whether a frame of a station is for this host: addressed to it or to all, as the host is or comes there."""
+        """Return whether a frame of a station is for this host: addressed to it or to all, as the host is or comes
+        there.
+        """
         record = self.record
         if record.to[row] not in ("", host):
             return False
@@ -264,7 +266,9 @@ class Stories:
     def _wait(
         self, errand: Errand, node: str, begin_ns: int, end_ns: int, row: int, outcome: str = "", window: str = ""
     ) -> list[Stretch]:
-        """Why the node did nothing for the message between these times: what led to the handler that ended it."""
+        """Return why the node did nothing for the message between these times: what led to the handler that
+        ended it.
+        """
         record, holder = self.record, node
         message, leg, _ = errand
         out: list[Stretch] = []
@@ -318,7 +322,7 @@ class Stories:
         return [stretch for stretch in out if stretch.length_ns > 0]
 
     def _until_timer(self, blank: Stretch, is_own: bool, window: str) -> Stretch:
-        """The end of a wait that a timer ended, or all of it."""
+        """Return the end of a wait that a timer ended, or all of it."""
         row, outcome = blank.row, blank.reason
         kind = self._connections.timer_kind(row, outcome not in ("", RECEIVED))
         kind = PARTITION if kind == RETRY and outcome == SEPARATED else kind
@@ -330,7 +334,7 @@ class Stories:
         return Stretch(since_ns, blank.end_ns, kind, blank.leg, blank.place, row, outcome if is_own else "")
 
     def _behind_another(self, blank: Stretch, target: str) -> list[Stretch]:
-        """The way of the message that a node waited for, to this node; the rest is like `blank`."""
+        """Return the way of the message that a node waited for, to this node; the rest is like `blank`."""
         node, other = blank.place, blank.held_by
         receiver = node if target[0] == "s" else target
         way = self._way(blank.row, other, node, receiver)
@@ -357,7 +361,7 @@ class Stories:
 
 
 def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
-    """The stories of all deliveries of a recording."""
+    """Return the stories of all deliveries of a recording."""
     name = scenario.protocol.name
     record = Record(causes, events, name in REAL_TIME)
     cuts = Cuts(events)
@@ -367,7 +371,9 @@ def stories(causes: Table, events: Table, scenario: AnyScenario) -> Stories:
 
 
 def recorded_stories(directory: Path) -> Stories:
-    """The stories of a run that recorded its causes. RunError if one of these files is not as the run wrote it."""
+    """Return the stories of a run that recorded its causes. RunError if one of these files is not as the run
+    wrote it.
+    """
     for name in ("scenario.yaml", "causes.parquet", "events.parquet"):
         require_unchanged(directory, name)
     return stories(

@@ -43,7 +43,7 @@ def cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
 
 
 def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
-    """The part of a story between two times. Called for each message in a chain: most stretches lie within."""
+    """Return the part of a story between two times. Called for each message in a chain: most stretches lie within."""
     out: list[Stretch] = []
     for stretch in story:
         a, b = stretch[0], stretch[1]
@@ -56,12 +56,12 @@ def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
 
 
 def behind(story: Iterable[Stretch], message: str) -> list[Stretch]:
-    """The story of a message that held another one back."""
+    """Return the story of a message that held another one back."""
     return [stretch if stretch[7] else Stretch._make((*stretch[:7], message)) for stretch in story]
 
 
 def fill(story: list[Stretch], begin_ns: int, end_ns: int, blank: Stretch) -> list[Stretch]:
-    """A story from one time to the other: what it leaves open is like `blank`."""
+    """Return a story from one time to the other: what it leaves open is like `blank`."""
     out: list[Stretch] = []
     at_ns = begin_ns
     for stretch in story:

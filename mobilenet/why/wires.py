@@ -39,7 +39,7 @@ class Departure(NamedTuple):
 
 class Departures(Protocol):
     def of(self, put: int, arrived_ns: int) -> Departure:
-        """When the message that was put on the wire in this row left, if it arrived at that time."""
+        """Return when the message that was put on the wire in this row left, if it arrived at that time."""
 
 
 class InOrder:
@@ -65,7 +65,7 @@ class InOrder:
         return Departure(held_ns, first_ns, last_ns, self._due_ns(last_ns, arrived_ns))
 
     def _serve(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """When each was let go, and when its first and its last bit left."""
+        """Return when each was let go, and when its first and its last bit left."""
         raise NotImplementedError
 
     def _due_ns(self, last_ns: int, arrived_ns: int) -> int:
@@ -73,7 +73,7 @@ class InOrder:
 
 
 def _leave(held_ns: np.ndarray, work_ns: np.ndarray) -> np.ndarray:
-    """When a server is done with each: it begins when it is there, and those before it are done."""
+    """Return when a server is done with each: it begins when it is there, and those before it are done."""
     total_ns = np.cumsum(work_ns)
     return total_ns + np.maximum.accumulate(held_ns - (total_ns - work_ns))
 

@@ -66,7 +66,7 @@ class Words:
         self._longest_ns = max((record.end_ns[row] - start_ns for start_ns, row in self._on_air), default=0)
 
     def sentence(self, stretch: Stretch, receiver: str) -> str:
-        """What happened, without its times. `receiver`: the host of the story."""
+        """Return what happened, without its times. `receiver`: the host of the story."""
         text = self._text(stretch, receiver)
         return f"behind {stretch.held_by}: {text}" if stretch.held_by else text
 
@@ -120,7 +120,7 @@ class Words:
         return "not explained by the record"
 
     def _since(self, s: Stretch) -> str:
-        """When the timer was started, if that was later than the wait began."""
+        """Return when the timer was started, if that was later than the wait began."""
         started_ns = s.begin_ns if s.row == NONE else self._record.start_ns[s.row]
         if started_ns <= s.begin_ns:
             return ""
@@ -135,7 +135,7 @@ class Words:
         return f"{record.kind[row]} from {record.node[row]}{to}"
 
     def _others(self, row: int, outcome: str, node: str) -> str:
-        """The frames that were on the air at the same time and within the node's reach."""
+        """Return the frames that were on the air at the same time and within the node's reach."""
         if outcome not in WITH_OTHERS or not node:
             return ""
         named = [f"{self._record.kind[one]} from {self._record.node[one]}" for one in self._overlapping_rows(row, node)]

@@ -81,14 +81,14 @@ class Attachment:
         return errors
 
     def update(self, xy: NDArray[np.float64], current: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The cells of hosts at `xy` that were in the cells `current`; the latter stays as it is."""
+        """Return the cells of hosts at `xy` that were in the cells `current`; the latter stays as it is."""
         return self.look(xy, current)[0]
 
     def look(
         self, xy: NDArray[np.float64], current: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The cells, as `update`, and float64 (n,): how many metres each host may walk before it can be in another
-        one.
+        """Return the cells, as `update`, and float64 (n,): how many metres each host may walk before it can be in
+        another one.
         """
         if self._tree is None:
             dx = xy[:, :1] - self._x

@@ -85,7 +85,7 @@ NO_CHURN = Plan(frozenset(), [])
 
 
 def changes(parameters: ChurnParameters | None, seed: int, hosts: int, end_ns: int) -> Plan:
-    """All changes before `end_ns`, in order."""
+    """Return all changes before `end_ns`, in order."""
     if parameters is None:
         return NO_CHURN
     listed: dict[int, list[Change]] = {}

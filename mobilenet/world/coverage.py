@@ -56,7 +56,7 @@ class AreaParameters(Parameters):
 
 
 def solid(shape: shapely.Geometry) -> shapely.Polygon | shapely.MultiPolygon:
-    """The polygons of a shape, made ready for many questions."""
+    """Return the polygons of a shape, made ready for many questions."""
     parts = [
         part for part in shapely.get_parts(shape) if isinstance(part, shapely.Polygon) and part.area > LEAST_AREA_M2
     ]
@@ -110,7 +110,7 @@ class Coverage:
         return bool((self._squares(x_m, y_m) <= self.range_m * self.range_m).any())
 
     def nearest_covered(self, x_m: float, y_m: float) -> tuple[float, float]:
-        """The covered point nearest to this one, which is itself if it is covered."""
+        """Return the covered point nearest to this one, which is itself if it is covered."""
         if self.contains(x_m, y_m):
             return x_m, y_m
         sx, sy = self.stations_m[int(self._squares(x_m, y_m).argmin())].tolist()

@@ -84,7 +84,7 @@ FaultsParameters = Annotated[Faults, Field(discriminator="schedule")]
 
 
 def outages(faults: Faults | None, seed: int, hosts: int, end_ns: int) -> list[Outage]:
-    """All outages that begin before `end_ns`, in order."""
+    """Return all outages that begin before `end_ns`, in order."""
     all_outages: list[Outage] = []
     if isinstance(faults, PaperFaults):
         stream = Stream(seed, "faults", faults.station)

@@ -50,7 +50,7 @@ class Ground:
         return _inside(self._part(stream, self._areas_m2), stream)
 
     def pair(self, stream: Stream) -> tuple[float, float, float, float]:
-        """Two points, uniform over all pairs; where the box is nearly empty over those in one polygon."""
+        """Return two points, uniform over all pairs; where the box is nearly empty over those in one polygon."""
         if not self._parts:
             return *self.point(stream), *self.point(stream)
         part = self._part(stream, self._squares)

@@ -87,18 +87,18 @@ class Inspection:
         return np.append(self.begins[1:], len(self.recorded.t_s)) - 1
 
     def present(self, edges_s: Floats) -> Floats:
-        """How many hosts are there between each two of these moments, on average: host seconds by seconds."""
+        """Return how many hosts are there between each two of these moments, on average: host seconds by seconds."""
         t_s = self.recorded.t_s - edges_s[0]  # small numbers, for the sums
         gone_s = _since(t_s[self.begins], edges_s - edges_s[0]) - _since(t_s[self.ends], edges_s - edges_s[0])
         return np.maximum(0.0, np.round(np.diff(gone_s) / np.diff(edges_s), 9))
 
     def longest_s(self) -> float:
-        """How long a run has the host that stays longest: gaps are bridged there."""
+        """Return how long a run has the host that stays longest: gaps are bridged there."""
         first = self.recorded.first
         return float((self.recorded.t_s[first[1:] - 1] - self.recorded.t_s[first[:-1]]).max())
 
     def window_s(self, limit_s: float) -> tuple[float, float] | None:
-        """The earliest time at which a run of at most limit_s has a host for more than LEAST_S; None: never."""
+        """Return the earliest time at which a run of at most limit_s has a host for more than LEAST_S; None: never."""
         t_s, first = self.recorded.t_s, self.recorded.first
         begins_s, ends_s = t_s[first[:-1]], t_s[first[1:] - 1]
         since_s, until_s = float(begins_s.min()), float(ends_s.max())
@@ -124,7 +124,7 @@ class AttachmentRule(NamedTuple):
 
 
 def nearest(stations_m: NDArray[np.float64], range_m: float) -> AttachmentRule:
-    """The rule of a scenario that does not set it."""
+    """Return the rule of a scenario that does not set it."""
     hysteresis_m = AttachmentParameters().nearer_m
     words = f"the nearest station, with a hysteresis of {hysteresis_m:g} m"
     return AttachmentRule(Attachment(stations_m, range_m, hysteresis_m), words)
@@ -156,7 +156,7 @@ def inspect(
 
 
 def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
-    """Why no run of at most limit_s can be made of these tracks, and what would help."""
+    """Return why no run of at most limit_s can be made of these tracks, and what would help."""
     gap = max(inspection.gaps, key=lambda gap: gap.value, default=None)
     if gap is not None and gap.value + 1 > LONGEST_GAP_S:
         return (
@@ -178,7 +178,7 @@ def no_run(inspection: Inspection, limit_s: float) -> tuple[str, str] | None:
 
 
 def _since(moments_s: Floats, until_s: Floats) -> Floats:
-    """How many seconds have gone by since all of these moments together, until each of those."""
+    """Return how many seconds have gone by since all of these moments together, until each of those."""
     ordered = np.sort(moments_s)
     past = np.searchsorted(ordered, until_s, side="right")
     return np.asarray(past * until_s - np.append(0.0, np.cumsum(ordered))[past])

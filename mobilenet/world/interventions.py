@@ -132,7 +132,7 @@ Intervention = Annotated[AnyIntervention, Field(discriminator="do")]
 
 
 def concerns(one: AnyIntervention) -> tuple[str, ...]:
-    """The host, link or station that it is done to; none, where it is done to all."""
+    """Return the host, link or station that it is done to; none, where it is done to all."""
     if isinstance(one, OnHost):
         return (one.host,)
     if isinstance(one, Cut | Mend | ImpairLink):
@@ -146,12 +146,12 @@ def in_order(interventions: Sequence[AnyIntervention]) -> list[AnyIntervention]:
 
 
 def added_hosts(interventions: Sequence[AnyIntervention]) -> list[Add]:
-    """The hosts added by hand, in the order of their numbers."""
+    """Return the hosts added by hand, in the order of their numbers."""
     return [one for one in in_order(interventions) if isinstance(one, Add)]
 
 
 def losses_at_hosts(interventions: Sequence[AnyIntervention]) -> list[float]:
-    """The highest additional loss of each host that is impaired."""
+    """Return the highest additional loss of each host that is impaired."""
     most: dict[str, float] = {}
     for one in interventions:
         if isinstance(one, Impair):
@@ -160,12 +160,14 @@ def losses_at_hosts(interventions: Sequence[AnyIntervention]) -> list[float]:
 
 
 def both_lose(one: float, other: float) -> float:
-    """The probability that something is lost for one of two reasons; exactly one of them, if the other is 0."""
+    """Return the probability that something is lost for one of two reasons; exactly one of them, if the other is 0."""
     return one + other - one * other
 
 
 def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:
-    """The changes of the workload, in order; from the n-th on, counted from 1, hosts broadcast as in its segment."""
+    """Return the changes of the workload, in order; from the n-th on, counted from 1, hosts broadcast as in its
+    segment.
+    """
     return [one for one in in_order(interventions) if isinstance(one, Interval)]
 
 
@@ -177,7 +179,7 @@ def offers(
     appears_ns: int,
     end_ns: int,
 ) -> list[int]:
-    """When the application of a host wants to broadcast, in nanoseconds, in order."""
+    """Return when the application of a host wants to broadcast, in nanoseconds, in order."""
     times_ns: list[int] = []
     changes = segments(interventions)
     begins_ns = [0, *(ns(change.at_s) for change in changes)]
@@ -198,5 +200,5 @@ def offers(
 
 
 def workload_after(workload: WorkloadParameters, change: Interval) -> WorkloadParameters:
-    """The workload after it."""
+    """Return the workload after it."""
     return workload.model_copy(update={"interval_s": change.interval_s})

@@ -138,7 +138,7 @@ class Streets:
 
 
 def _middles(low_m: float, high_m: float, block_m: float) -> NDArray[np.float64]:
-    """Where parallel streets run, so that the margins on both sides are equal."""
+    """Return where parallel streets run, so that the margins on both sides are equal."""
     blocks = max(0, int((high_m - low_m) / block_m + 1e-9))
     return np.asarray((low_m + high_m) / 2 + block_m * (np.arange(blocks + 1) - blocks / 2), dtype=np.float64)
 

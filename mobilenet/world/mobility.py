@@ -141,7 +141,7 @@ def trajectories(
 
 
 def _stays(host: str) -> Trajectory:
-    """The trajectory of a host without a track: it stays where it is put."""
+    """Return the trajectory of a host without a track: it stays where it is put."""
     return Trajectory(lambda: iter((standing_leg(0.0, 0.0),)))
 
 
@@ -165,7 +165,7 @@ def _wrong(mobility: OwnMobility, what: str) -> ScenarioError:
 
 
 def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
-    """What a plug-in's walk(ground) gave."""
+    """Return what a plug-in's walk(ground) gave."""
     if not callable(walk):
         raise _wrong(
             mobility,
@@ -176,7 +176,7 @@ def _walk_of(mobility: OwnMobility, walk: Any) -> Walk:
 
 
 def _legs_of(mobility: OwnMobility, legs: Any) -> Iterator[Any]:
-    """What it gave for a host."""
+    """Return what it gave for a host."""
     try:
         return iter(legs)
     except TypeError:

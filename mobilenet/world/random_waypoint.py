@@ -70,7 +70,7 @@ def legs(parameters: RandomWaypoint, ground: Ground, stream: Stream) -> Iterator
 def _begin_underway(
     parameters: RandomWaypoint, ground: Ground, stream: Stream
 ) -> Generator[Leg, None, tuple[float, float]]:
-    """The rest of a leg and its pause, from a moment drawn at random; where it ends."""
+    """Yield the rest of a leg and its pause, from a moment drawn at random; where it ends."""
     slow, fast = parameters.speed_mps
     short, long = parameters.pause_s
     longest_s = ground.diameter_m / slow + long

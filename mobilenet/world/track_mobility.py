@@ -100,7 +100,7 @@ class Tracks(Parameters):
         return self
 
     def read(self, folder: Path) -> RecordedSamples:
-        """The file's samples, as it has them."""
+        """Return the file's samples, as it has them."""
         return read_tracks(folder / self.file, self.format, self.coordinates, self.id, self.duplicates)
 
     @property
@@ -127,7 +127,7 @@ class ImportedTracks(NamedTuple):
 def import_tracks(
     parameters: Tracks, folder: Path, duration_s: float, anchor: Anchor | None = None, seed: int = 0
 ) -> ImportedTracks:
-    """The hosts of the file, as far as they are there during the run; `seed`: of what is drawn."""
+    """Return the hosts of the file, as far as they are there during the run; `seed`: of what is drawn."""
     start_s = parameters.start_s + parameters.random_start_s * float(generator(seed, "tracks", "start").random())
     run_ends_s = start_s + duration_s
     window_ends_s = run_ends_s if parameters.end_s is None else min(parameters.end_s, run_ends_s)
@@ -204,7 +204,7 @@ def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mp
 
 
 def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
-    """How long after the same host's last sample each one is, and how fast it came there; nan for first ones."""
+    """Return how long after the same host's last sample each one is, and how fast it came there; nan for first ones."""
     first = np.r_[True, recorded.host[1:] != recorded.host[:-1]]
     gap_s, dx, dy = (np.diff(v, prepend=v[:1]) for v in (recorded.t_s, recorded.x, recorded.y))
     gap_s[first] = np.nan
@@ -246,7 +246,7 @@ def extend_to(track: Track, until_s: float) -> Track:
 
 
 def cut(track: Track, begin_s: float, end_s: float) -> Track | None:
-    """The part of a track within a window, with samples where it crosses the window's ends."""
+    """Return the part of a track within a window, with samples where it crosses the window's ends."""
     t_s = track.t_s
     if t_s[-1] <= begin_s or t_s[0] >= end_s:
         return None

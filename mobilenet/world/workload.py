@@ -66,8 +66,8 @@ class WorkloadParameters(Parameters):
 def broadcast_times(
     parameters: WorkloadParameters, seed: int, host: int, start_ns: int, stop_ns: int, segment: int = 0
 ) -> Iterator[int]:
-    """The moments from `start_ns` to before `stop_ns` at which a host broadcasts, in nanoseconds. `segment`: how often
-    the workload was changed by hand before; each has draws of its own.
+    """Yield the moments from `start_ns` to before `stop_ns` at which a host broadcasts, in nanoseconds. `segment`: how
+    often the workload was changed by hand before; each has draws of its own.
     """
     if parameters.arrivals == "explicit":
         own = sorted(ns(message.at_s) for message in parameters.messages if number(message.host) == host)

@@ -108,7 +108,7 @@ def _page(
 
 
 def _is_wide(look: Look) -> bool:
-    """Whether there is room for numbers."""
+    """Return whether there is room for numbers."""
     return (look.width_in or WIDTH_IN) >= WIDE_IN
 
 
@@ -148,7 +148,7 @@ def _draw(axes: Any, comparisons: Sequence[Comparison], is_wide: bool) -> None:
 
 
 def _ends(one: Comparison) -> tuple[float, float]:
-    """What is required, on the axis."""
+    """Return what is required, on the axis."""
     ends = bounds_of(one.row) or {}
     return ends.get("at_least", 0.0) / one.scale, ends.get("at_most", math.inf) / one.scale
 

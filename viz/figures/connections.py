@@ -36,7 +36,7 @@ def throughput(axes: Any, record: Record) -> str:
     words: set[str] = set()
 
     def once(text: str) -> str | None:
-        """The label of the first of its kind: a legend names each once."""
+        """Return the label of the first of its kind: a legend names each once."""
         return None if text in words or words.add(text) else text  # type: ignore[func-returns-value]
 
     for lane, (one, rate) in enumerate(zip(lanes, rates, strict=True)):

@@ -98,7 +98,9 @@ def _ring(corners_cm: list[tuple[int, int]]) -> Path:
 
 
 def _handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """The confirmations of sessions that were opened because the cell changed; those after a crash are not handoffs."""
+    """Return the confirmations of sessions that were opened because the cell changed; those after a crash are not
+    handoffs.
+    """
     starts = events[events.event == "handoff_start"]
     moved = starts[starts.detail.str.contains('"cause":\\s*"cell"', na=False)][["node", "session"]]
     return events[events.event == "handoff_end"].merge(moved, on=["node", "session"])

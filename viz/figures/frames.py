@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 def radio_of(directory: Path) -> type[Radio]:
-    """The radio model of a run."""
+    """Return the radio model of a run."""
     wireless = scenario_of(directory).get("wireless")
     name = wireless.get("model") if isinstance(wireless, dict) else None
     return radio_keys(name)
@@ -68,7 +68,9 @@ def reception(axes: Any, frames: Table, positions: pd.DataFrame, stations_m: lis
 def _by_distance(
     frames: Table, positions: pd.DataFrame, stations_m: list[list[float]]
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]], int]:
-    """Pairs and those received in each step of distance, by kind of sender; and of how many frames one was taken."""
+    """Return pairs and those received in each step of distance, by kind of sender; and of how many frames one was
+    taken.
+    """
     nodes = {f"s{i}": i for i in range(len(stations_m))}
     for name in positions.node.unique():
         nodes.setdefault(str(name), len(nodes))
@@ -102,7 +104,7 @@ def _by_distance(
 def _places(
     times_ns: NDArray[np.int64], positions: pd.DataFrame, stations_m: list[list[float]], nodes: dict[str, int]
 ) -> tuple[Floats, Floats]:
-    """The places of each node at each of these times; NaN while it is not there."""
+    """Return the places of each node at each of these times; NaN while it is not there."""
     x, y = (np.full((len(nodes), len(times_ns)), np.nan) for _ in range(2))
     for i, place in enumerate(stations_m):
         x[i], y[i] = place

@@ -38,8 +38,8 @@ def varied_factors(tables: StudyTables) -> dict[str, int]:
 
 
 def factor_of_axis(tables: StudyTables, name: str | None = None) -> str | None:
-    """The factor of the horizontal axis: the one wanted, else the one with most levels, numbers before words; None
-    where no factor has two levels.
+    """Return the factor of the horizontal axis: the one wanted, else the one with most levels, numbers before words;
+    None where no factor has two levels.
     """
     if name is not None:
         matching = [factor for factor in tables.factors if name in (factor, factor.rpartition(".")[2])]
@@ -128,7 +128,7 @@ def _draw_required(axes: Any, own: pd.DataFrame, number: int, shift: float, tabl
 
 
 def means_note(tables: StudyTables, metrics: list[str], lines: int) -> str:
-    """What the picture shows, in words."""
+    """Return what the picture shows, in words."""
     rows = [row for row in tables.summary if row["metric"] in metrics]
     sure = percent(tables.confidence)
     counts = sorted({row["n"] for row in rows})

@@ -96,7 +96,7 @@ def _of_totals(samples: pd.DataFrame) -> list[Bar]:
 
 
 def _missing(frames: Table | None, radio: type[Radio]) -> str:
-    """What this run would show if it had recorded its frames."""
+    """Return what this run would show if it had recorded its frames."""
     if frames is not None:
         return ""
     cards = "; on the map, the power and SINR of each host's last frame" if not radio.by_distance else ""

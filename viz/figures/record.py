@@ -128,7 +128,7 @@ def middles_s(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mean_level(rows: pd.DataFrame, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum over the nodes in `rows`, in each bucket."""
+    """Return the sum over the nodes in `rows`, in each bucket."""
     level: NDArray[np.float64] = np.diff(integral_of(rows, edges)) / np.diff(edges)
     return level
 

@@ -184,14 +184,14 @@ def host_buffers(axes: Any, record: Record) -> str:
 
 
 def _buffers(record: Record, kind: str) -> list[str]:
-    """The quantities that are buffers of hosts (h) or stations (s), as far as there are samples of them."""
+    """Return the quantities that are buffers of hosts (h) or stations (s), as far as there are samples of them."""
     own_buffers = buffers_of(record.manifest, record.kind.buffers)[kind]
     sampled = set(record.samples[record.samples.node.str.startswith(kind)].quantity)
     return [name for name in dict.fromkeys((*BUFFERS, *own_buffers)) if name in sampled]
 
 
 def _together(record: Record, names: list[str]) -> pd.DataFrame:
-    """The sum of several buffers at each node, as samples."""
+    """Return the sum of several buffers at each node, as samples."""
     rows = record.samples[record.samples.quantity.isin(names)]
     steps = rows.groupby(["node", "quantity"]).value.diff().fillna(rows.value)
     return rows.assign(value=steps.groupby(rows.node).cumsum())
@@ -291,7 +291,7 @@ def in_the_air(axes: Any, record: Record) -> str:
 def _rates(
     times_ns: NDArray[Any], totals: NDArray[Any], record: Record
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The rate of a running total, between samples."""
+    """Return the rate of a running total, between samples."""
     times, first = np.unique(times_ns, return_index=True)
     values = totals[first].astype(float)
     keep = times <= record.end_s * SECOND
@@ -369,7 +369,7 @@ def delay_parts(axes: Any, record: Record) -> str:
 
 
 def _is_causal(manifest: dict[str, Any]) -> bool:
-    """Whether what is held back is held back for causal order."""
+    """Return whether what is held back is held back for causal order."""
     promises = manifest.get("promises")
     return isinstance(promises, dict) and promises.get("broadcast") == "causal"
 

@@ -63,7 +63,7 @@ def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
 
 
 def bars_of_run(stories: Stories, begin_ns: int, end_ns: int) -> list[Bar]:
-    """All deliveries of the measurement period, and the slowest of them."""
+    """Return all deliveries of the measurement period, and the slowest of them."""
     deliveries = counted_deliveries(stories, begin_ns, end_ns)
     if not deliveries:
         return []
@@ -85,7 +85,7 @@ def bar_of(label: str, all_shares: Shares, unit: str) -> Bar:
 
 
 def level_bars(tables: StudyTables) -> list[Bar]:
-    """A bar for each configuration that has means: of the shares of its runs, and of their mean delays."""
+    """Return a bar for each configuration that has means: of the shares of its runs, and of their mean delays."""
     shares_of: dict[str, dict[Part, float]] = {}
     names, means = {}, {}
     for row in tables.summary:

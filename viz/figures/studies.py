@@ -154,7 +154,9 @@ def _entitle(figure: Any, tables: StudyTables, title: str, note: str, look: Look
 
 
 def _means(tables: StudyTables, folder: Path, look: Look, metrics: Sequence[str], x: str | None) -> list[DrawnFigure]:
-    """What the study is about: the first figure. The comparison shows the levels of a factor in words as well."""
+    """Return what the study is about: the first figure. The comparison shows the levels of a factor in words as
+    well.
+    """
     factor, chosen_metrics = factor_of_axis(tables, x), metrics_of_interest(tables, metrics)
     is_asked = bool(metrics) or x is not None or tables.comparison is None
     if factor is None or not chosen_metrics or not (is_asked or tables.are_numbers(factor)):
@@ -200,7 +202,7 @@ def _drawn_means(tables: StudyTables, factor: str, metrics: list[str], look: Loo
 
 
 def _buffers_to_show(table: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """Which have a figure: buffer, the figure's name, its title. Those of plug-ins have their own names."""
+    """Return which have a figure: buffer, the figure's name, its title. Those of plug-ins have their own names."""
     figures = [
         ("station_sbuffer", "station_buffers", "Messages stored at stations (SBuffer)"),
         ("host_rbuffer", "host_buffers", "Messages held back at hosts (RBuffer)"),
@@ -229,14 +231,14 @@ def _delays(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
 
 
 def _drawn_delays(tables: StudyTables, look: Look) -> AbstractContextManager[tuple[Any, str]] | None:
-    """The distribution function of delays, a step for each percent of delay; None: nothing was delivered."""
+    """Return the distribution function of delays, a step for each percent of delay; None: nothing was delivered."""
     is_whole = (tables.path / "tables/distribution.parquet").is_file()
     table = pd.DataFrame(tables.rows(f"tables/{'distribution' if is_whole else 'delays'}"))
     return None if table.empty or table.delay_s.isna().all() else _steps(tables, table, is_whole, look)
 
 
 def _delay_parts(tables: StudyTables, folder: Path, look: Look) -> list[DrawnFigure]:
-    """What the delay consists of at each level, if the runs recorded their causes."""
+    """Return what the delay consists of at each level, if the runs recorded their causes."""
     bars = level_bars(tables)[:MOST_LINES]
     if not bars:
         return []
@@ -305,7 +307,9 @@ def _delays_note(axes: Any, table: pd.DataFrame, tables: StudyTables, groups: li
 def _buffer(
     tables: StudyTables, table: pd.DataFrame, name: str, title: str, folder: Path, look: Look
 ) -> list[DrawnFigure]:
-    """The mean over time with its band: few in one panel, many in a panel each, before the other means in grey."""
+    """Return the mean over time with its band: few in one panel, many in a panel each, before the other means
+    in grey.
+    """
     from matplotlib.ticker import MaxNLocator
 
     if table.empty:

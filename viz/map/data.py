@@ -123,7 +123,7 @@ METRICS = (
 
 
 def _beside(run: Record, name: str) -> dict[str, Any]:
-    """What follows from the record; a map does without it."""
+    """Return what follows from the record; a map does without it."""
     try:
         value = json.loads((run.folder / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -169,7 +169,7 @@ def _switches(scenario: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def area(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Where hosts may walk, if it is not just the covered ground."""
+    """Return where hosts may walk, if it is not just the covered ground."""
     given = _group(scenario, "hosts", "mobility", "area")
     outline: dict[str, Any] = {"box_m": None, "holes_m": []}
     try:
@@ -205,7 +205,7 @@ def _tracks(run: Record) -> dict[str, Any]:
 
 
 def interval_ns(run: Record) -> float:
-    """How far apart two recorded places of a host usually are; a host that is away longer than that has left."""
+    """Return how far apart two recorded places of a host usually are; a host that is away longer than that has left."""
     moments = np.unique(run.places.time_ns)
     apart_ns = float(np.median(np.diff(moments))) if len(moments) > 1 else 1e9
     return max(apart_ns, 1e9 * (_number(_group(run.scenario, "record").get("positions_interval_s")) or 0))
@@ -221,7 +221,7 @@ def require_origin(run: Path, place: dict[str, float] | None) -> None:
 
 
 def end_s(run: Record) -> float:
-    """The simulated time at which the run ended."""
+    """Return the simulated time at which the run ended."""
     return _number(run.manifest.get("simulated_s")) or float(run.time_ns.max(initial=0)) / SECOND
 
 
@@ -250,7 +250,7 @@ def _samples(run: Record, end_s: float) -> dict[str, Any]:
 
 
 def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s: float) -> Any:
-    """The largest value of each owner's step function in each bin, one owner after the other."""
+    """Return the largest value of each owner's step function in each bin, one owner after the other."""
     place = owner * bins + np.minimum((time_ns / SECOND / bin_s).astype(np.int64), bins - 1)
     order = np.lexsort((np.arange(len(place)), time_ns, place))
     place, value = place[order], np.clip(np.rint(value[order]), 0, 65_535).astype(np.int64)
@@ -267,7 +267,7 @@ def _largest(owner: Any, time_ns: Any, value: Any, owners: int, bins: int, bin_s
 
 
 def _losses(node: CodedColumn, quantity: CodedColumn, time_ns: Any, value: Any) -> dict[str, Any]:
-    """The losses of the whole network: the share of pairs (frame, receiver in range) that were lost, between the
+    """Return the losses of the whole network: the share of pairs (frame, receiver in range) that were lost, between the
     moments at which it was sampled.
     """
     names = {word: code for code, word in enumerate(quantity.words) if word.startswith("pairs_")}

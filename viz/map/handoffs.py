@@ -25,8 +25,8 @@ CAUSES = ("cell", "recovery", "reinit")
 
 
 def map_events(run: Record) -> dict[str, Any]:
-    """Every row of events.parquet but broadcasts and deliveries, in order. `about` is the host that a station gave
-    up.
+    """Return every row of events.parquet but broadcasts and deliveries, in order. `about` is the host that a station
+    gave up.
     """
     kind = run.event.number({name: i for i, name in enumerate(KINDS)})
     rows = np.flatnonzero(kind >= 0)
@@ -42,7 +42,7 @@ def map_events(run: Record) -> dict[str, Any]:
 
 
 def handoffs(run: Record) -> dict[str, Any]:
-    """The rows of `handoff_rows` as columns."""
+    """Return the rows of `handoff_rows` as columns."""
     rows, causes = handoff_rows(run)
     columns = {
         name: [row[name] for row in rows]
@@ -59,7 +59,7 @@ def handoffs(run: Record) -> dict[str, Any]:
 
 
 def handoff_rows(run: Record) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """One row per handoff_start, with moments in nanoseconds and the numbers of host, stations, cause and next
+    """Return one row per handoff_start, with moments in nanoseconds and the numbers of host, stations, cause and next
     handoff, -1 for none; and the causes.
     """
     kind = run.event.number({name: i for i, name in enumerate(("join", "handoff_start", "handoff_end"))})

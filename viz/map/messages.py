@@ -26,7 +26,7 @@ NOTHING: frozenset[int] = frozenset()
 
 
 def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
-    """The columns of all messages, or of a sample whose deliveries are about `most`."""
+    """Return the columns of all messages, or of a sample whose deliveries are about `most`."""
     sent, delivered = _rows(run)
     broadcast_of = np.full(len(run.message.words), -1, dtype=np.int64)  # message -> row of its broadcast
     broadcast_of[run.message.codes[sent][::-1]] = sent[::-1]
@@ -61,7 +61,7 @@ def messages(run: Record, most: int = DELIVERIES) -> dict[str, Any]:
 
 
 def is_causal(run: Record) -> bool:
-    """Whether a message has to follow others: only then may a host wait for them."""
+    """Return whether a message has to follow others: only then may a host wait for them."""
     promises = run.manifest.get("promises")
     return isinstance(promises, dict) and promises.get("broadcast") == "causal"
 

@@ -84,7 +84,7 @@ OPTIONS = {"zoomControl": False, "keyboard": False, "zoomSnap": 0, "zoomDelta": 
 
 
 def page(document: dict[str, Any], tiles: bool = False) -> str:
-    """The whole HTML file."""
+    """Return the whole HTML file."""
     origin = document["origin"]
     options = {"center": [origin["lat"], origin["lon"]] if origin else [0, 0], "zoom": 15 if origin else 0, **OPTIONS}
     crs = "L.CRS.EPSG3857" if origin else "L.CRS.Simple"

@@ -26,7 +26,7 @@ MOST_ACROSS = 240
 
 
 def places(run: Record, frames_in: Path) -> dict[str, Any]:
-    """Both grids; `losses` is null without frames in their folder."""
+    """Return both grids; `losses` is null without frames in their folder."""
     grid = Grid(run)
     return {
         "x_m": grid.x_m,
@@ -50,7 +50,7 @@ class Grid:
         self.side_m = max(run.range_m / SQUARES_ACROSS_A_RANGE, extent / MOST_ACROSS)
 
     def means(self, x: Floats, y: Floats, values: Floats) -> dict[str, Any]:
-        """The mean of the values in each square."""
+        """Return the mean of the values in each square."""
         known = np.isfinite(x) & np.isfinite(y)
         column, row = (
             np.floor((v[known] - o) / self.side_m).astype(np.int64) for v, o in ((x, self.x_m), (y, self.y_m))

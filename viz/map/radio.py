@@ -79,7 +79,7 @@ def radio(run: Record, frames_in: Path) -> dict[str, Any] | None:
 
 
 def is_by_power(run: Record) -> bool:
-    """Whether the radio goes by power, and not by distances."""
+    """Return whether the radio goes by power, and not by distances."""
     wireless = run.scenario.get("wireless")
     return isinstance(wireless, dict) and wireless.get("model") == "sinr"
 

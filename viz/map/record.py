@@ -87,7 +87,7 @@ class Record:
     places: Places
 
     def details(self, row: int) -> dict[str, Any]:
-        """The details of an event beyond its columns; empty where they cannot be read."""
+        """Return the details of an event beyond its columns; empty where they cannot be read."""
         try:
             value = json.loads(self.detail[row] or "{}")
         except ValueError:
@@ -167,7 +167,7 @@ def _stations(folder: Path, manifest: dict[str, Any]) -> tuple[Floats, float]:
 
 
 def name_of_run(folder: Path, scenario: dict[str, Any]) -> str:
-    """What a run is called, on its map and its report: the scenario's name, else that of the folder."""
+    """Return what a run is called, on its map and its report: the scenario's name, else that of the folder."""
     return harmless_text(scenario.get("name") or folder.resolve().name)
 
 

@@ -22,7 +22,7 @@ MOST = 20_000
 
 
 def stories(run: Record, most: int = MOST) -> dict[str, Any]:
-    """The colours of all kinds, and the stories, up to `most` stretches of them."""
+    """Return the colours of all kinds, and the stories, up to `most` stretches of them."""
     has_causes = most > 0 and (run.folder / "causes.parquet").is_file()
     return {"colours": KIND_COLOURS, "of": _stories(run, most) if has_causes else {}}
 

@@ -44,7 +44,7 @@ ONE_RUN = (
 
 
 def limits_of(runs: Iterable[Path]) -> list[str]:
-    """What the models of these runs leave out, as far as their scenarios can be read; of radios first."""
+    """Return what the models of these runs leave out, as far as their scenarios can be read; of radios first."""
     radios, others = set[str](), dict[str, None]()
     for run in runs:
         with suppress(RunError):

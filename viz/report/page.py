@@ -30,9 +30,7 @@ def text(value: object) -> str:
 
 
 def code(value: object) -> str:
-    """The text with invisible characters spelled out: some of them turn the direction of
-    writing.
-    """
+    """Return the text with invisible characters spelled out: some of them turn the direction of writing."""
     return f"<pre tabindex=0>{escape(spell_out(str(value)))}</pre>"
 
 
@@ -81,13 +79,13 @@ def pictures(drawn: Iterable[DrawnFigure]) -> str:
 
 
 def embedded_page(html: str, title: str) -> str:
-    """A whole page of ours inside this one."""
+    """Return a whole page of ours inside this one."""
     inside = html.replace("&", "&amp;").replace('"', "&quot;")
     return f'<iframe title="{escape(title)}" srcdoc="{inside}"></iframe>'
 
 
 def whole(title: str, verdict: str, subtitle: str, answer: str, sections: Iterable[Section]) -> str:
-    """The page. `verdict` is valid, violated or unknown; `subtitle`, `answer` and the sections are HTML."""
+    """Return the page. `verdict` is valid, violated or unknown; `subtitle`, `answer` and the sections are HTML."""
     style = in_our_colours(files(str(__package__)).joinpath("report.css").read_text(encoding="utf-8"))
     body = "".join(f"<section><h2>{text(heading)}</h2>{inside}</section>" for heading, inside in sections if inside)
     return (

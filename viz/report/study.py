@@ -119,7 +119,7 @@ def study_page(directory: Path) -> str:
 
 
 def _again(directory: Path) -> str:
-    """The command, as a shell wants it."""
+    """Return the command, as a shell wants it."""
     if (command := command_again(directory)) is not None:
         return command
     name = directory.resolve().name
@@ -128,7 +128,7 @@ def _again(directory: Path) -> str:
 
 
 def _worlds(directory: Path) -> str:
-    """What differs between replications."""
+    """Return what differs between replications."""
     try:
         scenario = load_scenario(directory / "configurations" / "c000" / "scenario.yaml")
     except ScenarioError:
@@ -156,7 +156,7 @@ def _counts(verdicts: Counter[str], failed: int) -> str:
 
 
 def _numbers(rows: list[dict[str, Any]], tables: StudyTables, names: bool = False) -> str:
-    """One line per configuration and metric; `names`: with the metrics' names in files next to their words."""
+    """Return one line per configuration and metric; `names`: with the metrics' names in files next to their words."""
     factors, sure = tables.factors, percent(tables.confidence)
     head = (
         *(factor.rpartition(".")[2] for factor in factors),
@@ -222,7 +222,7 @@ def _answer(
 
 
 def _sentences(findings: list[dict[str, Any]], tables: StudyTables) -> str:
-    """Each metric once, below it a bullet for each level and place."""
+    """Return each metric once, below it a bullet for each level and place."""
     comparison = tables.comparison or {}
     others = [factor for factor in tables.factors if factor != comparison["factor"]]
     parts = []

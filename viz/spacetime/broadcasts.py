@@ -19,7 +19,7 @@ SAYS = '{"says":'
 
 
 def broadcasts_carried(messages: pd.DataFrame, events: pd.DataFrame) -> pd.Series:
-    """The broadcasts that each message carries."""
+    """Return the broadcasts that each message carries."""
     sent = events[events.event == "broadcast"]
     since: dict[str, int] = sent.groupby("message").time_ns.min().to_dict()
     broadcasts = [

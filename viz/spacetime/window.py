@@ -87,7 +87,7 @@ def _event_number(events: pd.DataFrame, candidates: pd.DataFrame, argument: str,
 
 
 def handoffs(events: pd.DataFrame) -> pd.DataFrame:
-    """One row per session that was begun and confirmed: node, session, begin_ns, end_ns, cause, in order of the
+    """Return one row per session that was begun and confirmed: node, session, begin_ns, end_ns, cause, in order of the
     beginning.
     """
     starts = events[events.event == "handoff_start"][["time_ns", "node", "session", "station", "detail"]]
@@ -173,7 +173,7 @@ def _hosts_text(events: pd.DataFrame) -> str:
 
 
 def _instead(events: pd.DataFrame, host: str | None) -> str:
-    """What can be asked of this run, as --around wants it."""
+    """Return what can be asked of this run, as --around wants it."""
     sent = events[(events.event == "broadcast") & (True if host is None else events.node == host)].message
     message = [f"message:{sent.iloc[0]}"] if len(sent) else []
     crashed = ["crash:1"] if "crash" in set(events[events.node == host].event if host else events.event) else []
@@ -182,8 +182,8 @@ def _instead(events: pd.DataFrame, host: str | None) -> str:
 
 
 def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host: str | None) -> tuple[str, str | None]:
-    """What to look at by default, and whose: the error that ended the run early, else the first handoff,
-    crash or broadcast (of `host`, if there is one), else the beginning. As window_around takes them.
+    """Return what to look at by default, and whose: the error that ended the run early, else the first handoff, crash
+    or broadcast (of `host`, if there is one), else the beginning. As window_around takes them.
     """
     own = events if host is None else events[events.node == host]
     if ended_by is not None:
@@ -201,7 +201,7 @@ def default_moment(events: pd.DataFrame, ended_by: str | None, end_ns: int, host
 
 
 def messages_to_show(messages: pd.DataFrame, events: pd.DataFrame, window: Window) -> pd.DataFrame:
-    """The rows that the diagram shows, with a further column: the broadcasts that each carries."""
+    """Return the rows that the diagram shows, with a further column: the broadcasts that each carries."""
     arrives = messages.receive_ns.fillna(messages.send_ns)
     inside = messages[(messages.send_ns <= window.end_ns) & (arrives >= window.begin_ns)]
     inside = inside.assign(carried=broadcasts_carried(inside, events))

@@ -56,5 +56,5 @@ def _fold(name: str) -> str:
 
 
 def ratio_is_too_high(size: int, packed: int) -> bool:
-    """Whether a file shrinks more than files of studies do."""
+    """Return whether a file shrinks more than files of studies do."""
     return size > MOST_RATIO * packed + FREE_BYTES

@@ -216,7 +216,7 @@ def _differences(before: dict[str, str | None]) -> list[str]:
 
 
 def _place_of(out: Path) -> Path:
-    """The folder in which a check that is not finished lies; `out` has to be free."""
+    """Return the folder in which a check that is not finished lies; `out` has to be free."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutError(f"{out}: exists and is not an empty directory")
     place = out.absolute().parent

@@ -65,7 +65,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """All cases, one after the other."""
+    """Yield all cases, one after the other."""
     for case in CASES:
         run = middle("mobilenet.lab.bench.broadcasts", case.name, repeat)
         speed = run["messages"] / run["cpu_s"]

@@ -37,7 +37,7 @@ class Case:
         return f"{self.family}: {self.size}"
 
     def changes(self) -> tuple[str, dict[str, Any]]:
-        """The scenario, and what differs in it."""
+        """Return the scenario, and what differs in it."""
         match self.family.partition(", "):
             case ("hosts", _, kind):
                 stations = {"shape": "points", "points_m": [list(place) for place in lattice(self.size // 10)]}
@@ -80,7 +80,7 @@ class Row(Head):
 
 
 def measure(_: int) -> Iterator[Row]:
-    """All cases, one after the other."""
+    """Yield all cases, one after the other."""
     before, measured = CASES[0], dict[str, float]()
     for case in CASES:
         now = in_a_process("mobilenet.lab.bench.growth", case.name)

@@ -74,7 +74,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """All cases, one after the other."""
+    """Yield all cases, one after the other."""
     module = "mobilenet.lab.bench.live"
     pairs = [[in_a_process(module, case) for case in ("alone", "full_speed")] for _ in range(repeat)]
     ratio = median(watched["cpu_s"] / alone["cpu_s"] for alone, watched in pairs)

@@ -92,7 +92,7 @@ class PacketRun(NamedTuple):
 
 
 def why_not() -> str | None:
-    """Why real software cannot run here; None: it can."""
+    """Return why real software cannot run here; None: it can."""
     from mobilenet.parameters import ScenarioError
 
     try:
@@ -103,7 +103,7 @@ def why_not() -> str | None:
 
 
 def measure() -> Iterator[Row]:
-    """All cases that this machine has the programs for, one after the other."""
+    """Yield all cases that this machine has the programs for, one after the other."""
     for case, commands in COMMANDS.items():
         if shutil.which("ping" if case == "ping" else "iperf3") is not None:
             yield _row(case, _play(commands, len(commands)))
@@ -139,9 +139,9 @@ def mac_allows_mbps(scenario: Scenario) -> float:
 
 
 def model_rtt_ms(scenario: Scenario) -> float:
-    """Mean round trip of ping's 84 bytes in an idle cell: four frames. The first is sent as it comes. Each of the
-    others comes while an acknowledgement is due, so it is sent after a backoff. The last acknowledgement does not delay
-    the answer.
+    """Return mean round trip of ping's 84 bytes in an idle cell: four frames. The first is sent as it comes. Each of
+    the others comes while an acknowledgement is due, so it is sent after a backoff. The last acknowledgement does not
+    delay the answer.
     """
     mode = MODES[scenario.wireless.mode]
     last_ack_ns = mode.sifs_ns + _ack_ns(scenario)

@@ -93,7 +93,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """All cases, one after the other."""
+    """Yield all cases, one after the other."""
     base: float | None = None
     for count in (10, 70, 300):
         rates = [_pipes(count) for _ in range(repeat)]

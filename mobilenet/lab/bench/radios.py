@@ -60,7 +60,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """All cases in turns."""
+    """Yield all cases in turns."""
     turns = [
         {case.name: in_a_process("mobilenet.lab.bench.radios", case.name) for case in CASES} for _ in range(repeat)
     ]

@@ -37,7 +37,7 @@ class Head:
 
     @classmethod
     def now(cls, case: str, *values: Any) -> Self:
-        """A row of this moment, with the values of the other columns in their order."""
+        """Return a row of this moment, with the values of the other columns in their order."""
         at = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(at, __version__, platform.python_version(), native.in_use(), case, *values)
 

@@ -87,7 +87,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """All cases, one after the other."""
+    """Yield all cases, one after the other."""
     before: Row | None = None
     for case in CASES:
         row = _row(case, middle("mobilenet.lab.bench.simulator", case.name, repeat), before)
@@ -120,13 +120,13 @@ def _row(case: Case, measured: dict[str, float], before: Row | None) -> Row:
 
 
 def middle(module: str, case: str, repeat: int) -> dict[str, float]:
-    """The run with the median cost, with that of the queue."""
+    """Return the run with the median cost, with that of the queue."""
     runs = sorted((in_a_process(module, case) for _ in range(repeat)), key=lambda one: one["cpu_s"] * one["baseline"])
     return runs[len(runs) // 2]
 
 
 def in_a_process(module: str, case: str) -> dict[str, float]:
-    """What `python -m MODULE CASE` measured."""
+    """Return what `python -m MODULE CASE` measured."""
     command = safe_path.python("-m", module, case)
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
@@ -142,7 +142,7 @@ def once(case: Case) -> dict[str, float]:
 
 
 def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
-    """What was run, and what it cost."""
+    """Return what was run, and what it cost."""
     import scipy.spatial  # noqa: F401  # which networks with many stations load when they are built
 
     from mobilenet.scenario import Scenario
@@ -169,7 +169,7 @@ def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
 
 
 def lattice(count: int) -> list[tuple[float, float]]:
-    """The places of a triangular lattice that are nearest to one of them, itself included."""
+    """Return the places of a triangular lattice that are nearest to one of them, itself included."""
     reach = 2 + int(sqrt(count))
     places = [
         (SPACING_M * (i + j / 2), SPACING_M * j * sqrt(3) / 2)

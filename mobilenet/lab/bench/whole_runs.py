@@ -63,7 +63,7 @@ class Row(Head):
 
 
 def measure(repeat: int) -> Iterator[Row]:
-    """All cases, one after the other."""
+    """Yield all cases, one after the other."""
     for case in CASES:
         runs = [in_a_process("mobilenet.lab.bench.whole_runs", case.name) for _ in range(repeat)]
         run = sorted(runs, key=lambda one: one["rest_cpu_s"] / one["simulating_cpu_s"])[repeat // 2]

@@ -54,7 +54,7 @@ class Frames(NamedTuple):
 
 
 def address(name: str) -> int:
-    """The number of a node: the letter of its kind, and its number among its kind."""
+    """Return the number of a node: the letter of its kind, and its number among its kind."""
     return ord(name[0]) << 24 | int(name[1:])
 
 
@@ -116,7 +116,9 @@ def _firsts_of(table: Table) -> np.ndarray:
 
 
 def addresses(table: Table, name: str, path: Path) -> np.ndarray:
-    """Row by row, the number of the node in a column; all within reach where there is none. `path`: for errors."""
+    """Return, row by row, the number of the node in a column; all within reach where there is none. `path`: for
+    errors.
+    """
     column = table.column(name)
     if wrong := [word for word in column.words if word and not NODE.fullmatch(word)]:
         raise RunError(f"{path}: {name} has {wrong[0][:40]!r}, expected a node; the run is damaged")

@@ -134,7 +134,7 @@ def _spell(name: str, word: Any) -> bytes:
 
 
 def _hundredths(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
-    """What was measured, in the steps of the record."""
+    """Return what was measured, in the steps of the record."""
     different, places = np.unique(np.rint(100 * values[is_there]).astype(np.int64), return_inverse=True)
     codes = np.zeros(len(values), np.int64)
     codes[is_there] = places + 1
@@ -142,7 +142,7 @@ def _hundredths(name: str, values: np.ndarray, is_there: np.ndarray) -> Part:
 
 
 def _records(rows: np.ndarray, parts: list[Part], is_ack: np.ndarray, mac: Mac, has_power: bool) -> Any:
-    """The bytes of these transmissions in the file."""
+    """Return the bytes of these transmissions in the file."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -56,7 +56,7 @@ class Branch:
 
 
 def seconds(time_ns: int) -> float:
-    """The number of seconds that becomes this number of nanoseconds again."""
+    """Return the number of seconds that becomes this number of nanoseconds again."""
     return time_ns / SECOND
 
 
@@ -76,8 +76,8 @@ def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
 
 
 def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapping[str, Any]]) -> Scenario:
-    """The scenario with these interventions instead of its own, checked as if read from a file. Those that others have
-    left without effect are left out, except for new ones, which are refused.
+    """Return the scenario with these interventions instead of its own, checked as if read from a file. Those that
+    others have left without effect are left out, except for new ones, which are refused.
     """
     idle = without_effect(scenario, interventions)
     interventions = [one for place, one in enumerate(interventions) if isinstance(one, Mapping) or place not in idle]
@@ -91,7 +91,7 @@ def with_list(scenario: Scenario, interventions: Sequence[AnyIntervention | Mapp
 
 
 def check_request(what: Mapping[str, Any]) -> dict[str, Any]:
-    """A requested intervention, before it has a time; ScenarioError for invalid keys."""
+    """Return a requested intervention, before it has a time; ScenarioError for invalid keys."""
     for key in what:
         if key == "at_s":
             raise ScenarioError(
@@ -110,7 +110,7 @@ def _node(one: AnyIntervention | Mapping[str, Any]) -> Node:
 
 
 def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
-    """The intervention as a scenario writes it."""
+    """Return the intervention as a scenario writes it."""
     values = one if isinstance(one, Mapping) else one.model_dump()
     return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 

@@ -20,18 +20,18 @@ class Broadcasts:
         self._known = 0  # rows read
 
     def delays_ns(self, log: EventLog, rows: Iterable[int]) -> list[int]:
-        """The delays of the deliveries in these rows whose broadcast is on record."""
+        """Return the delays of the deliveries in these rows whose broadcast is on record."""
         self._read(log)
         deliveries = ((log.message[row] or "", log.time_ns[row]) for row in rows)
         return [at_ns - self._sent_ns[message] for message, at_ns in deliveries if message in self._sent_ns]
 
     def sent_ns(self, log: EventLog) -> dict[str, int]:
-        """The broadcast times of all messages."""
+        """Return the broadcast times of all messages."""
         self._read(log)
         return self._sent_ns
 
     def row_of(self, log: EventLog, message: str) -> int:
-        """The row of its broadcast; 0 when there is none."""
+        """Return the row of its broadcast; 0 when there is none."""
         self._read(log)
         return self._sent_row.get(message, 0)
 

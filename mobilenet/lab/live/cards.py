@@ -28,8 +28,8 @@ MOST = 40  # fields
 
 
 def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
-    """The card of a host or a station; None: no such name. A plug-in's object may do anything when it is inspected;
-    its card then shows only the exception.
+    """Return the card of a host or a station; None: no such name. A plug-in's object may do anything when it is
+    inspected; its card then shows only the exception.
     """
     node = next((node for node in simulation.nodes if node.name == name), None)
     if node is None:
@@ -51,7 +51,7 @@ def card(simulation: Simulation, name: str) -> dict[str, Any] | None:
 
 
 def _of_program(state: Mapping[str, Any]) -> Iterator[list[str]]:
-    """The state that a program shows, by its own names."""
+    """Yield the state that a program shows, by its own names."""
     for name, value in list(state.items())[:MOST]:
         yield [cut(name, LONGEST), _value_text(value) or ""]
 
@@ -69,7 +69,7 @@ def _timers(node: Node) -> Iterator[list[Any]]:
 
 
 def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
-    """What each station keeps of a host, where its protocol defines it."""
+    """Return what each station keeps of a host, where its protocol defines it."""
     contexts = []
     for station in simulation.stations:
         context_of = getattr(station.protocol, "context_of", None)
@@ -80,7 +80,7 @@ def _contexts(simulation: Simulation, host: int) -> list[dict[str, Any]]:
 
 
 def _fields(thing: Any) -> Iterator[list[str]]:
-    """The name of each field, and its value as text."""
+    """Yield the name of each field, and its value as text."""
     count = 0
     for name, value in _values(thing):
         words = _value_text(value)
@@ -122,5 +122,5 @@ def _value_text(value: Any) -> str | None:
 
 
 def _is_of_calls(value: Any) -> bool:
-    """Whether a value is a table of handlers, which a card leaves out."""
+    """Return whether a value is a table of handlers, which a card leaves out."""
     return isinstance(value, Mapping) and bool(value) and all(callable(one) for one in value.values())

@@ -191,7 +191,7 @@ def parse_command(text: str | bytes) -> Command:
 
 
 def id_of(text: str | bytes) -> int | None:
-    """The id of a message that may be wrong otherwise."""
+    """Return the id of a message that may be wrong otherwise."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -204,6 +204,6 @@ STEPS = ("event", "frame", "handoff", "delivery", "violation")
 
 
 def is_step(what: str, event: str) -> bool:
-    """Whether an event of the record is what a step of that kind goes to."""
+    """Return whether an event of the record is what a step of that kind goes to."""
     kinds = {"delivery": ("deliver",), "handoff": ("handoff_start", "handoff_end")}
     return what not in kinds or event in kinds[what]

@@ -49,7 +49,7 @@ class Curves:
             del self.points[1::2]
 
     def since(self, time_ns: int) -> list[Point]:
-        """The points after that time."""
+        """Return the points after that time."""
         first = len(self.points)
         while first and self.points[first - 1].time_ns > time_ns:
             first -= 1

@@ -54,7 +54,7 @@ class Desk:
         self.player.ask(self.player.send_state)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """The state for a listener now, and its place after that."""
+        """Return the state for a listener now, and its place after that."""
         player = self.player
         if self.busy is not None:
             return {"type": "busy", **self.busy}, place
@@ -75,7 +75,7 @@ class Desk:
         return state, place
 
     def answer(self, text: str | bytes, listener: Listener) -> dict[str, Any]:
-        """The reply to one message."""
+        """Return the reply to one message."""
         reply: dict[str, Any] = {"type": "reply", "id": id_of(text)}
         try:
             return reply | self._reply_to(parse_command(text), listener)

@@ -53,7 +53,7 @@ WORDS = {  # of what is done to a host or a station
 
 
 def in_words(one: AnyIntervention) -> str:
-    """An intervention in a few words: crash of h3 at 12.5 s."""
+    """Return an intervention in a few words: crash of h3 at 12.5 s."""
     match one:
         case OfHost():
             what = f"{WORDS[one.do]} {one.host}"
@@ -78,7 +78,7 @@ def in_words(one: AnyIntervention) -> str:
 
 
 def _impairment(one: Impair | ImpairLink) -> str:
-    """A loss of 10 % and a delay of 0.2 s, or one of them."""
+    """Return a loss of 10 % and a delay of 0.2 s, or one of them."""
     loss, delay = f"loss of {100 * one.loss:g} %", f"delay of {one.delay_s:g} s"
     if one.loss and one.delay_s:
         return f"{loss} and {delay}"
@@ -116,8 +116,8 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
-    """What messages broadcast since the intervention had become by `end_s`: EFFECTS, and THERE and CELL where they have
-    hosts.
+    """Return what messages broadcast since the intervention had become by `end_s`: EFFECTS, and THERE and CELL where
+    they have hosts.
     """
     host = one.host if isinstance(one, OnHost) else None
     at_ns = ns(one.at_s)
@@ -140,7 +140,7 @@ def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, floa
 
 
 def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None]]:
-    """Whose session was last with which station before that time, in order of time; None: it has left."""
+    """Yield whose session was last with which station before that time, in order of time; None: it has left."""
     event = events.column("event")
     rows = event.rows("join", "handoff_end", "leave")
     rows = rows[events.numbers("time_ns")[rows] < at_ns]  # what is done takes effect at that time
@@ -150,7 +150,7 @@ def station_changes(events: Table, at_ns: int) -> Iterator[tuple[str, str | None
 
 
 def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[str, Any]]) -> str:
-    """What it did, with intervals: a sentence for each metric that differs, and one for those that do not."""
+    """Return what it did, with intervals: a sentence for each metric that differs, and one for those that do not."""
     host = one.host if isinstance(one, OnHost) else ""
     cell = f"the other hosts of {host}'s cell" if host else "the hosts of its cell"
     words = {

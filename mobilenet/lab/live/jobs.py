@@ -305,8 +305,8 @@ class Jobs:
 
 
 def host_with_other_number(interventions: list[AnyIntervention], addition: Add, hosts: int) -> str | None:
-    """The first host touched there that would be missing, or another one, without that addition. `hosts`: how many
-    there are at the beginning.
+    """Return the first host touched there that would be missing, or another one, without that addition. `hosts`: how
+    many there are at the beginning.
     """
     first = hosts + next(i for i, one in enumerate(added_hosts(interventions)) if one is addition)
     touched = (one.host for one in interventions if isinstance(one, OnHost))
@@ -314,8 +314,8 @@ def host_with_other_number(interventions: list[AnyIntervention], addition: Add, 
 
 
 def _ending(scenario: Scenario, end_s: float) -> str:
-    """The setting that ends a run there: what comes later cannot change what was before. With tracks, the end decides
-    which hosts there are, so the run goes on to its own end.
+    """Return the setting that ends a run there: what comes later cannot change what was before. With tracks, the end
+    decides which hosts there are, so the run goes on to its own end.
     """
     can_end = not isinstance(scenario.hosts.mobility, Tracks)
     return f"duration_s={min(scenario.duration_s, end_s) if can_end else scenario.duration_s!r}"

@@ -32,8 +32,8 @@ MOST_FLOWS = 12  # that a card lists
 
 
 def temporary_folder(owner: object, scenario: Scenario) -> Path | None:
-    """A folder for the captures and outputs of a run of real software, which lasts as long as its owner; None: other
-    runs need none.
+    """Return a folder for the captures and outputs of a run of real software, which lasts as long as its owner; None:
+    other runs need none.
     """
     if not isinstance(scenario.protocol, Ip):
         return None
@@ -67,12 +67,12 @@ class PacketCards:
         self._for_groups: set[str] = set()  # names of packets
 
     def capture(self, node: str) -> bytes | None:
-        """The capture of a node so far; None: it has none."""
+        """Return the capture of a node so far; None: it has none."""
         path = self._path(node)
         return None if path is None else path.read_bytes()
 
     def card(self, node: str) -> dict[str, Any] | None:
-        """What the card of a node shows of its packets; None: it has no device."""
+        """Return what the card of a node shows of its packets; None: it has no device."""
         path = self._path(node)
         if path is None:
             return None

@@ -253,7 +253,7 @@ class Player:
             self.stepped = {"number": number + 1, "what": what, "event": self._event_of(what)}
 
     def _event_of(self, what: str) -> dict[str, Any] | None:
-        """The last event of the kind since the step began; None: it came to none."""
+        """Return the last event of the kind since the step began; None: it came to none."""
         columns = self.session.simulation.recording.events.columns()
         violation = self.session.violation
         rows = range(self._rows_before, len(columns["event"]))

@@ -57,7 +57,7 @@ class Arrows:
             self._entries.popleft()
 
     def since(self, mark: Mark) -> list[Arrow]:
-        """Those after that one, as far as they are kept."""
+        """Return those after that one, as far as they are kept."""
         new = takewhile(lambda entry: entry[0] > mark, reversed(self._entries))
         return [arrow for _, arrow in new][::-1]
 
@@ -128,5 +128,5 @@ class FollowedHosts:
 
 
 def _of_packet(packet: Packet) -> tuple[str, str]:
-    """Its kind, by which arrows are coloured, and its label."""
+    """Return its kind, by which arrows are coloured, and its label."""
     return "packet_ack" if only_acknowledges(packet.data) else "packet", label_of(packet.data)

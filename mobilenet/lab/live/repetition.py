@@ -30,7 +30,7 @@ NO_REPEAT = "a run in real time cannot be repeated; its verdict rests on the pro
 
 
 def divergence(directory: Path, progress: Progress | None = None, allow_code: bool = False) -> str | None:
-    """The first difference between the record and a repeat of its run; None: they are the same."""
+    """Return the first difference between the record and a repeat of its run; None: they are the same."""
     manifest = read_manifest(directory)
     require_files(directory, manifest)
     with scratch_folder("repeat") as folder:
@@ -39,7 +39,7 @@ def divergence(directory: Path, progress: Progress | None = None, allow_code: bo
 
 
 def can_be_repeated(directory: Path) -> bool:
-    """Whether the scenario decides all that happens in the run."""
+    """Return whether the scenario decides all that happens in the run."""
     read_manifest(directory)
     scenario = read_source(directory / "scenario.yaml")
     return isinstance(scenario, AdversarySchedule) or scenario.protocol.name not in REAL_TIME

@@ -188,7 +188,7 @@ class Server:
         return _response(HTTPStatus.OK, page, "text/html")
 
     async def _capture(self, file: str) -> Response:
-        """The packets of a node so far."""
+        """Return the packets of a node so far."""
         packets = self._desk.stream.packets
         node = file.removesuffix(".pcap")
         data = None if packets is None else await asyncio.to_thread(packets.capture, node)
@@ -221,7 +221,7 @@ class Server:
             self._desk.player.ask(lambda: self._desk.hold(listener, False))
 
     async def _answer(self, listener: Listener, text: str | bytes) -> dict[str, Any]:
-        """The reply to a message: what it asked for, or what is wrong with it."""
+        """Return the reply to a message: what it asked for, or what is wrong with it."""
         desk = self._desk
         if desk.player.is_ending:
             return {"type": "reply", "id": id_of(text), "error": ENDING}

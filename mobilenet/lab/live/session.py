@@ -102,7 +102,7 @@ class LiveSession:
         self.on_begin(self.simulation)
 
     def _senders(self, scenario: Scenario) -> list[str]:
-        """All hosts there will be."""
+        """Return all hosts there will be."""
         return [f"h{number}" for number in range(self.first_hosts + len(added_hosts(scenario.interventions)))]
 
     # --- its state
@@ -266,7 +266,7 @@ class LiveSession:
         self._with(check_request(what), untouched_ns(self._interventions_until(back_ns), back_ns), is_back=True)
 
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
-        """The scenario with it, and its place in the list. `is_back`: after time went back there."""
+        """Return the scenario with it, and its place in the list. `is_back`: after time went back there."""
         if at_ns >= self.simulation.duration_ns:
             instead = "start the run again with" if self.is_real_time else "go back, or set"
             end = f"the active part, which ended at {self.scenario.duration_s:g} s; {instead} a longer duration_s"
@@ -280,11 +280,13 @@ class LiveSession:
         return scenario, place
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
-        """What is left when time goes back there: the scenario's own interventions, and what was done by then."""
+        """Return what is left when time goes back there: the scenario's own interventions, and what was done by
+        then.
+        """
         return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
     def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:
-        """The interventions by hand there, beyond those of the scenario."""
+        """Return the interventions by hand there, beyond those of the scenario."""
         return [one for one in branch.interventions if one not in self._scenario_interventions]
 
     # --- back again
@@ -312,7 +314,7 @@ class LiveSession:
         self._replay(self.branch.reached_ns)
 
     def reached_s(self, number: int) -> float:
-        """How far a branch has gone."""
+        """Return how far a branch has gone."""
         if not isinstance(number, int) or not 0 <= number < len(self.branches):
             there = f"0 to {len(self.branches) - 1}"
             raise ScenarioError(f"switch: branch {number} does not exist, expected one of {there}")

@@ -93,11 +93,11 @@ class Stream:
             self._followed.attend(sorted(hosts))
 
     def has_more(self, place: Place) -> bool:
-        """Whether events are recorded that a listener at this place has not received."""
+        """Return whether events are recorded that a listener at this place has not received."""
         return place.generation == self.generation and place.row < len(self.session.simulation.recording.events)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:
-        """The present state, what is new for a listener at this place, and its place after that."""
+        """Return the present state, what is new for a listener at this place, and its place after that."""
         session = self.session
         simulation = session.simulation
         if place.generation != self.generation:
@@ -149,7 +149,7 @@ class Stream:
         return {"x_cm": places_cm[:, 0].tolist(), "y_cm": places_cm[:, 1].tolist()}
 
     def buffers(self) -> dict[str, dict[str, list[int]]]:
-        """The sizes now: kind -> buffer -> one for each node."""
+        """Return the sizes now: kind -> buffer -> one for each node."""
         simulation = self.session.simulation
         sizes_by_kind = {}
         for kind, nodes in (("stations", simulation.stations), ("hosts", simulation.hosts)):
@@ -164,7 +164,7 @@ class Stream:
         return {"frames": medium.frames, **{f"pairs_{name}": count for name, count in pairs.items()}}
 
     def _news(self, place: Place) -> tuple[dict[str, Any], int]:
-        """The rows after the listener's place, as columns, and up to which."""
+        """Return the rows after the listener's place, as columns, and up to which."""
         log = self.session.simulation.recording.events
         first = place.row
         end = min(len(log), first + MOST_ROWS)
@@ -193,13 +193,13 @@ class Stream:
         }, end  # fmt: skip
 
     def deliveries_at(self, node: str, end: int) -> dict[str, Any]:
-        """What a node has delivered in the first `end` rows, and when."""
+        """Return what a node has delivered in the first `end` rows, and when."""
         log = self.session.simulation.recording.events
         rows = [row for row in _rows_of(log.node, node, end) if log.event[row] == "deliver"]
         return {"time_ns": [log.time_ns[row] for row in rows], "message": [log.message[row] for row in rows]}
 
     def who_has(self, message: str) -> dict[str, Any]:
-        """Which hosts have delivered a message, and when."""
+        """Return which hosts have delivered a message, and when."""
         log = self.session.simulation.recording.events
         deliveries: dict[str, list[int]] = {"host": [], "time_ns": []}
         hosts = len(self.session.simulation.hosts)

@@ -59,8 +59,8 @@ class StudyFrames(frames.StudyFrames):
         return spark_sql.lasting_views(runs_of(self.path), session)
 
     def sentences(self) -> list[str]:
-        """What the study found, in words: each comparison, the conclusion on the effects of several factors, and what
-        may be unstable.
+        """Return what the study found, in words: each comparison, the conclusion on the effects of several factors, and
+        what may be unstable.
         """
         from mobilenet.viz.figures.means import metrics_of_interest
         from mobilenet.viz.study_tables import study_tables
@@ -94,7 +94,7 @@ class StudyFrames(frames.StudyFrames):
             return file.read_text(encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """How far it is, and the means of its metrics with their intervals, for a notebook."""
+        """Return how far it is, and the means of its metrics with their intervals, for a notebook."""
         head = f"<b>{_safe(self.path)}</b>: "
         try:
             return f"{head}{_safe(self._progress())}{self._means()}"

@@ -89,7 +89,7 @@ class Children:
         return child
 
     def how_it_ended(self, child: Child) -> str:
-        """How a silent program ended, with its last words on standard error; for a message."""
+        """Return how a silent program ended, with its last words on standard error; for a message."""
         return self._how(self._status(child))
 
     def failure(self, child: Child) -> str | None:
@@ -102,7 +102,7 @@ class Children:
         return self._how({**self._status(child, 0.0), "code": code})
 
     def last_words(self, child: Child) -> str:
-        """The end of its standard error."""
+        """Return the end of its standard error."""
         return spell_out(str(self._status(child)["tail"])[-LONGEST_TAIL:].strip() or "(empty)")
 
     def reap(self) -> list[Child]:
@@ -229,7 +229,9 @@ class Children:
 
 
 def _supervisor() -> list[str]:
-    """The command for Python to run it: as a file, or from the archive that workers of a cluster import us from."""
+    """Return the command for Python to run it: as a file, or from the archive that workers of a cluster import
+    us from.
+    """
     path = Path(__file__).with_name("supervisor.py")
     if path.is_file():
         return [str(path)]

@@ -201,7 +201,7 @@ def _after(event: str) -> str:
 
 
 def _ends(answer: bytes) -> bool:
-    """Whether the last whole line is `done`, however it is spaced."""
+    """Return whether the last whole line is `done`, however it is spaced."""
     last = answer[answer.rfind(b"\n", 0, len(answer) - 1) + 1 :]
     if last == b'{"do":"done"}\n':
         return True

@@ -17,7 +17,7 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 
 
 def text_of(key: str, value: Any) -> str:
-    """A value of a program's line as others receive it; ValueError where what can be read cannot be written."""
+    """Return a value of a program's line as others receive it; ValueError where what can be read cannot be written."""
     try:
         text = encode(value)
         text.encode()
@@ -52,7 +52,7 @@ class Says:
         return ()
 
     def _asdict(self) -> dict[str, Any]:
-        """What the record of messages holds of it."""
+        """Return what the record of messages holds of it."""
         return {"says": self.value}
 
 
@@ -60,7 +60,7 @@ MOST_KINDS = 100  # of which each has counters
 
 
 def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:
-    """The class of messages with a value like this one; `kinds`: those of the run, by name."""
+    """Return the class of messages with a value like this one; `kinds`: those of the run, by name."""
     name: Any = value[0] if type(value) is list and value else None
     if type(value) is dict:
         name = value.get("type", value.get("kind"))

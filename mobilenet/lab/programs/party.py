@@ -171,7 +171,7 @@ class Party:
             self._acting = False
 
     def require_there(self, kind: Literal["host", "station"], number: int) -> int:
-        """The same number; ValueError unless the network has it."""
+        """Return the same number; ValueError unless the network has it."""
         count = self._cast.setting.counts[f"{kind}s"]
         if number >= count:
             raise ValueError(f"{kind} {number} does not exist; {there_are(count, kind)}")
@@ -235,7 +235,7 @@ class Party:
 
 
 def says(action: dict[str, Any], kinds: dict[str, type[Says]]) -> Says:
-    """The message of an action."""
+    """Return the message of an action."""
     value, tag = action["message"], action.get("tag")
     tag_text = None if tag is None else text_of("tag", tag)
     return message_class(value, kinds)(value, action.get("bytes"), action.get("payload_bytes", 0), tag_text)

@@ -64,7 +64,7 @@ class Programs(Cast):
 def provide(
     scenario: AnyScenario, counts: Mapping[str, int], recording: Recording | None, errors_into: Path | None, *_: Any
 ) -> Programs:
-    """The cast of a run of this scenario."""
+    """Return the cast of a run of this scenario."""
     protocol: Any = scenario.protocol
     setting = Setting(
         protocol.commands_by_role(), protocol.settings, protocol.answer_within_s, scenario.folder, scenario.seed,

@@ -53,7 +53,7 @@ class Cast(Parties):
         self._talking: dict[str, Conversation] = {}
 
     def start(self, role: Role, me: int) -> tuple[Conversation, int]:
-        """The program of a node, and which of its lives this is, from 1."""
+        """Return the program of a node, and which of its lives this is, from 1."""
         name = f"{role[0]}{me}"
         life = self._lives[name] = self._lives.get(name, 0) + 1
         child = self._children.spawn(name, self.setting.commands[role])
@@ -61,8 +61,8 @@ class Cast(Parties):
         return talk, life
 
     def why_not_begun(self) -> str:
-        """A hint for a program that fails at its start; empty unless it starts from the directory of a run or a study,
-        which has only the files that its scenario names.
+        """Return a hint for a program that fails at its start; empty unless it starts from the directory of a run or a
+        study, which has only the files that its scenario names.
         """
         folder = self.setting.folder
         if not (folder / "manifest.json").is_file() and folder.parent.name != "configurations":
@@ -72,7 +72,7 @@ class Cast(Parties):
         )
 
     def introduction(self, role: Role, me: int, stable: str) -> str:
-        """The content of a start event, as members of an object. `stable`: as JSON."""
+        """Return the content of a start event, as members of an object. `stable`: as JSON."""
         setting = self.setting
         content = {
             "v": VERSION,

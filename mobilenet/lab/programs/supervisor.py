@@ -105,7 +105,7 @@ class Supervisor:
         return {"pid": child.pid}
 
     def do_status(self, request: Line, descriptors: list[int]) -> Line:
-        """How it ended, if it does within the time that is given."""
+        """Return how it ended, if it does within the time that is given."""
         program = self.programs[request["pid"]]
         code = exit_code(program.child, request["within_s"])
         self.take_errors(program)
@@ -181,8 +181,8 @@ class Supervisor:
 
 
 def exit_code(child: subprocess.Popen[bytes], within_s: float = 0.0) -> int | None:
-    """The exit code of a program that ends within this time, negative for a signal; None: it lives. Its PID stays taken
-    until do_kill, which ends its process group: no other process can get that PID by then.
+    """Return the exit code of a program that ends within this time, negative for a signal; None: it lives. Its PID
+    stays taken until do_kill, which ends its process group: no other process can get that PID by then.
     """
     deadline = time.monotonic() + within_s
     while True:
@@ -203,7 +203,7 @@ def end_group(pid: int) -> None:
 
 
 def children() -> list[int]:
-    """The children of this process, adopted ones too; empty where the system does not list them."""
+    """Return the children of this process, adopted ones too; empty where the system does not list them."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
             return [int(pid) for pid in file.read().split()]

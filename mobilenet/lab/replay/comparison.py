@@ -45,7 +45,7 @@ class DerivedFilesDiffer(RunError):
 
 
 def difference(directory: Path, repeat: Path) -> str | None:
-    """The first difference between the record and the directory of its repeat; None: they are the same. Raises
+    """Return the first difference between the record and the directory of its repeat; None: they are the same. Raises
     DerivedFilesDiffer.
     """
     what = next(_differences(directory, repeat), None)
@@ -105,8 +105,8 @@ def _facts(folder: Path) -> dict[str, Any]:
 
 
 def _is_same_error(error: object, repeated: object) -> bool:
-    """Whether two errors differ at most in the standard error of a program, which may hold a time or a number of a
-    process.
+    """Return whether two errors differ at most in the standard error of a program, which may hold a time or a number of
+    a process.
     """
     known, known_again = (re.fullmatch(WITH_LAST_WORDS, str(one), re.DOTALL) for one in (error, repeated))
     return known is not None and known_again is not None and known.groups() == known_again.groups()
@@ -145,13 +145,13 @@ def _of_tables(name: str, record: pa.Table, repeat: pa.Table) -> Iterator[str]:
 
 
 def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
-    """Row by row, whether two values differ by any bit: 0 has two signs, and NaN many forms."""
+    """Return, row by row, whether two values differ by any bit: 0 has two signs, and NaN many forms."""
     is_missing = [np.asarray(column.is_null()) for column in (left, right)]
     return np.asarray((_exact(left) != _exact(right)) | (is_missing[0] != is_missing[1]))
 
 
 def _exact(column: pa.ChunkedArray) -> np.ndarray:
-    """The values as they are, and fractions by their bits; 0 where a number is missing."""
+    """Return the values as they are, and fractions by their bits; 0 where a number is missing."""
     if not pa.types.is_integer(column.type) and not pa.types.is_float64(column.type):
         return np.asarray(column.to_numpy())
     values = np.asarray(column.fill_null(0).to_numpy())
@@ -159,7 +159,7 @@ def _exact(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _where(row: dict[str, Any]) -> str:
-    """The time and the node of a row."""
+    """Return the time and the node of a row."""
     time_ns = next((row[name] for name in ("time_ns", "start_ns", "send_ns") if name in row), None)
     node = row.get("node") or row.get("sender")
     return "" if time_ns is None or node is None else f" ({node} at {time_ns / 1e9:.9f} s)"
@@ -174,7 +174,7 @@ def _of_values(path: str, record: Any, repeat: Any) -> Iterator[str]:
 
 
 def _side_by_side(record: Any, repeat: Any) -> str:
-    """Both values; of a long one, the part where they begin to differ."""
+    """Return both values; of a long one, the part where they begin to differ."""
     texts = [spell_out(repr(value)) for value in (record, repeat)]
     if texts[0] == texts[1]:  # two NaN
         texts = [f"nan (bits {struct.pack('>d', value).hex()})" for value in (record, repeat)]

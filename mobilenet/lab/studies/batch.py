@@ -158,7 +158,7 @@ def _runs_in_parts(store: Store) -> set[str]:
 
 
 def _measured_runs(store: Store, spark: SparkSession) -> set[str]:
-    """Which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
+    """Return which runs are there, whole and measured. What is damaged is removed, and parts that measured it."""
     names = [path.name for path in store.runs.iterdir() if path.is_dir()]
     begun, whole = runs_called(names, store.study, len(store.configurations)), dict[str, str]()
     if begun:
@@ -215,8 +215,8 @@ def _submit(store: Store, missing: list[PlannedRun], spark: SparkSession, report
 
 
 def _tasks(spark: SparkSession, runs: Sequence[PlannedRun]) -> DataFrame:
-    """The runs in order, a partition for each batch. Each batch is a share of what is left, so that the last ones are
-    small.
+    """Return the runs in order, a partition for each batch. Each batch is a share of what is left, so that the last
+    ones are small.
     """
     workers = max(1, spark.sparkContext.defaultParallelism)
     batches: list[int] = []

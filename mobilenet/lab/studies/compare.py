@@ -103,7 +103,7 @@ def judged_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def compared_row(others: dict[str, Any], level: Any, baseline: Any, metric: str) -> dict[str, Any]:
-    """What a row of a table compares."""
+    """Return what a row of a table compares."""
     row = {factor: table_level(other) for factor, other in others.items()}
     return row | {"level": table_level(level), "baseline": table_level(baseline), "metric": metric}
 

@@ -64,8 +64,8 @@ def combinations(study: Study) -> list[dict[str, Any]]:
 
 
 def configurations(study: Study, allow_code: bool = False) -> list[Configuration]:
-    """All configurations, each tried on the scenario once, so that no run fails for a wrong key or runs code without
-    permission.
+    """Return all configurations, each tried on the scenario once, so that no run fails for a wrong key or runs code
+    without permission.
     """
     factors = {factor: study.levels(factor) for factor in study.factors}
     count = math.prod(len(levels) for levels in factors.values())
@@ -107,7 +107,7 @@ def _from_directory(study: Study, allow_code: bool) -> list[Configuration]:
 
 
 def planned_configurations(study: Study) -> list[Configuration]:
-    """All configurations, without what each changes in the scenario."""
+    """Return all configurations, without what each changes in the scenario."""
     names = LevelNames(study.factors)
     return [
         Configuration(number, levels, (), ", ".join(map(names.in_words, levels, levels.values())) or UNCHANGED)
@@ -184,7 +184,7 @@ def _try(
 
 
 def _advice(study: Study, message: str) -> str:
-    """Where to put a file that lies next to the study."""
+    """Return where to put a file that lies next to the study."""
     missing = re.search("file '([^']+)' not found next to the scenario", message)
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():
@@ -193,14 +193,14 @@ def _advice(study: Study, message: str) -> str:
 
 
 def seed_of(study: Study, replication: int) -> int:
-    """The seed from first_seed, else 48 bits, so that it reads as a number."""
+    """Return the seed from first_seed, else 48 bits, so that it reads as a number."""
     if study.first_seed is not None:
         return study.first_seed + replication - 1
     return int.from_bytes(hashlib.sha256(f"study {study.seed}, replication {replication}".encode()).digest()[:6], "big")
 
 
 def plan_runs(study: Study, targets: list[int]) -> list[PlannedRun]:
-    """The runs of a study, replication by replication; `targets`: of each configuration, how many it has."""
+    """Return the runs of a study, replication by replication; `targets`: of each configuration, how many it has."""
     return [
         PlannedRun(number, replication, seed_of(study, replication))
         for replication in range(1, max(targets, default=0) + 1)

@@ -130,7 +130,9 @@ class Compare(Parameters):
 
 
 def split_label(level: Any) -> tuple[Any, str | None]:
-    """A level and its label: `{label: TCP, name: tcp_flooding}` is a mapping, `{label: quiet, value: 0.1}` a number."""
+    """Return a level and its label: `{label: TCP, name: tcp_flooding}` is a mapping, `{label: quiet, value: 0.1}` a
+    number.
+    """
     if not isinstance(level, dict) or "label" not in level:
         return level, None
     rest = {key: value for key, value in level.items() if key != "label"}
@@ -263,7 +265,7 @@ class Study(Parameters):
         return self._folder / self.scenario
 
     def scenario_with(self, overrides: Sequence[str] = ()) -> AnyScenario:
-        """The scenario, changed; each override is `a.b=value`. Raises ScenarioError."""
+        """Return the scenario, changed; each override is `a.b=value`. Raises ScenarioError."""
         # of the study's file, which has no options
         changes = [each if isinstance(each, Change) else Change(each, each) for each in overrides]
         if self._scenario_text is None:
@@ -297,7 +299,7 @@ class Study(Parameters):
         return to_yaml({"factors": {factor: self.levels(factor) for factor in self.factors}, "set": self.set})
 
     def has_changed_factors(self) -> bool:
-        """Whether the study.yaml of a directory has other factors than its configurations were made of."""
+        """Return whether the study.yaml of a directory has other factors than its configurations were made of."""
         return (self._folder / KEPT_FACTORS).read_bytes() != self.kept_factors().encode()
 
     def has_scenario(self) -> bool:
@@ -312,7 +314,7 @@ class Study(Parameters):
 
     @classmethod
     def of(cls, values: dict[str, Any], folder: Path, name: str = "study") -> Self:
-        """One that no file holds; its scenario is a file in `folder`, or the keys of one, whose files are there.
+        """Return one that no file holds; its scenario is a file in `folder`, or the keys of one, whose files are there.
         `name` is how messages call it. Raises ScenarioError.
         """
         scenario = values.get("scenario")
@@ -328,7 +330,7 @@ class Study(Parameters):
         self._root, self._place = root, place
 
     def problem(self, path: tuple[str, ...], what: str, place: int | None = None) -> ScenarioError:
-        """An error at a key of the file; keys of factors contain dots themselves. `place`: which of its list."""
+        """Return an error at a key of the file; keys of factors contain dots themselves. `place`: which of its list."""
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:

@@ -62,7 +62,7 @@ class Effect:
 
 
 def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confidence: float) -> list[Effect]:
-    """All effects on a metric, the largest first; none for fewer than two factors that vary, or where a mean is
+    """Return all effects on a metric, the largest first; none for fewer than two factors that vary, or where a mean is
     missing. `levels`: configuration x factor; `values`: of the metric, by configuration and replication.
     """
     import pandas as pd
@@ -92,7 +92,7 @@ def effects(levels: pd.DataFrame, values: pd.Series[float], metric: str, confide
 
 
 def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], confidence: float) -> list[Effect]:
-    """All effects on these metrics, from the tables of a study. Raises StudyError."""
+    """Return all effects on these metrics, from the tables of a study. Raises StudyError."""
     if is_screening(path):
         return _read_screening(path, metrics, confidence)
     summary = read_table(path, "tables/summary").to_pandas()
@@ -104,7 +104,7 @@ def study_effects(path: Path, factors: Sequence[str], metrics: Sequence[str], co
 
 
 def is_screening(path: Path) -> bool:
-    """Whether the study is one of `mobilenet sensitivity`."""
+    """Return whether the study is one of `mobilenet sensitivity`."""
     return (path / f"{SCREENING}.parquet").is_file()
 
 
@@ -128,13 +128,13 @@ def _with_changes(metrics: Sequence[str], effects_on: Callable[[str], list[Effec
 
 
 def _with_sign(effect: Effect, confidence: float) -> Interval:
-    """The interval of the change itself; of a size, that of the changes with their signs, over trajectories."""
+    """Return the interval of the change itself; of a size, that of the changes with their signs, over trajectories."""
     i = effect.interval
     return i if effect.signed is None else t_interval_of(i.n, effect.signed, i.sd, confidence)
 
 
 def _read_screening(path: Path, metrics: Sequence[str], confidence: float) -> list[Effect]:
-    """The sizes that a screening wrote, the largest first."""
+    """Return the sizes that a screening wrote, the largest first."""
     sizes = [
         Effect(
             row["metric"], ((row["key"], row["range"]),),
@@ -147,7 +147,7 @@ def _read_screening(path: Path, metrics: Sequence[str], confidence: float) -> li
 
 
 def by_metric(all_effects: Sequence[Effect]) -> dict[str, list[Effect]]:
-    """The effects on each metric, which follow each other."""
+    """Return the effects on each metric, which follow each other."""
     return {metric: list(own) for metric, own in itertools.groupby(all_effects, lambda effect: effect.metric)}
 
 

@@ -87,7 +87,7 @@ class StudyFrames:
         return f"<StudyFrames {self.path}: {self._progress()}>"
 
     def _progress(self) -> str:
-        """How many of its runs the tables cover."""
+        """Return how many of its runs the tables cover."""
         return f"{len(self.runs)} of {pluralize(len(self.planned), 'run')}"
 
 

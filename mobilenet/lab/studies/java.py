@@ -38,7 +38,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def java_home() -> Path:
-    """Where a Java is that Spark runs on."""
+    """Return where a Java is that Spark runs on."""
     home_set, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     for home in (Path(home_set) if home_set else None, Path(on_path).resolve().parents[1] if on_path else None):
         if home is not None and OLDEST_JAVA <= java_version(home) <= NEWEST_JAVA:
@@ -47,7 +47,7 @@ def java_home() -> Path:
 
 
 def java_version(home: Path) -> int:
-    """The feature version, 0 if there is none."""
+    """Return the feature version, 0 if there is none."""
     try:
         process = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -151,7 +151,7 @@ def end_java() -> None:
 
 
 def children() -> set[int]:
-    """The children of this process, where the system lists them."""
+    """Return the children of this process, where the system lists them."""
     with suppress(OSError):
         return {
             int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()
@@ -171,8 +171,8 @@ def _end(child: int, has_ended: Callable[[], bool]) -> None:
 
 
 def _has_ended(child: int) -> bool:
-    """Whether it has. Its parent waits for it: a launcher that does not learn of the end would look for the port of
-    its Java for ever, and hold the lock of all contexts.
+    """Return whether it has. Its parent waits for it: a launcher that does not learn of the end would look for the port
+    of its Java for ever, and hold the lock of all contexts.
     """
     try:
         return Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
@@ -181,7 +181,7 @@ def _has_ended(child: int) -> bool:
 
 
 def is_without_java(error: BaseException | None) -> bool:
-    """Whether the error arose because Spark's Java no longer answers."""
+    """Return whether the error arose because Spark's Java no longer answers."""
     while error is not None:
         if isinstance(error, ConnectionError) or type(error).__module__.startswith("py4j."):
             return True

@@ -24,7 +24,7 @@ _ONLY_KEY = re.compile(r"""\{['"]?([\w.]+)['"]?: ["']?([^"',{}\[\]]+)["']?\}""")
 
 
 def table_level(level: Any) -> Any:
-    """The value as tables show it: a number, or text."""
+    """Return the value as tables show it: a number, or text."""
     if isinstance(level, float) and level.is_integer():
         return int(level)
     return level if isinstance(level, (int, float)) and not isinstance(level, bool) else format_level(level)
@@ -35,7 +35,7 @@ def format_level(level: Any) -> str:
 
 
 def short_level(level: Any) -> str:
-    """A level in few words, without its factor."""
+    """Return a level in few words, without its factor."""
     text = _plain(format_level(level))
     if text == "{}":
         return UNCHANGED
@@ -57,15 +57,17 @@ class LevelNames:
                     self._labels[factor, _key(level)] = str(label)
 
     def has_labels(self, factor: str) -> bool:
-        """Whether the study labels any of its levels."""
+        """Return whether the study labels any of its levels."""
         return any(labelled == factor for labelled, _ in self._labels)
 
     def name(self, factor: str, level: Any) -> str:
-        """Its label, or the level in few words: `0.05`."""
+        """Return its label, or the level in few words: `0.05`."""
         return self._labels.get((factor, _key(level))) or short_level(level)
 
     def distinct(self, factor: str, levels: Sequence[Any]) -> list[str]:
-        """Names of all levels of a factor, no two of them the same: whole levels where short ones are not distinct."""
+        """Return names of all levels of a factor, no two of them the same: whole levels where short ones are not
+        distinct.
+        """
         short = [self.name(factor, level) for level in levels]
         return short if len({*short}) == len(short) else [format_level(table_level(level)) for level in levels]
 

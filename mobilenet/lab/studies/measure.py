@@ -56,7 +56,7 @@ class Measurement(NamedTuple):
 
 
 def measure(directory: Path, kind: str, own: Sequence[OwnMetric] = ()) -> Measurement:
-    """All that a study needs of one run directory; `own`: the metrics that its scenario brings along."""
+    """Return all that a study needs of one run directory; `own`: the metrics that its scenario brings along."""
     manifest = read_json(directory, "manifest.json")
     begin, end = manifest["warmup_s"], manifest["duration_s"]
     events, samples = read_coded(directory, "events"), read_coded(directory, "samples")
@@ -90,21 +90,21 @@ def manifest_digest(directory: Path) -> str:
 
 
 def _handoffs(events: Table, begin_s: float, end_s: float) -> list[dict[str, Any]]:
-    """The confirmed handoffs that began in the window."""
+    """Return the confirmed handoffs that began in the window."""
     if not len(events.column("event").rows("handoff_end")):
         return []
     return [row.row() for row in interruptions(EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)))]
 
 
 def histogram(delays_s: NDArray[np.float64]) -> tuple[list[int], list[int]]:
-    """The bins that are not empty, and the deliveries in each."""
+    """Return the bins that are not empty, and the deliveries in each."""
     bins = np.floor(np.log(np.maximum(delays_s, SHORTEST_S) / SHORTEST_S) / math.log(RATIO)).astype(np.int64)
     filled_bins, counts = np.unique(bins, return_counts=True)
     return filled_bins.tolist(), counts.tolist()
 
 
 def delay_of_bin(number: int) -> float:
-    """Its middle, in seconds."""
+    """Return its middle, in seconds."""
     return float(SHORTEST_S * RATIO ** (number + 0.5))
 
 
@@ -122,7 +122,7 @@ def steady_from_s(sent: NDArray[np.int64], delays: NDArray[np.float64], begin_s:
 
 
 def _still_waiting(events: Table, begin_s: float, end_s: float) -> NDArray[np.float64]:
-    """How long the members at the end have waited for each message of the window that they do not have."""
+    """Return how long the members at the end have waited for each message of the window that they do not have."""
     last = int(events.numbers("time_ns").max(initial=0))
     owed = EventFold(events, round(begin_s * SECOND), round(end_s * SECOND)).missing_deliveries()
     waits = [(last - sent) / SECOND for _, _, sent in owed if begin_s * SECOND <= sent < end_s * SECOND]

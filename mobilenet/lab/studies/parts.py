@@ -66,8 +66,8 @@ def index(folder: Path, kind: str) -> dict[Path, dict[str, str]]:
 
 
 def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.names) -> Iterator[pa.Table]:
-    """All rows that count, a table for each configuration that has some, by replication. Without Spark, in parts of
-    configurations, so that memory does not grow with the number of runs.
+    """Yield all rows that count, a table for each configuration that has some, by replication. Without Spark, in parts
+    of configurations, so that memory does not grow with the number of runs.
 
     `targets`: of each configuration, the last replication that counts; `columns`, among them configuration and
     replication: what is read.
@@ -102,14 +102,14 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
 
 
 def planned_targets(directory: Path, configurations: int) -> list[int]:
-    """The last planned replication of each configuration, from the table of runs; StudyError: it is damaged."""
+    """Return the last planned replication of each configuration, from the table of runs; StudyError: it is damaged."""
     runs = read_table(directory, "runs").to_pandas()
     last = runs.groupby("configuration")["replication"].max().reindex(range(configurations), fill_value=0)
     return [int(replication) for replication in last]
 
 
 def fault(path: Path, configurations: int) -> str | None:
-    """What is wrong with a part."""
+    """Return what is wrong with a part."""
     try:
         table = read_parquet(path)
     except StudyError as error:

@@ -205,11 +205,11 @@ class Delivered:
         return {name: CommonDelays(values[name], deliveries[name]) for name in metrics}, ""
 
     def uses_run(self, own: int, baseline: int) -> bool:
-        """Whether custom processes of one of the two depend on the run, so that no runs are paired."""
+        """Return whether custom processes of one of the two depend on the run, so that no runs are paired."""
         return own in self._observing or baseline in self._observing
 
     def is_complete(self, own: int, baseline: int) -> bool:
-        """Whether both delivered all that they owed."""
+        """Return whether both delivered all that they owed."""
         known = self._of(DELIVERED, own, baseline)
         return bool((known.eq(1) | known.isna()).all(axis=None))
 
@@ -349,7 +349,7 @@ def shares_in_words(delivered: Mapping[str, float], accepted: Mapping[str, float
 
 
 def _each(shares: Mapping[str, float]) -> str:
-    """Each one, or of many the range."""
+    """Return each one, or of many the range."""
     if len(shares) > MOST_NAMED:
         return f"{percentage(min(shares.values()))} to {percentage(max(shares.values()))}"
     return ", ".join(f"{name} {percentage(share)}" for name, share in shares.items())

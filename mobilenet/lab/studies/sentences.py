@@ -154,7 +154,7 @@ def _percent(ratio: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    """Both ends in one unit: percent, or a factor if one of them is one."""
+    """Return both ends in one unit: percent, or a factor if one of them is one."""
     if high >= TIMES:
         return f"{low:.3g} to {high:.3g} times"
     if high <= 1:
@@ -200,7 +200,7 @@ def with_sign(value: float) -> str:
 
 
 def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
-    """The effect and both ends of its interval; a size has no sign."""
+    """Return the effect and both ends of its interval; a size has no sign."""
     i = effect.interval
     if effect.is_size:
         return format_number(i.mean), format_number(max(0.0, i.low)), format_number(i.high)
@@ -208,12 +208,12 @@ def effect_in_numbers(effect: Effect) -> tuple[str, str, str]:
 
 
 def change_in_numbers(change: Interval) -> tuple[str, str]:
-    """The change and its interval, with signs."""
+    """Return the change and its interval, with signs."""
     return with_sign(change.mean), f"{with_sign(change.low)} to {with_sign(change.high)}"
 
 
 def changes_in_numbers(effect: Effect, changed: Sequence[str]) -> list[str]:
-    """The cells of a table: each of these changes, and its interval."""
+    """Return the cells of a table: each of these changes, and its interval."""
     known = [effect.changes.get(metric) for metric in changed]
     return [cell for change in known for cell in (change_in_numbers(change) if change is not None else ("–", "–"))]
 
@@ -237,7 +237,7 @@ def conclusions(
 
 
 def _delivery_first(effects: Sequence[Effect], names: LevelNames, confidence: float) -> str:
-    """What factors change in the delivery ratio, and in the number of refused broadcasts."""
+    """Return what factors change in the delivery ratio, and in the number of refused broadcasts."""
     parts = []
     for metric, words in BEFORE_DELAYS.items():
         changes: list[str] = []
@@ -276,7 +276,9 @@ def _is_certain(change: Interval) -> bool:
 
 
 def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence: float, words: Vocabulary) -> str:
-    """What the effects on one metric come to; the largest comes first: `The largest effect on delay (s): ...`."""
+    """Return what the effects on one metric come to; the largest comes first: `The largest effect on delay (s):
+    ...`.
+    """
     first, alpha = effects[0], 1 - confidence
     sure = [effect for effect in effects if effect.p_adjusted < alpha]
     differ = "differs" if len(sure) == 1 else "differ"
@@ -294,7 +296,7 @@ def effects_conclusion(effects: Sequence[Effect], names: LevelNames, confidence:
 
 
 def has_one_movement(scenario: AnyScenario) -> bool:
-    """Whether hosts are at the same places in all replications."""
+    """Return whether hosts are at the same places in all replications."""
     if not isinstance(scenario, Scenario):
         return False
     mobility = scenario.hosts.mobility
@@ -302,7 +304,7 @@ def has_one_movement(scenario: AnyScenario) -> bool:
 
 
 def doubts(summary: Rows, names: LevelNames, labels: Sequence[str] = (PROBABLY,), most: int = 5) -> list[str]:
-    """A line for each configuration with one of these labels, for people; `summary`: the rows of tables/summary.
+    """Return a line for each configuration with one of these labels, for people; `summary`: the rows of tables/summary.
     More than `most` are counted.
     """
     rows = [row for row in summary if row["label"] in labels and row["metric"] == "backlog_slope"]

@@ -86,7 +86,7 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 
 
 def is_installed() -> bool:
-    """Whether PySpark is, which a plain installation leaves out."""
+    """Return whether PySpark is, which a plain installation leaves out."""
     return find_spec("pyspark") is not None
 
 
@@ -174,7 +174,7 @@ def path_pattern(path: Path) -> str:
 
 
 def has_stopped(session: SparkSession) -> bool:
-    """Whether the session is over, or its Java is gone."""
+    """Return whether the session is over, or its Java is gone."""
     try:
         return bool(session.sparkContext._jsc.sc().isStopped())
     except Exception:  # of any kind, from py4j

@@ -111,7 +111,7 @@ def compare_means(
 
 
 def _mean_and_ends(values: Values, other: Values | None, confidence: float) -> tuple[float, float, float]:
-    """A mean, or the difference to another mean, and the ends of the t interval, or Welch's."""
+    """Return a mean, or the difference to another mean, and the ends of the t interval, or Welch's."""
     if other is None:
         i = t_interval(values, confidence)
         return i.mean, i.low, i.high
@@ -150,7 +150,8 @@ def holm(p_values: list[float]) -> list[float]:
 
 
 def replications_needed(values: Values, baseline: Values, alpha: float, margin: float | None) -> int | None:
-    """How many pairs would probably settle it: find a difference as large as the one seen, or show that there is none.
+    """Return how many pairs would probably settle it: find a difference as large as the one seen, or show that there is
+    none.
 
     None: more than a million. Without ratios, as where a value is 0, only a difference can be found: the margin is
     one of ratios.
@@ -232,7 +233,7 @@ def skewed_bounds(values: Values, error: float) -> Bounds:
 
 
 def _hall(y: float, skewness: float, n: int) -> float:
-    """The inverse of Hall's cubic transformation of the t statistic, which takes most of its skewness away."""
+    """Return the inverse of Hall's cubic transformation of the t statistic, which takes most of its skewness away."""
     a = skewness / math.sqrt(n)
     if abs(a) < 1e-9:
         return y
@@ -264,7 +265,7 @@ def unseen(n: int, contradicting: int, error: Error) -> float:
 
 
 def is_rare(n: int, seen: int, error: Error) -> bool:
-    """Whether an outcome that n runs have shown so often is a rare one."""
+    """Return whether an outcome that n runs have shown so often is a rare one."""
     return _largest_share(n, seen, error.at_all_looks) <= error.rare
 
 
@@ -292,14 +293,14 @@ def assumption(rare: float) -> str:
 
 
 def _largest_share(n: int, seen: int, error: float) -> float:
-    """The largest share of which `seen` or fewer of n runs are seen with a probability of `error`."""
+    """Return the largest share of which `seen` or fewer of n runs are seen with a probability of `error`."""
     from scipy.special import betaincinv
 
     return 1.0 if seen >= n else float(betaincinv(seen + 1, n - seen, 1 - error))
 
 
 def mser5(series: Values) -> int | None:
-    """How many values of a series in time to cut as warm-up; None: no steady part was found.
+    """Return how many values of a series in time to cut as warm-up; None: no steady part was found.
 
     MSER-5: the cut, in batches of five, that minimises the squared standard error of what is left. A minimum in the
     second half means that the series had not settled.
@@ -319,14 +320,14 @@ def mser5(series: Values) -> int | None:
 
 
 def grows(slopes: Values, alpha: float = 0.01) -> bool:
-    """Whether a quantity grows without end, from one slope per replication (relative_slope)."""
+    """Return whether a quantity grows without end, from one slope per replication (relative_slope)."""
     is_fast = len(slopes) >= ENOUGH_TO_BE_SURE and float(np.mean(slopes)) >= RUNS_AWAY
     return is_fast and t_test(slopes, side="greater") < alpha
 
 
 def may_grow(slopes: Values) -> bool:
-    """Whether a quantity grows in each run as fast as grows() requires of the mean, but the runs are too few to be
-    sure: a few short runs that are only filling up also look like this.
+    """Return whether a quantity grows in each run as fast as grows() requires of the mean, but the runs are too few to
+    be sure: a few short runs that are only filling up also look like this.
     """
     return len(slopes) >= 2 and float(np.min(slopes)) >= RUNS_AWAY and not grows(slopes)
 

@@ -159,7 +159,7 @@ def remove(path: Path) -> None:
 
 
 def is_done(directory: Path, seed: int) -> bool:
-    """Whether the whole run is there, as it was written."""
+    """Return whether the whole run is there, as it was written."""
     try:
         manifest = read_manifest(directory)
         require_files(directory, manifest)
@@ -170,7 +170,9 @@ def is_done(directory: Path, seed: int) -> bool:
 
 
 def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
-    """A new directory for a study, or the one that it has begun; `say` is called for files that are written again."""
+    """Return a new directory for a study, or the one that it has begun; `say` is called for files that are written
+    again.
+    """
     all_configurations = configurations(study, allow_code)
     text = to_yaml(study.model_copy(update={"scenario": KEPT.format(0)}).model_dump(by_alias=True))
     if (path / "study.yaml").is_file():
@@ -198,7 +200,7 @@ def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[st
 
 
 def configured_scenario(study: Path, number: int) -> AnyScenario:
-    """The configuration's scenario, read once by each process."""
+    """Return the configuration's scenario, read once by each process."""
     file = study / KEPT.format(number)
     return _read(file, file.stat().st_mtime_ns)
 
@@ -261,7 +263,7 @@ def _contradiction(target: Path, fresh: Path, changed: list[str], say: Callable[
 
 
 def _is_damaged(file: Path, expected: bytes) -> bool:
-    """Whether a file is missing, empty, cut, or not a YAML mapping."""
+    """Return whether a file is missing, empty, cut, or not a YAML mapping."""
     content = file.read_bytes() if file.is_file() else b""
     try:
         return expected.startswith(content) or not isinstance(parse(content, file.name).value, dict)
@@ -284,7 +286,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, 
 
 
 def _was_just_begun(path: Path) -> bool:
-    """Whether all that is there is what `create` makes before it gives the folder the name of a study."""
+    """Return whether all that is there is what `create` makes before it gives the folder the name of a study."""
     if not path.is_dir():
         return False
     remove_dead(path)
@@ -326,7 +328,7 @@ def require_same(path: Path, study: Study) -> None:
 
 
 def differing_study(old: Study, study: Study) -> list[str]:
-    """What makes two studies different ones: what decides which runs there are and what is in them."""
+    """Return what makes two studies different ones: what decides which runs there are and what is in them."""
     before, now = (
         one.model_dump(include={"seed", "first_seed"})
         | {"factors": {factor: one.levels(factor) for factor in one.factors}, "set": one.set}

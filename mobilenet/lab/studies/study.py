@@ -180,8 +180,8 @@ class Estimate:
 
 
 def estimate(study: Study, allow_code: bool = False, out: Path | None = None) -> list[Estimate]:
-    """What a study would take, from the beginning of each configuration's first run; the runs that `out` has already
-    are not counted.
+    """Return what a study would take, from the beginning of each configuration's first run; the runs that `out` has
+    already are not counted.
     """
 
     _require_metrics(study)

@@ -77,7 +77,7 @@ def write_table(directory: Path, name: str, rows: pd.DataFrame | Rows) -> None:
 
 
 def read_table(directory: Path, name: str, numbers: Sequence[str] = ()) -> pa.Table:
-    """One of TABLES, checked; `numbers`: further columns, which have numbers if they are there."""
+    """Return one of TABLES, checked; `numbers`: further columns, which have numbers if they are there."""
     path = directory / f"{name}.parquet"
     table = read_parquet(path)
     there = {field.name: field.type for field in table.schema}

@@ -124,7 +124,7 @@ def aggregate(confidence: float, rows: pa.Table) -> pa.Table:
 
 
 def _interval(series: pd.Series[float], confidence: float) -> tuple[Any, ...]:
-    """The columns of NUMBERS from `n` on, of one value for each run."""
+    """Return the columns of NUMBERS from `n` on, of one value for each run."""
     values: Values = series.to_numpy()
     if infinite := int(np.isinf(values).sum()):
         return len(values), None, None, None, None, infinite
@@ -144,7 +144,7 @@ def _label(metrics: pd.DataFrame) -> str:
 
 
 def _aggregates(store: Store, targets: list[int], spark: SparkSession | None) -> pa.Table:
-    """The rows of NUMBERS of all configurations, in order."""
+    """Return the rows of NUMBERS of all configurations, in order."""
     confidence = store.study.confidence
 
     def summarize(rows: pa.Table) -> pa.Table:

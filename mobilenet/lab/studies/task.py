@@ -65,7 +65,7 @@ def _runs_in(batch: pa.RecordBatch) -> list[PlannedRun]:
 
 
 def _is_of(directory: Path, study: Path, run: PlannedRun) -> bool:
-    """Whether the run has the scenario of its configuration, but for the seed."""
+    """Return whether the run has the scenario of its configuration, but for the seed."""
     text = (study / KEPT.format(run.configuration)).read_text(encoding="utf-8")
     with suppress(OSError, UnicodeDecodeError):
         return (directory / "scenario.yaml").read_text(encoding="utf-8") == SEED.sub(f"seed: {run.seed}", text)

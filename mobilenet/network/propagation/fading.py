@@ -34,7 +34,7 @@ class Fading:
 
 @cache
 def gains_cdb(m: float) -> list[int]:
-    """The rising gains of equally likely pieces."""
+    """Return the rising gains of equally likely pieces."""
     from scipy.special import gammaincinv  # a tenth of a second, which a run without fading need not wait for
 
     powers = gammaincinv(m, (np.arange(PIECES) + 0.5) / PIECES) / m

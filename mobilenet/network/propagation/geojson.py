@@ -117,7 +117,7 @@ def _says_lonlat(top: dict[str, Any], file: str) -> bool | None:
 
 
 def _features(top: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each with what to call it; a bare geometry is one."""
+    """Yield each with what to call it; a bare geometry is one."""
     if top["type"] not in ("FeatureCollection", "Feature"):
         yield file, {"geometry": top}
         return

@@ -37,7 +37,7 @@ CM = 100
 
 
 def walls(parameters: ObstaclesParameters, folder: Path, origin: Anchor | None = None) -> Walls:
-    """The obstacles between places; `file` is looked for in `folder`."""
+    """Return the obstacles between places; `file` is looked for in `folder`."""
     buildings = read_buildings(folder / parameters.file, origin)
     return Walls(buildings, round(100 * parameters.per_wall_db), round(100 * parameters.per_metre_db))
 

@@ -71,7 +71,7 @@ class PathLossParameters(Parameters):
         return self
 
     def _foreign(self) -> list[str]:
-        """The keys of the other models."""
+        """Return the keys of the other models."""
         return [name for name in type(self).model_fields if name != "model" and name not in ONLY[self.model]]
 
     @model_serializer(mode="wrap")

@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 def loss_table(
     parameters: PathLossParameters, reach_m: float, stations: int = 1, line_of_sight: bool = True
 ) -> list[int]:
-    """The loss at distance d in place int(100 d + 0.5), as far as `reach_m`.
+    """Return the loss at distance d in place int(100 d + 0.5), as far as `reach_m`.
 
     Only for umi it matters how many of both ends are `stations`, and whether there is a line of sight.
     """
@@ -53,12 +53,12 @@ def sight_table(reach_m: float) -> list[int]:
 
 
 def median_reach_m(table: list[int], budget_cdb: int) -> float:
-    """The greatest distance at which the loss is at most the budget; 0 if there is none."""
+    """Return the greatest distance at which the loss is at most the budget; 0 if there is none."""
     return max(bisect_right(table, budget_cdb) - 1, 0) / CM
 
 
 def mean_loss_db(parameters: PathLossParameters, distance_m: float, stations: int = 1) -> float:
-    """The same formula at any distance, and not rounded: for messages, nothing that decides a reception."""
+    """Return the same formula at any distance, and not rounded: for messages, nothing that decides a reception."""
     d = np.array([max(distance_m, NEAREST_M)])
     return float(_LOSSES[parameters.model](parameters, d, stations, True)[0])
 

@@ -38,7 +38,7 @@ class Serving:
         return self._tx - self._budget.loss_up_to_cdb(self._x[station], self._y[station], True, x, y, False, most_cdb)
 
     def best(self, x: float, y: float) -> tuple[int, int]:
-        """The strongest station at a place, and its power; NOBODY and SILENT where none is within its reach."""
+        """Return the strongest station at a place, and its power; NOBODY and SILENT where none is within its reach."""
         best, strongest = NOBODY, SILENT
         for station in range(len(self._x)):
             power = self.power(station, x, y)
@@ -47,7 +47,7 @@ class Serving:
         return best, strongest
 
     def cell(self, x: float, y: float, current: int, hysteresis_cdb: int) -> int:
-        """The station of a host that had `current`; NOBODY: none is received."""
+        """Return the station of a host that had `current`; NOBODY: none is received."""
         best, strongest = self.best(x, y)
         if strongest < self._least:
             return NOBODY

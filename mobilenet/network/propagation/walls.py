@@ -78,7 +78,7 @@ class Walls:
         self._measure_depths()
 
     def loss_cdb(self, ax: i64, ay: i64, bx: i64, by: i64) -> int:
-        """What the walls from one place to the other cost."""
+        """Return what the walls from one place to the other cost."""
         inside = self._length_inside_cm(ax, ay, bx, by)
         return self._walls * self._per_wall + (inside * self._per_metre + 50) // 100
 
@@ -88,7 +88,7 @@ class Walls:
         return self._walls, inside
 
     def _length_inside_cm(self, ax: i64, ay: i64, bx: i64, by: i64) -> i64:
-        """The centimetres inside; the number of walls is left in `_walls`."""
+        """Return the centimetres inside; the number of walls is left in `_walls`."""
         self._walls = 0
         if ax == bx and ay == by:
             return 0
@@ -131,7 +131,7 @@ class Walls:
         return (parts + PART // 2) // PART
 
     def _span(self, row: i64, ax: i64, ay: i64, bx: i64, by: i64) -> tuple[i64, i64]:
-        """The columns where the line from a up to b may pass this row: some too many, none too few."""
+        """Return the columns where the line from a up to b may pass this row: some too many, none too few."""
         low = float(max(ay, self._south + row * self._width))
         high = float(min(by, self._south + (row + 1) * self._width))
         slope = float(bx - ax) / float(by - ay) if by > ay else 0.0

@@ -191,7 +191,7 @@ class Dcf(Mac):
         return self._transceiver.is_station and frame.message.payload_bytes > 0
 
     def is_new(self, frame: Frame) -> bool:
-        """Whether a frame is not a repetition of the last one that its sender's MAC may repeat."""
+        """Return whether a frame is not a repetition of the last one that its sender's MAC may repeat."""
         if self._last_heard.get(frame.sender.index) == frame.number:
             return False
         self._last_heard[frame.sender.index] = frame.number

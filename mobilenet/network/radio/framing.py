@@ -35,7 +35,9 @@ class Framing:
         self._segments: dict[int, tuple[int, int]] = {}
 
     def datagram(self, size_bytes: int) -> tuple[int, int]:
-        """Bytes and air time of the frame that carries this payload in a datagram: UDP, without acknowledgement."""
+        """Return bytes and air time of the frame that carries this payload in a datagram: UDP, without
+        acknowledgement.
+        """
         known = self._datagrams.get(size_bytes)
         if known is None:
             in_all = size_bytes + UDP_BYTES + IP_BYTES + self._link_bytes
@@ -47,7 +49,7 @@ class Framing:
         return self.segment(size_bytes + UDP_BYTES)
 
     def segment(self, size_bytes: int) -> tuple[int, int]:
-        """Bytes and air time of the acknowledged frame that carries a TCP segment of that size, TCP's header
+        """Return bytes and air time of the acknowledged frame that carries a TCP segment of that size, TCP's header
         included.
         """
         known = self._segments.get(size_bytes)
@@ -65,7 +67,7 @@ class Framing:
 
 
 def link_bytes(wireless: RadioKeys) -> int:
-    """The bytes that the link adds to a packet."""
+    """Return the bytes that the link adds to a packet."""
     if wireless.mac == "acking":
         return wireless.mac_header_bytes
     return LLC_MAC_FCS_BYTES + (0 if wireless.groupcast == "none" else QOS_CONTROL_BYTES)

@@ -115,7 +115,7 @@ class RadioKeys(Parameters):
         return mode.sifs_ns + mode.airtime_ns(ACK_BYTES, mode.ack_rate_mbps(self.unicast_mbps))
 
     def farthest_m(self) -> float:
-        """The longest distance at which a frame may be received; 0: distance does not decide."""
+        """Return the longest distance at which a frame may be received; 0: distance does not decide."""
         return 0.0
 
 

@@ -52,7 +52,7 @@ class Mac(Deadline):
         return True
 
     def _repeats(self, frame: Frame) -> bool:
-        """Whether the frame is repeated without being asked for."""
+        """Return whether the frame is repeated without being asked for."""
         return False
 
     def take_turn(self) -> None:
@@ -73,7 +73,7 @@ class Mac(Deadline):
         raise NotImplementedError
 
     def is_new(self, frame: Frame) -> bool:
-        """Whether a group frame that arrived whole is not one that was received before."""
+        """Return whether a group frame that arrived whole is not one that was received before."""
         return True
 
     def defer(self, first: int) -> None:

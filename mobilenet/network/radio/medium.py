@@ -118,9 +118,9 @@ class Medium:
             frame.outcomes[i] = outcome
 
     def settle(self, frame: Frame) -> bool:
-        """Whether the one that the frame is for has received it. Asked in the instant in which its last bit arrives
-        there: nothing that comes later can change that, so it is decided now, before the last of the others has the
-        frame.
+        """Return whether the one that the frame is for has received it. Asked in the instant in which its last bit
+        arrives there: nothing that comes later can change that, so it is decided now, before the last of the others has
+        the frame.
         """
         assert frame.to is not None
         i = frame.receivers.index(frame.to)

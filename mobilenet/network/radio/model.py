@@ -75,18 +75,18 @@ class RadioModel(ABC):
 
     @abstractmethod
     def words(self, place: Place) -> Iterator[str]:
-        """How frames are received, in parts of a line that a paper can take over."""
+        """Return how frames are received, in parts of a line that a paper can take over."""
 
     @abstractmethod
     def attachment_words(self, rule: AttachmentParameters) -> str:
-        """Which station a host uses."""
+        """Return which station a host uses."""
 
     def faults(self, place: Place) -> Iterator[Fault]:
         """Yield what prevents the model from running with these keys."""
         return iter(())
 
     def warnings(self, payload_bytes: int, sends_unicast: bool) -> Iterator[str]:
-        """What can run, and is probably not meant."""
+        """Return what can run, and is probably not meant."""
         return iter(())
 
     @property
@@ -103,4 +103,4 @@ class RadioModel(ABC):
         self, kernel: Kernel, neighbours: Neighbours, service: Service, seed: int, observer: Observer | None,
         listens: bool,
     ) -> Medium:  # fmt: skip
-        """The medium of one run. `observer`: sees each frame when all have it; `listens`: see Medium."""
+        """Return the medium of one run. `observer`: sees each frame when all have it; `listens`: see Medium."""

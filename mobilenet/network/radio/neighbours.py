@@ -55,7 +55,7 @@ class Neighbours:
             self._put(transceiver, place)
 
     def candidates(self, transceiver: Transceiver, now: int) -> tuple[Transceiver, ...]:
-        """All others that can be in range now, by index."""
+        """Return all others that can be in range now, by index."""
         if now >= transceiver.candidates_until:
             x, y = transceiver.position(now)
             reach2 = self._reach2

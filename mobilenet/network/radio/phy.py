@@ -54,7 +54,7 @@ class Mode:
         return OFDM_PREAMBLE_NS + symbols * OFDM_SYMBOL_NS + self.signal_extension_ns
 
     def ack_rate_mbps(self, rate_mbps: float) -> float:
-        """The fastest basic rate of the same modulation family that is not faster than the frame."""
+        """Return the fastest basic rate of the same modulation family that is not faster than the frame."""
         family = DSSS_RATES if rate_mbps in DSSS_RATES else OFDM_RATES
         slower = [rate for rate in self.basic_rates_mbps if rate in family and rate <= rate_mbps]
         return slower[-1] if slower else self.basic_rates_mbps[0]

@@ -36,7 +36,7 @@ class Owner(Protocol):
         """Hand a segment to the network."""
 
     def accepts(self, peer: int) -> bool:
-        """Whether a connection that this peer asks for is welcome."""
+        """Return whether a connection that this peer asks for is welcome."""
 
     def on_open(self, link: Link) -> None: ...
     def on_message(self, link: Link, message: Any) -> None: ...

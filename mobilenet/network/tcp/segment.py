@@ -81,7 +81,7 @@ class TcpReset(Segment):
 
 
 def reset_of(segment: Segment) -> TcpReset | None:
-    """The answer to a segment of a connection that does not exist here; None: a RST is not answered.
+    """Return the answer to a segment of a connection that does not exist here; None: a RST is not answered.
 
     RFC 9293, 3.5.2, group 1
     """

@@ -53,7 +53,7 @@ class Outgoing:
         return self._last - self._first
 
     def __iter__(self) -> Iterator[Any]:
-        """The messages, oldest first."""
+        """Return the messages, oldest first."""
         return (self._messages[number][3] for number in range(self._first, self._last))
 
     @property
@@ -80,7 +80,7 @@ class Outgoing:
         self._last += 1
 
     def available(self, limit: int) -> int:
-        """Bytes that a segment at nxt could take now."""
+        """Return bytes that a segment at nxt could take now."""
         stop = self.end
         if self._limit is not None:
             last = self._messages.get(self._first + self._limit - 1)
@@ -93,7 +93,7 @@ class Outgoing:
         return min(limit, stop - self.nxt)
 
     def take(self, length: int) -> Piece:
-        """The next `length` bytes; nxt moves behind them."""
+        """Return the next `length` bytes; nxt moves behind them."""
         piece, self._at = self._cut(self.nxt, length, self._at)
         self.nxt += length
         if self.nxt > self.highest:
@@ -101,7 +101,7 @@ class Outgoing:
         return piece
 
     def again(self, limit: int) -> Piece:
-        """The first unacknowledged bytes, once more; nothing that was never sent."""
+        """Return the first unacknowledged bytes, once more; nothing that was never sent."""
         length = min(limit, self.flight)
         if self._alone:
             length = min(length, self._messages[self._first][2] - self.una)
@@ -127,8 +127,8 @@ class Outgoing:
             self._at = number
 
     def _cut(self, seq: int, length: int, number: int) -> tuple[Piece, int]:
-        """Bytes seq to seq + length - 1; `number` is the message that holds the first, and that of the first after
-        it.
+        """Return bytes seq to seq + length - 1; `number` is the message that holds the first, and that of the first
+        after it.
         """
         stop = seq + length
         payload = 0

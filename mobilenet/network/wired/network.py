@@ -87,7 +87,7 @@ class TreeRoutes:
         return [(a, b) for a, around in enumerate(self.near) for b in around]
 
     def onward(self, at: int, before: int | None, to: int | None) -> list[int]:
-        """The neighbours that get the message next; `to` None: it is for all stations."""
+        """Return the neighbours that get the message next; `to` None: it is for all stations."""
         if to is None:
             return [neighbour for neighbour in self.near[at] if neighbour != before]
         return [] if to == at else [self._next[at][to]]

@@ -27,7 +27,7 @@ from mobilenet.quoting import pluralize
 
 
 def star(positions: Sequence[Sequence[float]]) -> list[Edge]:
-    """Every station at the one nearest the centre of all."""
+    """Return every station at the one nearest the centre of all."""
     centre = nearest_to_centre(positions)
     return [(centre, i) for i in range(len(positions)) if i != centre]
 
@@ -80,7 +80,7 @@ SHAPES = {"star": star, "chain": chain, "breadth_first": breadth_first}
 
 
 def links(parameters: BackboneParameters, positions: Sequence[Sequence[float]]) -> list[tuple[int, int]] | None:
-    """Pairs of stations with a wire between them; None: all with all."""
+    """Return pairs of stations with a wire between them; None: all with all."""
     if parameters.is_mesh:
         return None
     return (
@@ -127,7 +127,7 @@ class Tree(WiredNetwork):
         super().__init__(kernel, stations, self.routes.near, bits_per_s, delay_ns, header_bytes, on_hop)
 
     def port(self, station: int, receive: Receive) -> TreePort:
-        """The port of a station; `receive(source, message)` gets what others send."""
+        """Return the port of a station; `receive(source, message)` gets what others send."""
         self.attach(station, receive)
         return TreePort(self, station)
 

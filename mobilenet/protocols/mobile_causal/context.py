@@ -91,7 +91,7 @@ class Contexts(dict[int, Context]):
         return floor
 
     def oldest_needed(self, now: int, silent_ns: float) -> int:
-        """The oldest number needed by a host that is connected and not silent."""
+        """Return the oldest number needed by a host that is connected and not silent."""
         lowest = NOBODY
         for c in self.values():
             low = c.nxt if c.nxt > c.base else c.base

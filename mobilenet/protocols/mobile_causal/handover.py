@@ -85,7 +85,7 @@ class Handover:
             self._all_answered(c)
 
     def _waiting(self, host: int, rq: Request, *states: State) -> Context | None:
-        """The context to which an answer belongs, if it still waits for this very one."""
+        """Return the context to which an answer belongs, if it still waits for this very one."""
         c = self._contexts.get(host)
         return c if c is not None and c.state in states and c.rq == rq else None  # F10
 

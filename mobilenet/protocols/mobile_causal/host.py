@@ -185,7 +185,7 @@ class Host:
         self._send_control()  # A1:9
 
     def _control_message(self) -> Join | Init | Leave | None:
-        """What this state repeats until it is answered."""
+        """Return what this state repeats until it is answered."""
         stable, me = self.stable, self._port.me
         if stable.status is Status.JOIN:
             return Join(me, stable.ses, next(iter(stable.sbuf), stable.seq_h), self._cookie)  # A1:5, F11
@@ -367,7 +367,7 @@ class Host:
         self._send(station, AckH(self._port.me, self.stable.ses, self.stable.nxt))
 
     def _make_app(self, seq: int) -> AppHs | None:
-        """A copy of an own message, if there is whom to send it to      A1:10, A1:50-52"""
+        """Return a copy of an own message, if there is whom to send it to A1:10, A1:50-52"""
         if not self._connected or self._cell is None or self._cell != self._session_station:  # F4b
             return None
         return AppHs(self._port.me, seq, self.stable.sbuf[seq])  # A1:10

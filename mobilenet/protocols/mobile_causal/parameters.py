@@ -211,7 +211,7 @@ class MobileCausalParameters(BaseModel):
         return self
 
     def _foreign(self) -> list[str]:
-        """The keys of the other kinds of repair."""
+        """Return the keys of the other kinds of repair."""
         return [name for repair, names in ONLY.items() if repair != self.repair for name in names]
 
     @model_serializer(mode="wrap")

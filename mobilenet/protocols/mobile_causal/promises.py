@@ -40,12 +40,12 @@ ENDS = ("handoff_start", "leave", "crash", "recover", "gap")
 
 
 def _gives_up(run: Evidence) -> bool:
-    """Whether stations give up silent hosts."""
+    """Return whether stations give up silent hosts."""
     return run.promises["gap_after_s"] is not None
 
 
 def _silences(run: Evidence) -> str | None:
-    """The first silence that looks or deliveries contradict, or that has no end or no beginning."""
+    """Return the first silence that looks or deliveries contradict, or that has no end or no beginning."""
     table, expected = run.events, run.of_hosts
     assert expected is not None
     after_ns = round(run.promises["gap_after_s"] * SECOND)
@@ -66,7 +66,7 @@ def _silences(run: Evidence) -> str | None:
 
 
 def _early_forgetting(run: Evidence) -> str | None:
-    """The first host that no station knows any more, though none could forget it yet."""
+    """Return the first host that no station knows any more, though none could forget it yet."""
     assert run.of_hosts is not None and run.of_hosts.protocol is not None
     events, forgotten = run.events, forgotten_rows(run.events)
     lifetime_s = run.of_hosts.protocol.parameters.stub_lifetime_s
@@ -93,7 +93,7 @@ def _early_forgetting(run: Evidence) -> str | None:
 
 
 def _contradiction(table: Table, expired: np.ndarray) -> str | None:
-    """The first silence during which others delivered what the host broadcast in it."""
+    """Return the first silence during which others delivered what the host broadcast in it."""
     first_ns, sent, times = _first_deliveries(table), _broadcasts(table), table.numbers("time_ns")
     confirmed = _confirmed_spans(table)
     for row, station, text in zip(
@@ -116,7 +116,7 @@ def _contradiction(table: Table, expired: np.ndarray) -> str | None:
 
 
 def _down_problem(events: Table, longest_ns: int, end_ns: int) -> str | None:
-    """The first host down long enough to be given up by its station, and not given up."""
+    """Return the first host down long enough to be given up by its station, and not given up."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "crash", "recover", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     session: dict[str, tuple[int, str | None]] = {}  # of each host that is up: begun when, confirmed by whom
@@ -152,7 +152,7 @@ def _recover(down: Iterable[str], end_ns: int) -> Iterator[tuple[int, str, str, 
 
 
 def _missing_gap_problem(events: Table) -> str | None:
-    """The first host that was given up and has no gap by the end of the first handoff that begins after that."""
+    """Return the first host that was given up and has no gap by the end of the first handoff that begins after that."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave", "gap", "expire")
     columns = (events.pick(name, rows) for name in ("time_ns", "node", "event", "station", "detail"))
     members: set[str] = set()
@@ -187,7 +187,7 @@ def _missing_gap_problem(events: Table) -> str | None:
 
 
 def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
-    """The first at a station that the host was not with when it was last heard, nor on its way to."""
+    """Return the first at a station that the host was not with when it was last heard, nor on its way to."""
     rows = events.column("event").rows("join", "handoff_start", "handoff_end", "leave")
     columns = (events.pick(name, rows) for name in ("node", "time_ns", "event", "station"))
     history: dict[str, list[tuple[int, str, str | None]]] = {}
@@ -207,8 +207,8 @@ def _stranger_problem(events: Table, expired: np.ndarray) -> str | None:
 
 
 def _serving_stations(history: list[tuple[int, str, str | None]], since_ns: int) -> set[str] | None:
-    """The stations that can have heard a host then as one of theirs; None: any, as sessions of hosts that have not
-    joined yet are not in the record.
+    """Return the stations that can have heard a host then as one of theirs; None: any, as sessions of hosts that have
+    not joined yet are not in the record.
     """
     stations: set[str] | None = None
     for at_ns, event, station in history:
@@ -221,7 +221,7 @@ def _serving_stations(history: list[tuple[int, str, str | None]], since_ns: int)
 
 
 def _late_problem(events: Table, expired: np.ndarray, every_ns: int, after_ns: int) -> str | None:
-    """The first that is not at a look, or not at the first one after T."""
+    """Return the first that is not at a look, or not at the first one after T."""
     confirmed, before = _confirmed_spans(events), dict[tuple[str, str], int]()
     columns = (events.pick(name, expired) for name in ("node", "detail", "time_ns"))
     for row, station, text, now_ns in zip(expired.tolist(), *columns, strict=True):

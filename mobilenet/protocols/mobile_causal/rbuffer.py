@@ -37,11 +37,11 @@ class RBuffer:
         self.stream = {n: item for n, item in self.stream.items() if n >= start and n >= base and n not in skip}  # F2b
 
     def wants(self, number: int) -> bool:
-        """Whether this number, which is not delivered, is to come with the stream."""
+        """Return whether this number, which is not delivered, is to come with the stream."""
         return number >= self.base and number not in self.skip  # F3a
 
     def after_skipped(self, nxt: int) -> int:
-        """The next position that is to be delivered."""
+        """Return the next position that is to be delivered."""
         while nxt in self.skip:  # A1:20, F3a
             self.skip.discard(nxt)
             nxt += 1  # A1:19

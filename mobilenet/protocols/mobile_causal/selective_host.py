@@ -107,7 +107,7 @@ class SelectiveHost(Host):
             self._wait_to_report()  # R3
 
     def _says_the_same(self, m: Have) -> bool:
-        """Whether the other host lacks all that this one does, and the report shows it."""
+        """Return whether the other host lacks all that this one does, and the report shows it."""
         last = m.have[-1] if m.have else NOTHING
         return self.stable.nxt >= self._rbuf.base and all(
             m.nxt <= number < last and number not in m.have for number in self._missing()

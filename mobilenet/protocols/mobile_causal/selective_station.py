@@ -62,7 +62,7 @@ class SelectiveStream(CellStream):
             self._resender.first((number, c.host), AppOne(c.host, number, item.id, item.body))
 
     def _one_by_one(self, lacking: list[Context], number: int) -> bool:
-        """Whether each of these hosts gets its own first copy."""
+        """Return whether each of these hosts gets its own first copy."""
         if len(lacking) == 1:
             return True
         if not lacking or len(lacking) > self._p.few_hosts or self._resender.is_sending:
@@ -112,7 +112,7 @@ class SelectiveStream(CellStream):
         c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0  # R7
 
     def _hosts_lacking(self, number: int, most: int) -> list[Context]:
-        """The hosts, connected and not silent, that are not known to have this number of the stream."""
+        """Return the hosts, connected and not silent, that are not known to have this number of the stream."""
         now, contexts = self._port.now, list[Context]()
         for c in self._contexts.values():
             if c.state is not State.OWN or c.expired or now - c.heard_ns > self._silent_ns:

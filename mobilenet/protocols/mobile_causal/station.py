@@ -107,7 +107,7 @@ class Station:
         }
 
     def _send_of(self, port: StationPort) -> Callable[[int, Any], None]:
-        """How a message goes to one host."""
+        """Return how a message goes to one host."""
         return port.send
 
     def _new_stream(self, check: bool) -> CellStream:
@@ -122,7 +122,7 @@ class Station:
         return len(self._stream.sbuf), self.ctx.rbuf_total
 
     def settled(self) -> bool:
-        """Whether no join and no handoff is in progress here."""
+        """Return whether no join and no handoff is in progress here."""
         return all(c.state is State.OWN for c in self.ctx.values())
 
     def serves(self, host: int) -> bool:
@@ -131,7 +131,7 @@ class Station:
         return c is not None and c.state is State.OWN and not c.rec and not c.expired
 
     def context_of(self, host: int) -> Context | None:
-        """What is kept of a host, for display."""
+        """Return what is kept of a host, for display."""
         return self.ctx.get(host)
 
     # --- from hosts

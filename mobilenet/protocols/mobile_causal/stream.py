@@ -145,7 +145,7 @@ class CellStream:
         return AppSh(number, item.id, item.body, self._contexts.delivered_elsewhere(number))
 
     def _copy(self, key: Key) -> Any:
-        """What is resent, unless only silent hosts, or hosts on their way elsewhere, still need it."""
+        """Return what is resent, unless only silent hosts, or hosts on their way elsewhere, still need it."""
         number, host = key
         if host == CELL:
             is_wanted = number >= self._contexts.oldest_needed(self._port.now, self._silent_ns)

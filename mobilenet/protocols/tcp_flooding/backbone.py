@@ -34,7 +34,7 @@ class Backbone:
                     channel.say(message)  # PC forward
 
     def settled(self) -> bool:
-        """Whether everything sent here has arrived."""
+        """Return whether everything sent here has arrived."""
         return not any(self._early.values()) and all(c is None or not c.backlog for c in self._channels.values())
 
     # --- from the channels

@@ -110,7 +110,7 @@ class Detector:
         self._collect()
 
     def _processes_to_test(self) -> list[int]:
-        """Each j with i = the first non-suspected process of c(j,s), s ascending.
+        """Return each j with i = the first non-suspected process of c(j,s), s ascending.
 
         Without suspicions that is only i xor 2^(s-1); otherwise also those with a suspected process, or a number
         without a process, before i. So only their partners need a look.

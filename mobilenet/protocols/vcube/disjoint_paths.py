@@ -26,7 +26,7 @@ from .topology import dimension
 
 @cache
 def tree_children(x: int, t: int, d: int) -> tuple[int, ...]:
-    """The children of x (seen from root 0) in tree t, in the order in which they are served."""
+    """Return the children of x (seen from root 0) in tree t, in the order in which they are served."""
     top = 1 << t
     if x == 0:
         return (top,)

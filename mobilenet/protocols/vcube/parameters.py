@@ -46,7 +46,7 @@ class BroadcastParameters(Parameters):
     may_hold: ClassVar[str | None] = None
 
     def create(self, port: ProcessPort, n: int) -> BroadcastProtocol:
-        """One of n processes."""
+        """Return one of n processes."""
         raise NotImplementedError
 
 

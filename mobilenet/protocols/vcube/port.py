@@ -80,7 +80,7 @@ class ProcessPort(Protocol):
     def now(self) -> int: ...
 
     def timer(self, action: Callable[[], None]) -> Timer:
-        """A timer that dies with the process."""
+        """Return a timer that dies with the process."""
 
     def send(self, to: int, message: Any) -> None:
         """Send to one other process, reliably unless one of the two crashes. Never deliver within the call."""
@@ -98,7 +98,7 @@ class DrawingProcessPort(ProcessPort, Protocol):
     """What plug-ins and programs get: ours draw nothing."""
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from this process's own stream, low <= number <= high."""
+        """Return a whole number from this process's own stream, low <= number <= high."""
 
 
 class BroadcastProtocol(Protocol):

@@ -39,7 +39,7 @@ def without(believed: frozenset[int], j: int) -> frozenset[int]:
 
 
 def cluster(i: int, j: int) -> int:
-    """Which cluster of i holds j: the number s with j in c(i,s)."""
+    """Return which cluster of i holds j: the number s with j in c(i,s)."""
     return (i ^ j).bit_length()
 
 

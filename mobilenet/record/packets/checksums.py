@@ -17,7 +17,7 @@ SHORTEST = 20  # an IP header; with options, TCP and UDP may count another desti
 
 
 def wrong_checksum(packet: bytes) -> str | None:
-    """The protocol whose checksum is wrong; None: none is, as far as can be seen in a single packet."""
+    """Return the protocol whose checksum is wrong; None: none is, as far as can be seen in a single packet."""
     if len(packet) < SHORTEST:
         return None
     head = (packet[0] & 15) * 4

@@ -114,7 +114,7 @@ class Connection:
         return tuple(one.node for one in self.sendings)
 
     def goes_on_after(self, at_ns: int) -> bool:
-        """Whether bytes were acknowledged after this time."""
+        """Return whether bytes were acknowledged after this time."""
         return any(times[-1] > at_ns for one in self.sendings if (times := one.acknowledged_ns))
 
     def is_open_at(self, at_ns: int) -> bool:
@@ -122,7 +122,7 @@ class Connection:
 
 
 def connections_of(packets: Iterable[PassedPacket]) -> list[Connection]:
-    """The connections of a run, in the order of their beginnings."""
+    """Return the connections of a run, in the order of their beginnings."""
     connections: list[Connection] = []
     sendings: dict[tuple[object, object], Sending] = {}
     latest: dict[frozenset[object], Connection] = {}

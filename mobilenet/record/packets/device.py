@@ -59,7 +59,7 @@ class Flow:
         return "open" if self.sending is not None and self._expected is not None else "opening"
 
     def rates(self, now_ns: int) -> tuple[float, float]:
-        """Bytes per second of the last RECENT_NS, sent and received."""
+        """Return bytes per second of the last RECENT_NS, sent and received."""
         while self._recent and self._recent[0][0] < now_ns - RECENT_NS:
             self._recent.popleft()
         if not self._recent:
@@ -129,5 +129,5 @@ class Device:
 
 
 def protocol_of(flow: Flow) -> str:
-    """The name of its protocol."""
+    """Return the name of its protocol."""
     return name_of(flow.key.protocol)

@@ -32,7 +32,7 @@ class Mismatch(Exception):
 
 
 def packets_of(events: Columns, captures: Captures) -> Iterator[PassedPacket]:
-    """The packets of all devices, in the order of the events. Mismatch where captures have others."""
+    """Yield the packets of all devices, in the order of the events. Mismatch where captures have others."""
     left = {node: iter(packets) for node, packets in captures.items()}
     columns = (events[name] for name in ("event", "node", "message", "time_ns"))
     for row, (event, node, name, at_ns) in enumerate(zip(*columns, strict=True)):

@@ -32,12 +32,14 @@ class Segment(NamedTuple):
 
 
 def is_fragment(packet: bytes) -> bool:
-    """Whether an IP packet of at least 20 bytes is only a part of one: it has an offset, or the flag for more."""
+    """Return whether an IP packet of at least 20 bytes is only a part of one: it has an offset, or the flag for
+    more.
+    """
     return bool(struct.unpack_from(">H", packet, 6)[0] & 0x3FFF)
 
 
 def segment_in(packet: bytes) -> Segment | None:
-    """The TCP segment in an IP packet; None: it has none, or only a fragment of one."""
+    """Return the TCP segment in an IP packet; None: it has none, or only a fragment of one."""
     head = (packet[0] & 15) * 4
     if packet[9] != TCP or len(packet) < head + 20 or is_fragment(packet):
         return None
@@ -48,7 +50,7 @@ def segment_in(packet: bytes) -> Segment | None:
 
 
 def near(number: int, first: int, last: int) -> int:
-    """The offset of a sequence number in a stream whose SYN has the number `first`, near the offset `last`: -1 is the
-    SYN, 0 the first byte.
+    """Return the offset of a sequence number in a stream whose SYN has the number `first`, near the offset `last`: -1
+    is the SYN, 0 the first byte.
     """
     return last + (number - first - 1 - last + ROUND // 2) % ROUND - ROUND // 2

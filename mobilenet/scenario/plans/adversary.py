@@ -21,7 +21,7 @@ from mobilenet.scenario.protocol_groups import declaration_of
 
 
 def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
-    """The part of the manifest that is known before the run."""
+    """Return the part of the manifest that is known before the run."""
     air, protocol = scenario.air, scenario.protocol
     loss, late_s = 1 - (1 - air.loss) * (1 - air.drop), (air.late_ns if air.late else air.delay_ns) / 1e9
     heard_s = heard_every_s(declaration_of(protocol).longest_heartbeat_s(protocol), loss) + late_s
@@ -35,7 +35,7 @@ def declared_manifest(scenario: AdversarySchedule) -> dict[str, Any]:
 
 
 def expectations(scenario: AdversarySchedule) -> Expectations:
-    """What the record is held to."""
+    """Return what the record is held to."""
     return Expectations(ns(scenario.duration_s), known_protocol(scenario.protocol))
 
 

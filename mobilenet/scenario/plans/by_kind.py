@@ -26,7 +26,7 @@ class Plans(Protocol):
     """The questions, each asked with the scenario."""
 
     def declared_manifest(self, scenario: Any) -> dict[str, Any]:
-        """The part of a manifest that does not depend on how the run went.
+        """Return the part of a manifest that does not depend on how the run went.
 
         `heard_every_s`: a reachable host is heard, and what was heard is answered, within that time almost surely.
         `gap_after_s`: a host may have a gap after this silence; 0: at any time, because its connection can be lost at
@@ -35,16 +35,16 @@ class Plans(Protocol):
         """
 
     def measures(self, scenario: Any) -> list[str]:
-        """The traits that the protocol declares: runs with them have more metrics (metrics/declaration.py)."""
+        """Return the traits that the protocol declares: runs with them have more metrics (metrics/declaration.py)."""
 
     def expectations(self, scenario: Any) -> Expectations | ProcessPlan:
-        """What the record is held to."""
+        """Return what the record is held to."""
 
     def lossy_cuts(self, scenario: Any) -> list[LossyCut]:
-        """The cut links that break an assumption of the protocol."""
+        """Return the cut links that break an assumption of the protocol."""
 
     def doubts(self, scenario: Any) -> Iterable[str]:
-        """Why the verdict on a run may be unknown, as far as its scenario shows it: a sentence for each reason.
+        """Return why the verdict on a run may be unknown, as far as its scenario shows it: a sentence for each reason.
 
         A property is unknown where nothing was delivered, where the run ends before it is at rest, and where more
         processes crash than the broadcast promises to survive.

@@ -50,13 +50,13 @@ JOIN, VANISH, CHANGE, BY_HAND = range(4)  # in this order, where they fall into 
 
 
 def known_protocol(protocol: Any) -> KnownProtocol | None:
-    """What judges the promises of its own that a scenario's protocol makes."""
+    """Return what judges the promises of its own that a scenario's protocol makes."""
     checks = declaration_of(protocol).checks
     return KnownProtocol(checks, protocol) if isinstance(checks, str) else None
 
 
 def plan_record(scenario: Scenario, tracks: ImportedTracks | None) -> Expectations:
-    """All that the record is held to; `tracks`: of imported hosts."""
+    """Return all that the record is held to; `tracks`: of imported hosts."""
     end_ns = ns(scenario.duration_s)
     hosts, model = _hosts(scenario, tracks, end_ns), model_of(scenario.wireless)
     return Expectations(
@@ -103,8 +103,8 @@ def _are_always_up(scenario: Scenario, tracks: ImportedTracks | None) -> bool:
 
 
 def _in_the_air_ns(scenario: Scenario, tracks: ImportedTracks | None, hosts: int) -> int | None:
-    """The airtime of the longest message of a station, and twice the longest propagation delay, since a frame waits
-    for the end of the one before it at a receiver that comes closer.
+    """Return the airtime of the longest message of a station, and twice the longest propagation delay, since a frame
+    waits for the end of the one before it at a receiver that comes closer.
     """
     if scenario.own_processes:
         return None  # how much they broadcast is not known
@@ -150,14 +150,14 @@ def _hosts(scenario: Scenario, tracks: ImportedTracks | None, end_ns: int) -> li
 
 
 def stations_m(scenario: Scenario) -> list[list[float]]:
-    """The places of the stations."""
+    """Return the places of the stations."""
     return list(station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist())
 
 
 def _requests(
     scenario: Scenario, trajectories: Sequence[Trajectory | None], end_ns: int
 ) -> list[list[tuple[int, str]]]:
-    """What each host is asked, in order."""
+    """Return what each host is asked, in order."""
     churn = changes(scenario.churn, scenario.seed, len(trajectories), end_ns)
     more = added_hosts(scenario.interventions)
     wishes: list[list[tuple[int, int, str]]] = [[] for _ in (*trajectories, *more)]

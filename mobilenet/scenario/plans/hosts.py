@@ -35,7 +35,7 @@ FEW_BROADCASTS = 10.0  # expected in all: with fewer, it can happen that no memb
 
 
 def declared_manifest(scenario: Scenario) -> dict[str, Any]:
-    """The part of the manifest that is known before the run."""
+    """Return the part of the manifest that is known before the run."""
     return {
         "warmup_s": scenario.warmup_s,
         "stations": scenario.station_count,
@@ -46,7 +46,7 @@ def declared_manifest(scenario: Scenario) -> dict[str, Any]:
 
 
 def of_protocol(scenario: Any, at_rest: Rest, heard_s: float, duplicating_air: bool) -> dict[str, Any]:
-    """The part of it that the adversary's schedules have as well."""
+    """Return the part of it that the adversary's schedules have as well."""
     protocol = scenario.protocol
     declaration = declaration_of(protocol)
     return {
@@ -78,7 +78,7 @@ def _where_unusual(protocol: Any) -> dict[str, Any]:
 
 
 def measures(scenario: Any) -> list[str]:
-    """The traits that the protocol declares."""
+    """Return the traits that the protocol declares."""
     if isinstance(scenario.protocol, RealTimePrograms):
         return ["datagrams"]
     declaration = declaration_of(scenario.protocol)
@@ -88,7 +88,7 @@ def measures(scenario: Any) -> list[str]:
 
 
 def expectations(scenario: Scenario) -> Expectations:
-    """What the record is held to."""
+    """Return what the record is held to."""
     mobility, tracks = scenario.hosts.mobility, None
     if isinstance(mobility, Tracks):
         end_s = ns(scenario.duration_s) / 1e9
@@ -99,7 +99,7 @@ def expectations(scenario: Scenario) -> Expectations:
 def facts(
     scenario: Scenario, positions_m: list[list[float]], host_names: dict[str, str], skipped_tracks: int
 ) -> dict[str, Any]:
-    """The world of a run in manifest.json."""
+    """Return the world of a run in manifest.json."""
     edges = links(scenario.stations.backbone, positions_m)
     named = scenario.stations.names or layout_names(scenario.stations.layout, scenario.folder) or ()
     return {
@@ -114,7 +114,7 @@ def facts(
 
 
 def doubts(scenario: Scenario) -> Iterator[str]:
-    """Why the verdict may be unknown."""
+    """Yield why the verdict may be unknown."""
     if scenario.longest_drain_s < scenario.usual_drain_s:
         yield (
             f"drain_s is {scenario.longest_drain_s:g} s, so the run may end before it is at rest; without this key it"
@@ -124,7 +124,7 @@ def doubts(scenario: Scenario) -> Iterator[str]:
 
 
 def _silence(scenario: Scenario) -> Iterator[str]:
-    """Why it may be that nothing is delivered."""
+    """Yield why it may be that nothing is delivered."""
     workload, hosts = scenario.workload, scenario.all_hosts
     if hosts is None:
         yield "the number of broadcasts is unknown until the tracks are read"
@@ -190,7 +190,7 @@ def _members_after_s(scenario: Scenario) -> float:
 
 
 def _share_up(scenario: Scenario, hosts: int) -> float:
-    """The share of time in which a host is not down, on average."""
+    """Return the share of time in which a host is not down, on average."""
     end_ns = ns(scenario.duration_s)
     down = outages(scenario.faults, scenario.seed, hosts, end_ns)
     lost_ns = sum(min(outage.lasts_ns, end_ns - outage.at_ns) for outage in down)
@@ -235,7 +235,9 @@ def _share_joining(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_untouched(scenario: Scenario, hosts: int) -> float:
-    """The share of hosts not crashed, sent away, dragged or impaired by hand, at stations whose radio stays on."""
+    """Return the share of hosts not crashed, sent away, dragged or impaired by hand, at stations whose radio
+    stays on.
+    """
     by_hand = scenario.interventions
     touched = {one.host for one in by_hand if isinstance(one, Drag | Impair | OfHost) and one.do in TAKES_AWAY}
     off = {one.station for one in by_hand if isinstance(one, OfStation) and one.do == "radio_off"}
@@ -243,7 +245,7 @@ def _share_untouched(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_placed(scenario: Scenario) -> float:
-    """The largest share of hosts' assumed places that are in a cell: errors are normal in both coordinates."""
+    """Return the largest share of hosts' assumed places that are in a cell: errors are normal in both coordinates."""
     error_m = scenario.hosts.attachment.error_m
     if not error_m:
         return 1.0

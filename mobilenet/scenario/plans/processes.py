@@ -18,9 +18,8 @@ from mobilenet.scenario.processes import OwnBroadcast, ProcessProgram, ProcessSc
 
 
 def declared_manifest(scenario: ProcessScenario) -> dict[str, Any]:
-    """The keys for processes, and what replaces hosts; `below_crashes`: the crashes at which promises end;
-    `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed
-    processes.
+    """Return the keys for processes, and what replaces hosts; `below_crashes`: the crashes at which promises end;
+    `may_hold`: the buffer that need not drain, as its messages may wait for ones that were lost with crashed processes.
     """
     protocol = scenario.protocol
     delivers = protocol.delivers or "correct_source"
@@ -52,12 +51,12 @@ def declared_manifest(scenario: ProcessScenario) -> dict[str, Any]:
 
 
 def measures(scenario: ProcessScenario) -> list[str]:
-    """The traits that the protocol declares."""
+    """Return the traits that the protocol declares."""
     return ["completions"] if getattr(scenario.protocol, "completes", False) else []
 
 
 def expectations(scenario: ProcessScenario) -> ProcessPlan:
-    """What the record is held to."""
+    """Return what the record is held to."""
     return process_plan(scenario)
 
 
@@ -106,7 +105,7 @@ def surely_answered_within(n: int, network: AbstractNetwork) -> float:
 
 
 def doubts(scenario: ProcessScenario) -> Iterator[str]:
-    """Why the verdict may be unknown."""
+    """Yield why the verdict may be unknown."""
     promises, within, duration = declared_manifest(scenario)["promises"], rest_within(scenario), scenario.duration
     if scenario.loses:
         yield (

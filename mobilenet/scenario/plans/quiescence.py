@@ -32,7 +32,7 @@ class Rest(NamedTuple):
 
 
 def rest(scenario: Scenario) -> Rest:
-    """The promise of a scenario of hosts."""
+    """Return the promise of a scenario of hosts."""
     protocol = scenario.protocol
     wait_s = scenario.longest_wait_s
     if wait_s is None:
@@ -50,7 +50,7 @@ def rest(scenario: Scenario) -> Rest:
 
 
 def _objection(scenario: Scenario) -> str | None:
-    """Why the protocol need not come to rest in this scenario."""
+    """Return why the protocol need not come to rest in this scenario."""
     protocol, wireless = scenario.protocol, scenario.wireless
     attempts = wireless.retry_limit if wireless.mac == "dcf" else 1
     declaration = declaration_of(protocol)
@@ -58,8 +58,8 @@ def _objection(scenario: Scenario) -> str | None:
 
 
 def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> float:
-    """How long a reachable host may remain unheard, or without the answer to what was heard, but for one time in a
-    million: its heartbeats are lost independently of each other, each at random and, as `lost_anyhow`, to collisions.
+    """Return how long a reachable host may remain unheard, or without the answer to what was heard, but for one time in
+    a million: its heartbeats are lost independently of each other, each at random and, as `lost_anyhow`, to collisions.
     """
     arrives_both_ways = ((1 - loss) * (1 - lost_anyhow)) ** 2
     if arrives_both_ways == 0:
@@ -68,7 +68,7 @@ def heard_every_s(heartbeat_s: float, loss: float, lost_anyhow: float = 0.1) -> 
 
 
 def surely_heard_every_s(scenario: Scenario) -> float:
-    """The promise of a scenario of hosts about hosts that are reachable; NEVER_S: none."""
+    """Return the promise of a scenario of hosts about hosts that are reachable; NEVER_S: none."""
     protocol, wireless = scenario.protocol, scenario.wireless
     declaration = declaration_of(protocol)
     heartbeat_s = declaration.longest_heartbeat_s(protocol)

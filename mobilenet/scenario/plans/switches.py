@@ -32,7 +32,7 @@ class Switch(NamedTuple):
 
 
 def switches(scenario: Scenario) -> list[Switch]:
-    """All of them, in order."""
+    """Return all of them, in order."""
     plan: list[Switch] = []
     cut: set[tuple[int, int]] = set()
     off: set[int] = set()

@@ -23,8 +23,8 @@ def round_trip_s(scenario: Scenario) -> float:
 
 
 def joins_after_s(scenario: Scenario) -> float:
-    """How long it takes at least until a host has joined, if all stations have to answer first: to the farthest one
-    and back, from the station from which that is the shortest way.
+    """Return how long it takes at least until a host has joined, if all stations have to answer first: to the farthest
+    one and back, from the station from which that is the shortest way.
     """
     if not declaration_of(scenario.protocol).all_stations_admit:
         return 0.0
@@ -34,7 +34,7 @@ def joins_after_s(scenario: Scenario) -> float:
 
 
 def most_delay_s(scenario: Scenario, kind: type[Impair | ImpairLink]) -> float:
-    """The longest additional delay of a host, or of a link."""
+    """Return the longest additional delay of a host, or of a link."""
     return max((one.delay_s for one in scenario.interventions if isinstance(one, kind)), default=0.0)
 
 
@@ -47,7 +47,7 @@ def longest_way(scenario: Scenario) -> int:
 
 
 def _ways(scenario: Scenario) -> tuple[int, int]:
-    """How many links the farthest station is away: at least, from the one in the middle, and at most."""
+    """Return how many links the farthest station is away: at least, from the one in the middle, and at most."""
     backbone, count = scenario.stations.backbone, scenario.station_count
     positions_m = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist()
     edges = links(backbone, positions_m)
@@ -62,7 +62,7 @@ def _ways(scenario: Scenario) -> tuple[int, int]:
 
 
 def _farthest(near: list[list[int]], start: int) -> tuple[int, int]:
-    """The station that is farthest from this one, and how many links it is away."""
+    """Return the station that is farthest from this one, and how many links it is away."""
     away, frontier = {start: 0}, [start]
     for at in frontier:
         for other in near[at]:

@@ -238,7 +238,7 @@ class Air(Observer):
             flight.others.append(other)
 
     def _times_of(self, other: Flight, node: Transceiver, within_m: float) -> Times | None:
-        """When it arrives at a node that is so near; None: it does not, or that is not known."""
+        """Return when it arrives at a node that is so near; None: it does not, or that is not known."""
         d2 = (other.near or {}).get(node)
         if not self._is_disk or d2 is None or d2 > within_m * within_m or within_m < 0:
             return None

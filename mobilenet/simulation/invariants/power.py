@@ -98,5 +98,5 @@ class Power:
 
 
 def _sum_cdbm(noise_cdbm: int, mw: float) -> float:
-    """The noise, and what comes on top of it."""
+    """Return the noise, and what comes on top of it."""
     return 1000 * log10(10 ** (noise_cdbm / 1000) + mw)

@@ -61,7 +61,7 @@ class StepNetwork:
         self.bucket(time_ns).extend((self._act, action, None))
 
     def bucket(self, time_ns: int) -> Bucket:
-        """What happens at an instant, in the order of appending."""
+        """Return what happens at an instant, in the order of appending."""
         bucket = self._calendar.get(time_ns)
         if bucket is None:
             bucket = self._calendar[time_ns] = []
@@ -132,7 +132,7 @@ class Lane:
         self._own.add(receive)
 
     def sender(self, i: int) -> Send:
-        """How process i sends."""
+        """Return how process i sends."""
         return SendServer(self, i).send
 
     def close(self, now: int) -> None:

@@ -296,7 +296,7 @@ class Experiment:
         return self.processes
 
     def so_far(self) -> Outcome:
-        """What a plug-in's error has left of the run."""
+        """Return what a plug-in's error has left of the run."""
         self.recording.counters = self._counters()
         return Outcome(self.recording, self.kernel.now, False, self._parties.as_played(self.scenario))
 

@@ -33,8 +33,8 @@ OF_A_BROADCAST = {
 
 
 def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bool = False) -> bool:
-    """Whether a plug-in's class is a broadcast among processes, and no protocol of hosts; its code is run, if that is
-    allowed.
+    """Return whether a plug-in's class is a broadcast among processes, and no protocol of hosts; its code is run, if
+    that is allowed.
 
     `key` is what an error calls the place where it was named.
     """
@@ -45,7 +45,7 @@ def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bo
 def broadcast_for(
     scenario: ProcessScenario, allow_code: bool = False
 ) -> Callable[[ProcessPort, int], BroadcastProtocol]:
-    """How to make one process of a scenario's broadcast; of a plug-in its code is run, if that is allowed."""
+    """Return how to make one process of a scenario's broadcast; of a plug-in its code is run, if that is allowed."""
     protocol = scenario.protocol
     if isinstance(protocol, BroadcastParameters):
         return protocol.create

@@ -137,7 +137,7 @@ class Process:
 
 
 def _name_of(call: str, message: Any) -> str:
-    """The id as the record writes it, invented or not: p3:14."""
+    """Return the id as the record writes it, invented or not: p3:14."""
     if not isinstance(message, MessageId) or type(message.source) is not int or type(message.ts) is not int:
         raise ValueError(f"{call}: the message is {message!r}, expected a MessageId of two whole numbers")
     return f"p{message.source}:{message.ts}"

@@ -50,7 +50,7 @@ def of_processes(
 
 
 def is_owed(events: Table, up: Iterable[str]) -> bool:
-    """Whether one of the processes that are `up` lacks a message that is due there."""
+    """Return whether one of the processes that are `up` lacks a message that is due there."""
     delivered: dict[str, set[str]] = {name: set() for name in up}
     due = set(_broadcast_by(events, delivered))
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):

@@ -40,7 +40,7 @@ class ScreenedProcesses(ProcessJudge):
         self.has_delivered = len(self._rows) > 0
 
     def passes(self) -> bool:
-        """Whether nothing is violated."""
+        """Return whether nothing is violated."""
         cells = len(self._is_correct) * len(self._message.words)
         return (
             self._order != "causal"
@@ -87,7 +87,7 @@ class ScreenedProcesses(ProcessJudge):
         return self._order != "fifo" or self._in_fifo_order(processes, messages)
 
     def _in_fifo_order(self, processes: np.ndarray, messages: np.ndarray) -> bool:
-        """Whether each process has the numbers 0, 1, 2 and so on of each source."""
+        """Return whether each process has the numbers 0, 1, 2 and so on of each source."""
         numbers = np.array([int(text.partition(":")[2]) for text in self._message.words])[messages]
         pairs = processes.astype(np.int64) * len(self._is_correct) + self._source[messages]
         order = np.argsort(pairs, kind="stable")
@@ -122,7 +122,7 @@ class ScreenedProcesses(ProcessJudge):
 
 
 def judge_events(events: Table, manifest: dict[str, Any]) -> ProcessJudge:
-    """The judge, done, with all violations."""
+    """Return the judge, done, with all violations."""
     screened = ScreenedProcesses(events, manifest)
     if screened.passes():
         return screened

@@ -59,7 +59,7 @@ class ScreenedBroadcast(BroadcastJudge):
         self.deliveries = len(rows)
 
     def passes(self) -> bool:
-        """Whether nothing that is asked for is violated."""
+        """Return whether nothing that is asked for is violated."""
         names = (self._table.pick(name, self._others) for name in ("event", "node"))
         for row, event, node in zip(self._others.tolist(), *names, strict=True):
             self._row = row
@@ -141,8 +141,8 @@ class ScreenedBroadcast(BroadcastJudge):
         return True
 
     def _follow(self, block: np.ndarray, is_old: np.ndarray, due: np.ndarray, known: np.ndarray) -> bool:
-        """Whether each of these deliveries has its past, and those that are due come one after the other. `due`: what
-        comes next of each sender; it is brought up to date.
+        """Return whether each of these deliveries has its past, and those that are due come one after the other. `due`:
+        what comes next of each sender; it is brought up to date.
         """
         senders = self._sender[block]
         before = np.zeros((len(block) + 1, len(due)), np.int32)
@@ -156,8 +156,8 @@ class ScreenedBroadcast(BroadcastJudge):
         return bool((known <= before[1:]).all())
 
     def _old_ones_fit(self, before: np.ndarray, block: np.ndarray, is_old: np.ndarray, has: np.ndarray) -> bool:
-        """Whether none of the older messages precedes what was delivered before them. `before`: deliveries between
-        those that `has` includes and the block; `has` is brought up to date.
+        """Return whether none of the older messages precedes what was delivered before them. `before`: deliveries
+        between those that `has` includes and the block; `has` is brought up to date.
         """
         assert self._known is not None
         old = np.flatnonzero(is_old)
@@ -172,7 +172,7 @@ class ScreenedBroadcast(BroadcastJudge):
         return iter(())
 
     def _has_everything(self, host: Host) -> bool:
-        """Whether a member has all that it is entitled to, whatever came first."""
+        """Return whether a member has all that it is entitled to, whatever came first."""
         if not host.member:
             return True
         messages = self._messages.get(host.name, np.zeros(0, np.int32))
@@ -187,7 +187,7 @@ def judge_events(
     checks: frozenset[str],
     reach: Reach | None = None,
 ) -> BroadcastJudge:
-    """The judge, done, with all violations of `checks`; `delivery` among it: it matters what is owed."""
+    """Return the judge, done, with all violations of `checks`; `delivery` among it: it matters what is owed."""
     screened = ScreenedBroadcast(events, gap_after_s, heard_every_s, checks, reach)
     if screened.passes():
         return screened

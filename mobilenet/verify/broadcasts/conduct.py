@@ -33,7 +33,7 @@ class _Host:
 
 
 def conduct_problem(events: Columns, only_connected: bool) -> str | None:
-    """The first event that does not fit; `only_connected`: hosts deliver only what their station sends."""
+    """Return the first event that does not fit; `only_connected`: hosts deliver only what their station sends."""
     table = Table.of(events)
     tells_cells = bool((table.column("station").codes[table.column("event").rows("in_coverage")] >= 0).any())
     hosts: dict[str, _Host] = {}
@@ -59,7 +59,7 @@ def conduct_problem(events: Columns, only_connected: bool) -> str | None:
 
 
 def _note(host: _Host, event: str, station: str | None, session: int | None) -> str | None:
-    """What the event makes of the host, or why it cannot be."""
+    """Return what the event makes of the host, or why it cannot be."""
     if event in ("in_coverage", "out_of_coverage"):
         host.covered = event == "in_coverage"
     elif event == "join":

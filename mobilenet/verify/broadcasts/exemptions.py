@@ -19,7 +19,7 @@ from mobilenet.record.table import Columns, Table, by_code
 
 
 def forgotten_rows(events: Columns) -> set[int]:
-    """The rows of gaps of hosts that no station knows any more."""
+    """Return the rows of gaps of hosts that no station knows any more."""
     table = Table.of(events)
     kinds, nodes = table.column("event"), table.column("node").codes
     if "gap" not in kinds.words:

@@ -17,7 +17,7 @@ from mobilenet.record.table import Columns
 
 
 def fifo_problem(events: Columns, delivers_to_all: bool) -> str | None:
-    """The first delivery out of order."""
+    """Return the first delivery out of order."""
     return FifoJudge(events, delivers_to_all).judge()
 
 

@@ -322,7 +322,7 @@ class BroadcastJudge:
             raise Violation("membership", f"{self._when()}: {host.name} {does} although it is down")
 
     def missing_deliveries(self) -> Iterator[str]:
-        """What members still owe at the end, an explanation each."""
+        """Yield what members still owe at the end, an explanation each."""
         for name in sorted(self._hosts):
             host = self._hosts[name]
             if not host.member:

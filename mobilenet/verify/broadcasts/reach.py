@@ -34,7 +34,7 @@ class Reach:
         self._stretches: dict[tuple[str, str], list[Stretch]] = {}
 
     def latest(self, host: str, station: str, since_ns: int, until_ns: int, least_ns: int) -> int | None:
-        """The end of the latest stretch within these times of at least this length in which the host is surely
+        """Return the end of the latest stretch within these times of at least this length in which the host is surely
         within reach of the station; None: none exists.
         """
         for begin, end in reversed(self._of(host, station)):
@@ -65,7 +65,7 @@ class Reach:
 
 
 def _stretches(times: np.ndarray, distances: np.ndarray, plan: HostPlan, end_ns: int, range_m: float) -> list[Stretch]:
-    """Where the host is surely in range, as stretches that do not touch."""
+    """Return where the host is surely in range, as stretches that do not touch."""
     metres_per_ns = plan.speed_mps / SECOND
     walks = np.minimum(times, end_ns)  # when it had walked so far
     farthest = (distances[:-1] + distances[1:] + metres_per_ns * np.diff(walks)) / 2

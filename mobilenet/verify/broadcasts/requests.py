@@ -91,7 +91,9 @@ class _Host:
         self.leave_known_ns = now_ns + self._again_ns
 
     def last_wish(self, end_ns: int) -> Request | None:
-        """The wish that counts when the run has come to rest; None: there is none, or which one is last is open."""
+        """Return the wish that counts when the run has come to rest; None: there is none, or which one is last
+        is open.
+        """
         wishes = self._requests
         together = [wish for wish in wishes if wish[0::2] == (wishes[-1].at_ns, wishes[-1].row)]
         return wishes[-1] if len(together) == 1 and wishes[-1].at_ns < end_ns else None
@@ -145,7 +147,7 @@ def obedience(events: Columns, expected: Expectations | None, at_rest: bool = Fa
 
 
 def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Request]]:
-    """What each host is asked by the plan or, where there are events, as they have it."""
+    """Return what each host is asked by the plan or, where there are events, as they have it."""
     if events is None:
         return {f"h{number}": [Request(*one) for one in plan.requests] for number, plan in enumerate(plans)}
     requests: dict[str, list[Request]] = {f"h{number}": [] for number in range(len(plans))}
@@ -158,7 +160,7 @@ def _requests(plans: list[HostPlan], events: Table | None) -> dict[str, list[Req
 
 
 def _unfulfilled_wish(node: str, host: _Host, end_ns: int, is_repeated: bool) -> str | None:
-    """What the host was asked last and is not, though no wish is pending any more."""
+    """Return what the host was asked last and is not, though no wish is pending any more."""
     wish = host.last_wish(end_ns)
     if wish is None or host.is_member == (wish.wish == "join"):
         return None

@@ -14,7 +14,7 @@ from mobilenet.record.table import Columns, Table, by_code, rows_where
 
 
 def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Each row with its number, without broadcasts, and without deliveries like the host's event before.
+    """Return each row with its number, without broadcasts, and without deliveries like the host's event before.
 
     What a host may deliver changes only with its other events, so a repeated delivery fits if the first one does.
     """
@@ -31,7 +31,7 @@ def turns(events: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
 
 
 def unfinished_handoffs(events: Columns) -> list[str]:
-    """The members that are in a handoff at the end."""
+    """Return the members that are in a handoff at the end."""
     members: set[str] = set()
     under_way: set[str] = set()
     for _, event, node in turns(events, "event", "node"):

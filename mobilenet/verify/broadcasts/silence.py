@@ -93,7 +93,7 @@ class Silence:
         self._since = None
 
     def last_heard_ns(self, now_ns: int) -> int:
-        """The last moment at which it was surely heard."""
+        """Return the last moment at which it was surely heard."""
         under_way = [] if self._since is None else [(self._since, now_ns, self.confirmed_by)]
         for since_ns, until_ns, station in reversed([*self._spans, *under_way]):
             end_ns = self._reached_until(since_ns, until_ns, station)
@@ -102,7 +102,7 @@ class Silence:
         return self._left_ns
 
     def _reached_until(self, since_ns: int, until_ns: int, station: str | None) -> int | None:
-        """The end of the latest long enough stretch of a span in which the host was within reach."""
+        """Return the end of the latest long enough stretch of a span in which the host was within reach."""
         if self._reach is None:
             return until_ns if until_ns - since_ns >= self._heard_every_ns else None
         if station is None:

@@ -32,7 +32,7 @@ OF_PROCESSES = KEYS["start"] - {"stations", "hosts"} | {"n"}
 
 
 def has_form(what: dict[str, Any], role: Role, is_action: bool) -> bool:
-    """Whether a program of that role can receive, or send, that."""
+    """Return whether a program of that role can receive, or send, that."""
     if is_action:
         return what == DONE or _is_action(what, role)
     event = what.get("ev")

@@ -31,7 +31,9 @@ encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 def inputs_problem(
     rows: Iterable[Any], events: Table, manifest: dict[str, Any], expected: Expectations | None, is_planned: bool
 ) -> str | None:
-    """The first event to a program that is not true. `rows`: lines as in judge.py; `is_planned`: as in timers.py."""
+    """Return the first event to a program that is not true. `rows`: lines as in judge.py; `is_planned`: as in
+    timers.py.
+    """
     known = _KnownFacts(events, manifest, expected, Timers(is_planned))
     for row, line in enumerate(rows):
         if line.is_action:
@@ -84,7 +86,7 @@ class _KnownFacts:
         return text
 
     def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
-        """What is wrong, as it was sent, and what was expected."""
+        """Yield what is wrong, as it was sent, and what was expected."""
         what, kind, me = line.object, line.object["ev"], int(line.node[1:])
         if what.get("t") != line.at_ns:
             yield "t", what.get("t"), str(line.at_ns)

@@ -167,7 +167,7 @@ def _events_problem(rows: list[Line], events: Table) -> str | None:
 
 
 def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
-    """The events in lines. A broadcast is refused by the answer to it, or to an event meanwhile."""
+    """Yield the events in lines. A broadcast is refused by the answer to it, or to an event meanwhile."""
     offered: dict[str, What] = {}
     for at_ns, node, _, is_action, line in rows:
         kind = line["do" if is_action else "ev"]
@@ -186,7 +186,7 @@ def _events_in_lines(rows: Iterable[Line]) -> Iterator[What]:
 
 
 def _events_on_record(columns: Iterable[tuple[Any, ...]]) -> Iterator[What]:
-    """The same of events."""
+    """Yield the same of events."""
     for at_ns, node, event, message, station, session, detail in columns:
         if event == "refused" and json.loads(detail or "{}").get("cause") == "down":
             continue
@@ -206,7 +206,7 @@ def _name(node: str, message: Any) -> str:
 
 
 def _nodes(manifest: dict[str, Any], events: Table, expected: Expectations | None) -> set[str]:
-    """All that can have lines. Of imported hosts only the scenario knows how many there are."""
+    """Return all that can have lines. Of imported hosts only the scenario knows how many there are."""
     processes = {f"p{number}" for number in range(manifest.get("processes", 0))}
     hosts = {word for word in events.column("node").words if word[:1] == "h"}
     planned = len(expected.hosts) if expected is not None and expected.hosts is not None else 0

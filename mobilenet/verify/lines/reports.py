@@ -70,7 +70,7 @@ def reported_problem(rows: Iterable[Any], events: Table, samples: Table, manifes
 
 
 def _reports(line: Any, node: _Node) -> Iterator[Report]:
-    """The event in an action, and what it changes."""
+    """Yield the event in an action, and what it changes."""
     what = line.object
     action, session = what["do"], what.get("session")
     if action in ("joined", "left"):

@@ -48,7 +48,7 @@ class Timers:
             heappush(self._latest[line.node], (due[1], what["name"]))
 
     def wrongs(self, line: Any) -> Iterator[tuple[str, Any, str]]:
-        """What is wrong with an event: its subject, what it is, what was expected."""
+        """Yield what is wrong with an event: its subject, what it is, what was expected."""
         if line.life != self._lives.get(line.node):
             self._lives[line.node], self._running[line.node], self._latest[line.node] = line.life, {}, []
         if line.object["ev"] == "timer":
@@ -81,7 +81,7 @@ class Timers:
         return None
 
     def _first_missed(self, node: str, at_ns: int) -> str | None:
-        """The first timer of that node that was due before then: its name, and when."""
+        """Return the first timer of that node that was due before then: its name, and when."""
         heap, running = self._latest[node], self._running[node]
         while heap and heap[0][0] < at_ns:
             latest_ns, name = heappop(heap)

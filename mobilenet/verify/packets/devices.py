@@ -21,7 +21,9 @@ DROPPED = ("packets_malformed", "packets_spoofed", "packets_misaddressed")
 
 
 def devices_problem(packets: Sequence[PassedPacket], real_time: Any) -> str | None:
-    """The first contradiction, in one sentence. `real_time`: of the manifest; without "devices" nothing is checked."""
+    """Return the first contradiction, in one sentence. `real_time`: of the manifest; without "devices" nothing is
+    checked.
+    """
     devices = real_time.get("devices") if isinstance(real_time, dict) else None
     if not isinstance(devices, dict):
         return None

@@ -17,8 +17,8 @@ from mobilenet.verify.packets.tcp import connections_problem
 
 
 def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, Any]) -> str | None:
-    """The first contradiction, in one sentence; None: there is none. What programs may do that make their packets
-    themselves is not held against the emulator.
+    """Return the first contradiction, in one sentence; None: there is none. What programs may do that make their
+    packets themselves is not held against the emulator.
     """
     try:
         packets = list(packets_of(events, captures))
@@ -32,7 +32,7 @@ def packets_problem(events: Columns, captures: Captures, manifest: Mapping[str, 
 
 
 def changed_problem(packets: Sequence[PassedPacket]) -> str | None:
-    """The first packet that arrived otherwise than it was sent, or under the name of another node."""
+    """Return the first packet that arrived otherwise than it was sent, or under the name of another node."""
     sent: dict[str, bytes] = {}
     address: dict[str, bytes] = {}  # of each node, in its first packet
     for one in packets:

@@ -29,11 +29,11 @@ class Direction:
         self.fin: int | None = None  # the offset of its FIN
 
     def offset(self, number: int) -> int:
-        """The offset of a sequence number; -1 is the SYN."""
+        """Return the offset of a sequence number; -1 is the SYN."""
         return near(number, self.first, self._near)
 
     def _part(self, segment: Segment) -> tuple[int, bytes]:
-        """The offset of its first byte, and its bytes, without those of a keep-alive before the first one."""
+        """Return the offset of its first byte, and its bytes, without those of a keep-alive before the first one."""
         start = self.offset(segment.number + bool(segment.flags & SYN))
         return max(0, start), segment.payload[max(0, -start) :]
 
@@ -112,12 +112,12 @@ class Connections:
 
 
 def _differs(known: bytearray, sent: bytearray, payload: bytes) -> bool:
-    """Whether a byte is another one than the only one that was sent with its number."""
+    """Return whether a byte is another one than the only one that was sent with its number."""
     return any(state == 1 and a != b for state, a, b in zip(known, sent, payload, strict=True))
 
 
 def connections_problem(packets: Iterable[PassedPacket]) -> str | None:
-    """The first segment that contradicts TCP, in one sentence."""
+    """Return the first segment that contradicts TCP, in one sentence."""
     connections = Connections()
     fragmented: set[frozenset[bytes]] = set()  # pairs of addresses whose segments are not seen whole
     for one in packets:

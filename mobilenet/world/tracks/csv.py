@@ -104,7 +104,9 @@ def _both(rows: Table) -> bool:
 
 
 def _columns(rows: Table, lonlat: bool, id: str | None) -> list[Columns]:
-    """Where each kind of host has its name and place; the first one that is there. With an `id`, no name is read."""
+    """Return where each kind of host has its name and place; the first one that is there. With an `id`, no name is
+    read.
+    """
     a, b = (LON, LAT) if lonlat else (X, Y)
     choices: list[Columns] = []
     if rows.find(ID) is None:

@@ -100,7 +100,7 @@ def _group(feature: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _times(properties: dict[str, Any], positions: list[Any]) -> list[Any] | None:
-    """The times of the positions; None if there are none."""
+    """Return the times of the positions; None if there are none."""
     within = {**_group(properties, "coordinateProperties"), **properties}
     times: list[Any] | None = next((within[key] for key in TIMES if isinstance(within.get(key), list)), None)
     if times is not None:

@@ -114,7 +114,7 @@ def seconds(text: str) -> float:
 
 
 def no_date(text: str) -> str:
-    """The error message for a text that seconds() does not take."""
+    """Return the error message for a text that seconds() does not take."""
     try:
         datetime.fromisoformat(text)
     except ValueError:

@@ -95,7 +95,9 @@ def _name(file: str) -> str:
 
 
 def formats_that_fit(rows: Sequence[Sequence[str]], is_3d: bool) -> dict[str, str]:
-    """Which formats these first lines may have, the words of each, and why. Lines of BonnMotion count as well."""
+    """Return which formats these first lines may have, the words of each, and why. Lines of BonnMotion count as
+    well.
+    """
     fits: dict[str, str] = {}
     widths, numbers = [len(words) for words in rows], [_numbers(words) for words in rows]
     if None not in numbers and not any(width % (4 if is_3d else 3) for width in widths):

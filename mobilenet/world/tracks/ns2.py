@@ -156,7 +156,7 @@ def _walk(sink: Sink, name: str, node: _Node) -> None:
 
 
 def _in_order(node: _Node) -> Iterator[tuple[float, ...]]:
-    """The node's commands by time; those that put it somewhere at the same time are one."""
+    """Yield the node's commands by time; those that put it somewhere at the same time are one."""
     each = sorted(zip(*[iter(node.commands)] * 5, strict=True), key=lambda command: command[0])
     while each:
         t_s, x, y, speed, line = each.pop(0)

@@ -44,7 +44,7 @@ class Offset(NamedTuple):
 
     @classmethod
     def of(cls, x: Floats, y: Floats) -> Self:
-        """The middle of some places far away, in whole kilometres: the same for all files of a town."""
+        """Return the middle of some places far away, in whole kilometres: the same for all files of a town."""
         return cls(*(1000.0 * round(float((v.min() + v.max()) / 2000)) for v in (x, y)))
 
     def subtract(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -92,7 +92,7 @@ def to_earth(x: ArrayLike, y: ArrayLike, origin: Origin) -> tuple[Floats, Floats
 
 
 def centre(lon: Floats, lat: Floats) -> Origin:
-    """The middle of some places, in millionths of a degree: the same for the same places, on every machine."""
+    """Return the middle of some places, in millionths of a degree: the same for the same places, on every machine."""
     middles = [round(float((v.min() + v.max()) / 2), 6) for v in (lon, lat)]
     return Origin(lon=middles[0], lat=middles[1])
 
@@ -103,13 +103,13 @@ def far_offset(x: Floats, y: Floats) -> Offset | None:
 
 
 def is_far(x: Floats, y: Floats) -> NDArray[np.bool_]:
-    """Which places are farther out than anything may be."""
+    """Return which places are farther out than anything may be."""
     return np.maximum(np.abs(x), np.abs(y)) > FARTHEST_M
 
 
 def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:
-    """Which places lie across the line of 180 degrees from a longitude, where all of them would be close together
-    but for that line.
+    """Return which places lie across the line of 180 degrees from a longitude, where all of them would be close
+    together but for that line.
     """
     if np.ptp(lon) <= 180 or np.ptp(lon % 360) >= 90:
         return np.zeros(len(lon), dtype=np.bool_)

@@ -72,7 +72,7 @@ def read_tracks(
 
 
 def is_lonlat(path: Path, format: Format = "auto", coordinates: Coordinates = "auto") -> bool:
-    """Whether these are longitudes and latitudes; only the beginning is read."""
+    """Return whether these are longitudes and latitudes; only the beginning is read."""
     if coordinates != "auto":
         return coordinates == "lonlat"
     kind = recognise_format(path)[0] if format == "auto" else format
@@ -119,7 +119,7 @@ def recognise_format(path: Path) -> tuple[Format, str]:
 
 
 def _plain_format(path: Path, rows: list[list[str]], is_3d: bool) -> tuple[Format, str]:
-    """The same of lines of numbers."""
+    """Return the same of lines of numbers."""
     fits = line_formats.formats_that_fit(rows, is_3d)
     if len(fits) > 1:
         both = " and ".join(f"{kind} ({why})" for kind, why in fits.items())

@@ -238,7 +238,7 @@ class RecordedSamples:
         )
 
     def origin(self) -> Origin:
-        """The middle of tracks in longitude and latitude."""
+        """Return the middle of tracks in longitude and latitude."""
         first = int(np.argmin(self.line))
         self.refuse(
             (

@@ -49,7 +49,7 @@ def open_tracks(path: Path) -> Iterator[IO[bytes]]:
 
 
 def head(path: Path) -> str:
-    """Its beginning, to see what it is."""
+    """Return its beginning, to see what it is."""
     with open_tracks(path) as stream:
         return stream.read(HEAD_BYTES).decode("utf-8-sig", "replace")
 
@@ -68,11 +68,11 @@ def lines(stream: IO[bytes], file: str, longest: int = LONGEST_LINE) -> Iterator
 
 
 def path_text(path: Path) -> str:
-    """The path within a message, as it was given: one line, whatever is in it."""
+    """Return the path within a message, as it was given: one line, whatever is in it."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(path))
 
 
 def short(text: Any) -> str:
-    """A value from outside, within a message."""
+    """Return a value from outside, within a message."""
     text = str(text)
     return repr(text if len(text) <= 40 else text[:37] + "...")

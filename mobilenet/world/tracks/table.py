@@ -49,7 +49,7 @@ class Table:
             raise ScenarioError(f"{file}:1: empty, expected a line with the names of the columns")
 
     def find(self, titles: Titles) -> int | None:
-        """The column with one of these titles."""
+        """Return the column with one of these titles."""
         places = [place for place, title in enumerate(self.titles) if title in titles]
         if len(places) > 1:
             first, second = places[:2]
@@ -72,7 +72,7 @@ class Table:
         return place
 
     def _unit_advice(self, titles: Titles) -> str:
-        """What to do about a column of that name in another unit, if there is one."""
+        """Return what to do about a column of that name in another unit, if there is one."""
         for title in self.titles:
             name, _, unit = re.sub(r"[\s_(\[]+", "_", title).rstrip(")]").rpartition("_")
             if name in titles and unit in UNITS:
@@ -130,7 +130,7 @@ def as_number(text: str) -> float:
 
 
 def no_number(text: str) -> str:
-    """The error message for a text that as_number() does not take."""
+    """Return the error message for a text that as_number() does not take."""
     if not text.strip():
         return "empty, expected a number"
     try:

@@ -132,7 +132,7 @@ class Connections:
                     end.owner.tell(lambda client: client.on_open(end))  # noqa: B023
 
     def pass_on(self, a: str, b: str, count: int | None = None) -> list[Any]:
-        """What a sent to b arrives, all of it or the oldest `count`; the messages."""
+        """Return what a sent to b arrives, all of it or the oldest `count`; the messages."""
         here, far = self.links[a, b]
         passed: list[Any] = []
         while here.sent and count != len(passed):

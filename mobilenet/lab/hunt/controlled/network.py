@@ -175,7 +175,7 @@ class Network:
         return matching_packets(self.air, kind, sender, receiver)
 
     def packet(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> Packet:
-        """The oldest of them."""
+        """Return the oldest of them."""
         packets = self.packets(kind, sender, receiver)
         if not packets:
             raise ValueError(
@@ -213,7 +213,7 @@ class Network:
     # --- time
 
     def timers(self) -> list[tuple[str, Timer]]:
-        """All that are armed, node by node."""
+        """Return all that are armed, node by node."""
         return [(name, timer) for name, node in self.nodes.items() for timer in node.running_timers]
 
     def fire(self, name: str, number: int) -> None:

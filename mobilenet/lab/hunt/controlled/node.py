@@ -142,7 +142,7 @@ def host_node(
     uniform: Uniform = midpoint,
     connections: Connections | None = None,
 ) -> Node:
-    """A host that is not a member yet."""
+    """Return a host that is not a member yet."""
 
     def make(node: Node, port: ControlledPort) -> Any:
         return roles.host(port, node.stable, parameters, stations)

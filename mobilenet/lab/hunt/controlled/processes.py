@@ -77,7 +77,7 @@ class Processes:
     # --- messages
 
     def packets(self, kind: str | None = None, sender: str | None = None, receiver: str | None = None) -> list[Packet]:
-        """The messages in transit, oldest first; `kind`: the name of the message's class."""
+        """Return the messages in transit, oldest first; `kind`: the name of the message's class."""
         return matching_packets(self.under_way, kind, sender, receiver)
 
     def deliver(self, packet: Packet) -> None:
@@ -104,7 +104,7 @@ class Processes:
     # --- time
 
     def timers(self) -> list[tuple[int, Timer]]:
-        """All that are armed, process by process."""
+        """Return all that are armed, process by process."""
         return [(port.me, timer) for port in self._ports for timer in port.timers if timer.running]
 
     def fire(self, i: int, number: int) -> None:

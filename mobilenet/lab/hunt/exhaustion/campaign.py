@@ -72,7 +72,7 @@ def _explore(pipe: Connection, case: Case, seconds: float, gib: float) -> None:
 
 
 def shortest(case: Case, first_search: Search, seconds: float, gib: float) -> tuple[str, ...]:
-    """The lines of a shortest trace; none if it is not found in time."""
+    """Return the lines of a shortest trace; none if it is not found in time."""
     search = Search(case, first_search.space)
     for _ in search.run(seconds, gib, breadth=True):
         pass

@@ -43,7 +43,7 @@ COUNTED = ("Join", "Init", "Leave")  # for each of the first two a station opens
 
 
 def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **others: Any) -> Case:
-    """A case of the mobile causal broadcast."""
+    """Return a case of the mobile causal broadcast."""
     repeats = others.pop("repeats", 2 * len(cells) + 1)  # the timer of each host fires twice, and there is a copy
     parameters = others.pop("parameters", PARAMETERS)
     return Case(
@@ -61,7 +61,7 @@ def mobile_case(name: str, cells: tuple[int, ...], messages: tuple[int, ...], **
 
 
 def forget(value: Any) -> Container[str]:
-    """What of the protocol's objects cannot matter any more between two inputs.
+    """Return what of the protocol's objects cannot matter any more between two inputs.
 
     SelectiveStream and contexts: when a copy was sent, because in these cases a copy may follow another one at once.
     Resender: how often copies were given up decides only when the next one follows; its heap holds a due time for each

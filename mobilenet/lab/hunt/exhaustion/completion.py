@@ -65,7 +65,7 @@ class Run:
         return (*self.nodes, self._wired, self.history)
 
     def to_rest(self, good: set[State]) -> list[State]:
-        """The states on the way, each of which comes to rest when it loses what is in the air."""
+        """Return the states on the way, each of which comes to rest when it loses what is in the air."""
         space, passed = self._space, [self.state]
         for host in range(space.hosts):
             facts = space.nodes[host].facts[self.nodes[host]]
@@ -133,7 +133,7 @@ class Run:
                 self._step(at, space.moves.input_for(at, "wired", head.source, head.message))
 
     def why_not(self) -> str:
-        """Why it does not rest; empty: it does."""
+        """Return why it does not rest; empty: it does."""
         space = self._space
         history = space.history(self.history)
         for host in range(space.hosts):

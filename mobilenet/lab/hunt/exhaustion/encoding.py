@@ -42,7 +42,7 @@ def encode(value: Any, opaque: Any = None, forget: Forget = nothing) -> Any:
 
 
 def attributes(kind: type) -> tuple[str, ...]:
-    """The names in the slots of a class and of its bases."""
+    """Return the names in the slots of a class and of its bases."""
     names: list[str] = []
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())

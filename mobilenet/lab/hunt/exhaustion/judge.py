@@ -48,8 +48,8 @@ def begin(hosts: int) -> History:
 
 
 def history_after(history: History, host: int, events: Sequence[tuple[Any, ...]]) -> History:
-    """The history after what a host did: ('broadcast', id), ('deliver', id, body), ('joined', ...), ('left', ...),
-    ('gap', ...).
+    """Return the history after what a host did: ('broadcast', id), ('deliver', id, body), ('joined', ...), ('left',
+    ...), ('gap', ...).
     """
     for event in events:
         history = _EVENTS[event[0]](history, host, event)
@@ -57,7 +57,7 @@ def history_after(history: History, host: int, events: Sequence[tuple[Any, ...]]
 
 
 def missing_deliveries(history: History, host: int) -> list[MessageId]:
-    """What a member has not delivered and is entitled to."""
+    """Return what a member has not delivered and is entitled to."""
     standing = history.hosts[host]
     if not standing.member:
         return []

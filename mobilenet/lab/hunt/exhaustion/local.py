@@ -62,7 +62,7 @@ class Messages(Numbering):
         return number
 
     def find(self, message: Any) -> int:
-        """The number of a message that is one of these items itself."""
+        """Return the number of a message that is one of these items itself."""
         return self._places[id(message)]
 
 
@@ -121,7 +121,7 @@ class Local:
         return node_input
 
     def step(self, state: int, input_number: int) -> tuple[int, StepEffects]:
-        """The state after an input, and what was done on the way."""
+        """Return the state after an input, and what was done on the way."""
         known = self._table.get((state, input_number))
         if known is None:
             known = self._table[state, input_number] = self._run(state, input_number)
@@ -168,12 +168,12 @@ class Local:
         return tuple((to, enter(encode(m, None, forget), m, (*origin, place))) for place, (to, m) in enumerate(sent))
 
     def before(self, state: int) -> tuple[int, int] | None:
-        """The state and the input from which a state was reached first; None: it is the beginning."""
+        """Return the state and the input from which a state was reached first; None: it is the beginning."""
         predecessor: tuple[int, int] | None = self._states.items[state]
         return predecessor
 
     def key(self, node: Node) -> Any:
-        """The key that distinguishes its states."""
+        """Return the key that distinguishes its states."""
         timers = [(timer.number, timer.running) for timer in node.port.timers]
         return encode((node.protocol, node.stable, node.cell, timers), self._case.parameters, self._case.forget)
 

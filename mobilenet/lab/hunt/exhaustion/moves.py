@@ -56,7 +56,7 @@ class Moves:
         return node if node < self.hosts else node - self.hosts
 
     def input_for(self, node: int, kind: str, sender: int, message: int) -> int:
-        """The number of an input: ('receive' or 'wired', sender, message)."""
+        """Return the number of an input: ('receive' or 'wired', sender, message)."""
         key = (node, kind, sender, message)
         input_number = self._received.get(key)
         if input_number is None:
@@ -142,13 +142,13 @@ class Moves:
         )
 
     def story(self, node: int, input_number: int, effects: StepEffects) -> tuple[tuple[Any, ...], ...]:
-        """What is judged of a step."""
+        """Return what is judged of a step."""
         if effects.answer is not None and self.nodes[node].input_at(input_number)[0] == "broadcast":
             return (("broadcast", effects.answer), *effects.upcalls)
         return effects.upcalls
 
     def receivers(self, node: int, to: int | None) -> range:
-        """The nodes that may hear a frame: at the other side of the radio, the one addressed or all."""
+        """Return the nodes that may hear a frame: at the other side of the radio, the one addressed or all."""
         first, last = (self.hosts, self.count) if node < self.hosts else (0, self.hosts)
         return range(first, last) if to is None else range(first + to, first + to + 1)
 
@@ -160,7 +160,7 @@ class Moves:
         return frames
 
     def frame(self, receiver: int, input_number: int) -> int:
-        """The bit of a frame."""
+        """Return the bit of a frame."""
         frame = (receiver, input_number)
         bit = 1 << self.frames.number(frame, frame)
         self.masks[receiver] |= bit

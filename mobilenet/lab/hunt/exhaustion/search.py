@@ -170,7 +170,7 @@ class NotCalm(Exception):
 
 
 def trail(entry: KeptState | None) -> tuple[Step, ...]:
-    """The steps that lead to a state."""
+    """Return the steps that lead to a state."""
     steps: list[Step] = []
     while entry is not None and entry.step is not None:
         steps.append(entry.step)
@@ -179,6 +179,6 @@ def trail(entry: KeptState | None) -> tuple[Step, ...]:
 
 
 def peak_gib() -> float:
-    """The most memory that this process has had."""
+    """Return the most memory that this process has had."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**30 if sys.platform == "darwin" else 2**20)

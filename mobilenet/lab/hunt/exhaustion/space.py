@@ -64,7 +64,7 @@ class Space:
         return history
 
     def first(self) -> State:
-        """All nodes as they were built; no host is a member."""
+        """Return all nodes as they were built; no host is a member."""
         case = self.case
         budget = (case.repeats, case.moves, case.crashes, case.leaves, case.joins, *case.messages)
         return self.silent((0,) * self.count, self.number_budget(budget), self.number_history(begin(self.hosts)))
@@ -95,7 +95,7 @@ class Space:
         return self._budgets.number(budget, budget)
 
     def covers(self, more: int, less: int) -> bool:
-        """Whether a budget allows whatever another one does."""
+        """Return whether a budget allows whatever another one does."""
         is_covering = self._covers.get((more, less))
         if is_covering is None:
             items = self._budgets.items
@@ -105,7 +105,7 @@ class Space:
     # --- whole states
 
     def successors(self, state: State) -> Iterator[tuple[Step, State]]:
-        """Whatever may happen next. Raises Violation where a check is broken."""
+        """Yield whatever may happen next. Raises Violation where a check is broken."""
         count, budget, air, used = self.count, state[-3], state[-2], state[-1]
         moves_of = self.moves.moves_of
         for node in range(count):
@@ -122,7 +122,7 @@ class Space:
                 yield Step(PASSING, head.link), (*state[:count], head.left, *state[count + 1 :])
 
     def successors_until_broken(self, state: State) -> Iterator[tuple[Step, State]]:
-        """The successors, without those after a violation."""
+        """Yield the successors, without those after a violation."""
         with suppress(Broken):
             yield from self.successors(state)
 
@@ -176,7 +176,7 @@ class Space:
             seen |= serves
 
     def next_history(self, history: int, host: int, story: tuple[tuple[Any, ...], ...]) -> int:
-        """The number of the history after what a host did. Raises Violation."""
+        """Return the number of the history after what a host did. Raises Violation."""
         known = self._next_histories.get((history, host, story))
         if known is None:
             try:

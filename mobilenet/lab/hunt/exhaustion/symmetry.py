@@ -23,7 +23,7 @@ from .space import Space, State
 
 
 def is_symmetric(case: Case) -> bool:
-    """Whether its hosts, two of them, have the same part to play from the beginning on."""
+    """Return whether its hosts, two of them, have the same part to play from the beginning on."""
     alike = len(case.cells) == 2 and len(set(case.cells)) == len(set(case.messages)) == 1
     return alike and not case.joined and (case.moves == 0 or set(case.movers) == {0, 1})
 
@@ -56,7 +56,7 @@ class Mirror:
         return 1 - node if node < 2 else node
 
     def _local(self, node: int, state: int) -> int:
-        """The number, at the counterpart, of the image of a state."""
+        """Return the number, at the counterpart, of the image of a state."""
         known = self._locals[node]
         way = []
         while state not in known:

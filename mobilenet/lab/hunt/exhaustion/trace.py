@@ -42,7 +42,7 @@ class Trace(NamedTuple):
 
 
 def trace_of(search: Search) -> Trace:
-    """The trace of the violation that a search, breadth first, has found."""
+    """Return the trace of the violation that a search, breadth first, has found."""
     result = search.result
     if result is None or result.violation is None:
         raise ValueError("this search has found no violation")
@@ -189,7 +189,7 @@ def _event_in_words(event: Event) -> str:
 
 
 def repeat(case: Case, trace: Trace) -> Iterator[tuple[Line, list[Event]]]:
-    """Each line done on a controllable network, with the events that came of it."""
+    """Yield each line done on a controllable network, with the events that came of it."""
     network = Network(case.roles, case.parameters, case.cells, case.parents)
     for node, node_input in trace.prefix:
         network.clock.now += case.step_ns

@@ -52,7 +52,7 @@ class Wires:
         return queues
 
     def put(self, state: int, at: int, sent: tuple[tuple[int | None, int], ...]) -> int:
-        """The wires when a station has sent messages."""
+        """Return the wires when a station has sent messages."""
         key = (state, at, sent)
         new_state = self._put.get(key)
         if new_state is None:
@@ -63,7 +63,7 @@ class Wires:
         return new_state
 
     def heads(self, state: int) -> tuple[Head, ...]:
-        """What may arrive next, link by link."""
+        """Return what may arrive next, link by link."""
         heads = self._heads[state]
         if heads is None:
             queues = self.queues(state)

@@ -282,7 +282,7 @@ class Adversary:
         )
 
     def not_at_rest(self) -> Iterator[str]:
-        """What keeps it from rest, for people."""
+        """Yield what keeps it from rest, for people."""
         nodes = [*((f"s{s}", node) for s, node in enumerate(self.stations)),
                  *((f"h{h}", node) for h, node in enumerate(self.hosts))]  # fmt: skip
         for name, node in nodes:

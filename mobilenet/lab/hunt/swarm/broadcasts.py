@@ -39,7 +39,9 @@ PATIENCE = 3000.0  # t.u., where it is unknown when a run comes to rest
 
 
 def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessScenario:
-    """The scenario of a seed. `own`: a plug-in's protocol, with what its class declares; `protocol` is then `own`."""
+    """Return the scenario of a seed. `own`: a plug-in's protocol, with what its class declares; `protocol` is then
+    `own`.
+    """
     stream = Stream(seed, f"swarm/{protocol}")
     declared = own or PARAMETERS[protocol]
     below_dimension = declared.delivers == BELOW_DIMENSION
@@ -136,7 +138,7 @@ def _faults(stream: Stream, values: Values, latest: float, below_dimension: bool
 
 
 def _instant(stream: Stream, i: int, plan: list[tuple[float, int]], n: int, send: float, latest: float) -> float:
-    """When i crashes: mostly while messages wait in its send server."""
+    """Return when i crashes: mostly while messages wait in its send server."""
     own = [time for time, source in plan if source == i]
     children = (n - 1).bit_length() * send
     if own and stream.chance(0.4):

@@ -72,7 +72,9 @@ def run_campaign(
     protocol: str = DEFAULT,
     radio: scenes.Radio = "dcf",
 ) -> Iterator[Result]:
-    """The results in the order of the seeds; `keep`: where the run directories of those that are not valid go."""
+    """Return the results in the order of the seeds; `keep`: where the run directories of those that are not
+    valid go.
+    """
     look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, radio=radio)
     return in_order(look, seeds, workers)
 
@@ -123,7 +125,7 @@ def _error_in_words(error: Exception) -> str:
 
 
 def explain(verdicts: dict[str, Verdict]) -> str:
-    """What is violated; if nothing is, what is unknown and why."""
+    """Return what is violated; if nothing is, what is unknown and why."""
     for answer in ("violated", "unknown"):
         explanations = [
             f"{name}: {verdict.explanation}" for name, verdict in verdicts.items() if verdict.answer == answer
@@ -267,7 +269,7 @@ def record_adversary(
 
 
 def description(drawn: schedule.Schedule, own: plug_ins.PlugIn | None = None) -> AdversarySchedule:
-    """A schedule in scenario.yaml: the seed from which it is drawn, and what was drawn."""
+    """Return a schedule in scenario.yaml: the seed from which it is drawn, and what was drawn."""
     air = drawn.air
     mobile_causal = {"name": DEFAULT} | drawn.parameters.model_dump()
     return AdversarySchedule.model_validate(
@@ -290,7 +292,7 @@ def description(drawn: schedule.Schedule, own: plug_ins.PlugIn | None = None) ->
 def again(
     seed: int, count: int = 1, backbone: str = "tree", protocol: str = DEFAULT, radio: scenes.Radio = "dcf"
 ) -> str:
-    """The command that repeats a schedule."""
+    """Return the command that repeats a schedule."""
     is_own = plug_ins.is_plug_in(protocol)
     named = plug_ins.options_of(protocol) if is_own else ""
     chosen = (

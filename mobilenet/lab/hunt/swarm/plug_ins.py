@@ -53,7 +53,7 @@ class PlugIn(NamedTuple):
 
 
 def is_plug_in(protocol: str) -> bool:
-    """Whether this names a class in a file, or programs."""
+    """Return whether this names a class in a file, or programs."""
     return ".py:" in protocol or are_programs(protocol)
 
 
@@ -62,7 +62,7 @@ def are_programs(protocol: str) -> bool:
 
 
 def options_of(protocol: str) -> str:
-    """How the command line of a swarm names it."""
+    """Return how the command line of a swarm names it."""
     if not are_programs(protocol):
         return f" --protocol {protocol} --allow-code"
     group = json.loads(protocol)
@@ -92,7 +92,7 @@ def _kind_by_version(protocol: str, version: int) -> Kind:
 
 
 def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
-    """The scene of a seed with this protocol; its code is not run yet."""
+    """Return the scene of a seed with this protocol; its code is not run yet."""
     if are_programs(protocol):
         return _scene(seed, protocol, Path(), radio)
     path, name = _split(protocol)
@@ -100,7 +100,7 @@ def scene_of(seed: int, protocol: str, radio: scenes.Radio = "dcf") -> Scenario:
 
 
 def kept_scene(protocol: OwnProtocol | OwnProgram, directory: Path) -> Scenario:
-    """The scene of a plug-in as the run of a schedule has it: with the copies in its directory."""
+    """Return the scene of a plug-in as the run of a schedule has it: with the copies in its directory."""
     if isinstance(protocol, OwnProtocol):
         return _scene(1, inline({"class": protocol.reference}), directory)
     return _scene(1, inline(protocol.model_dump(include={"command", "promises"})), directory)
@@ -112,7 +112,7 @@ def _scene(seed: int, named: str, folder: Path, radio: scenes.Radio = "dcf") -> 
 
 
 def experiment_of(seed: int, protocol: str) -> ProcessScenario:
-    """The experiment of a seed with this broadcast among processes."""
+    """Return the experiment of a seed with this broadcast among processes."""
     path, name = _split(protocol)
     named = {"processes": 2, "protocol": {"class": f"{path.name}:{name}"}, "detector": None}
     plain = ProcessScenario.from_text(effective(ProcessScenario.model_validate(named)), (), path.parent, "swarm")
@@ -122,7 +122,7 @@ def experiment_of(seed: int, protocol: str) -> ProcessScenario:
 
 
 def plug_in_of(protocol: str, scene: Scenario, seed: int, stations: int, hosts: int) -> PlugIn:
-    """What plays on the adversary's network in the schedule of a seed; `scene`: one that has the protocol."""
+    """Return what plays on the adversary's network in the schedule of a seed; `scene`: one that has the protocol."""
     scene = cast("Scenario", with_declared(scene, True))
     named = scene.model_copy(update={"seed": seed})
     parties = parties_of(named, {"stations": stations, "hosts": hosts}, None)
@@ -131,7 +131,7 @@ def plug_in_of(protocol: str, scene: Scenario, seed: int, stations: int, hosts: 
 
 
 def checks_of(protocol: str) -> list[Check]:
-    """What judges the promises of its own that the class makes."""
+    """Return what judges the promises of its own that the class makes."""
     if not is_plug_in(protocol):
         return []
     scene = scene_of(1, protocol)

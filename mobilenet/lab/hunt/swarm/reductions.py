@@ -120,7 +120,7 @@ class OfHosts:
             self._search.cut_list("stations.layout.points_m", layout.points_m)
 
     def _earlier(self, seeds: int, first: int) -> bool:
-        """Whether it goes if nothing happens for long before the first broadcast."""
+        """Return whether it goes if nothing happens for long before the first broadcast."""
         scenario = self._search.scenario
         messages = scenario.workload.messages
         first_s = min((message.at_s for message in messages), default=0.0)
@@ -142,7 +142,7 @@ class OfHosts:
                 high = middle
 
     def _at_last(self) -> bool:
-        """Whether it goes earlier, or with fewer hosts, tried with more and more seeds."""
+        """Return whether it goes earlier, or with fewer hosts, tried with more and more seeds."""
         first = SEEDS_OF_FEW_HOSTS
         for seeds in SEEDS_AT_LAST:
             if self._earlier(seeds, first):
@@ -153,7 +153,7 @@ class OfHosts:
         return False
 
     def _those_who_act(self, others: Sequence[int], seeds: int, first: int) -> bool:
-        """Whether it goes with only the hosts that the lists name, and this many others."""
+        """Return whether it goes with only the hosts that the lists name, and this many others."""
         scenario = self._search.scenario
         count, named = scenario.hosts.count or 0, sorted(self._names())
         strangers = [host for host in range(count) if host not in named]
@@ -166,7 +166,7 @@ class OfHosts:
         return False
 
     def _names(self) -> set[int]:
-        """The hosts that the lists name."""
+        """Return the hosts that the lists name."""
         scenario = self._search.scenario
         churn, faults = getattr(scenario.churn, "changes", ()), getattr(scenario.faults, "outages", ())
         lists = (getattr(scenario.workload, "messages", ()), faults, churn, scenario.interventions)
@@ -213,7 +213,7 @@ class OfHosts:
 
     @staticmethod
     def around(explanation: str, events: pd.DataFrame) -> str:
-        """Where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn. The broadcasts that the
+        """Return where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn. The broadcasts that the
         explanation names are drawn with all their deliveries; what was not broadcast, by the times of it.
         """
         at = re.search(r" at (h\d+)", explanation) or re.search(r"\b(h\d+)\b(?!:)", explanation)

@@ -27,8 +27,9 @@ Radio = Literal["dcf", "acking", "sinr"]  # a MAC over the unit disk, or 802.11 
 
 
 def draw(seed: int, protocol: str = DEFAULT, backbone: str = "tree", radio: Radio = "dcf") -> Scenario:
-    """The scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on each
-    backbone, and of the radio how far it reaches and the random loss with each kind."""
+    """Return the scenario of a seed; places, walks, radio, faults and churn are the same under either protocol and on
+    each backbone, and of the radio how far it reaches and the random loss with each kind.
+    """
     stream, floods = Stream(seed, "swarm/scene"), protocol == TcpFlooding.name
     repairs = protocol == SELECTIVE
     expires = stream.chance(0.25)
@@ -206,7 +207,7 @@ def _protocol(stream: Stream, expires: bool) -> Values:
 
 
 def selective(seed: int) -> Values:
-    """The parameters of `repair: selective`, from their own stream."""
+    """Return the parameters of `repair: selective`, from their own stream."""
     stream = Stream(seed, "swarm/selective")
     return {
         "repair": "selective",

@@ -114,7 +114,7 @@ class PlayedSchedule:
 
 
 def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs: bool = False) -> Schedule:
-    """The schedule of a seed. `repairs`: all else is the same with `repair: selective`."""
+    """Return the schedule of a seed. `repairs`: all else is the same with `repair: selective`."""
     stream = Stream(seed, "swarm/schedule")
     name = list(FLAVOURS)[stream.below(len(FLAVOURS))]
     name = flavour or name
@@ -178,7 +178,7 @@ def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
 def _timeline(
     stream: Stream, f: Flavour, host: int, stations: int, count: int, mobile: bool
 ) -> list[tuple[int, int, str, int]]:
-    """What one host goes through."""
+    """Return what one host goes through."""
     actions = []
     time = stream.exponential(0.05)
     actions.append((ns(time), host, "join", 0))
@@ -259,7 +259,7 @@ class _Run:
         self._wants_in = [False] * len(schedule.first_cells)
 
     def play(self) -> bool:
-        """Whether all came to rest after the faults."""
+        """Return whether all came to rest after the faults."""
         kernel, network, schedule = self._kernel, self._network, self._schedule
         network.air = schedule.air
         for h, cell in enumerate(schedule.first_cells):
@@ -337,7 +337,7 @@ class _Run:
         return all(host is not None and host.is_out() != wants_in for host, wants_in in hosts) and self._network.rests()
 
     def not_at_rest(self) -> Iterator[str]:
-        """What keeps it from rest, for people."""
+        """Yield what keeps it from rest, for people."""
         for number, (host, wants_in) in enumerate(zip(self._network.hosts, self._wants_in, strict=True)):
             if host is not None and host.is_out() == wants_in:
                 yield f"h{number} still has to {'join' if wants_in else 'leave'}"

@@ -93,8 +93,8 @@ class Shrinking:
         ddmin(items, still)
 
     def attempt(self, changes: Changes, seeds: int = SEEDS, first: int = 0) -> bool:
-        """Whether it is still violated with these values and one of the seeds tried; if so, they stay. `first`: how
-        many seeds were tried before.
+        """Return whether it is still violated with these values and one of the seeds tried; if so, they stay. `first`:
+        how many seeds were tried before.
         """
         seed = self.scenario.seed
         return any(self._trial({**changes, "seed": seed + more}) for more in range(first, first + seeds))
@@ -124,17 +124,17 @@ class Shrinking:
         return changes
 
     def around(self, small: Run) -> str:
-        """Where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
+        """Return where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
         return str(self._kind.around(small.verdicts[self.violated].explanation, small.events))
 
     def summary(self) -> str:
-        """How small it is, for people."""
+        """Return how small it is, for people."""
         return str(self._kind.summary(self.scenario))
 
 
 def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """A shorter list for which `fails` still holds, and which it does not for any one item less, unless `fails` gives
-    up before.
+    """Return a shorter list for which `fails` still holds, and which it does not for any one item less, unless `fails`
+    gives up before.
     """
     current, parts = list(items), 2
     while current:

@@ -126,7 +126,7 @@ def become(user: int) -> None:
 
 
 def forbidden_by() -> str:
-    """The settings of the system that forbid them, for a message."""
+    """Return the settings of the system that forbid them, for a message."""
     for name, value in FORBIDDING:
         try:
             with open("/proc/sys/" + name.replace(".", "/")) as file:
@@ -269,8 +269,8 @@ def limit(order: Order) -> None:
 
 
 def over_limit(order: Order) -> str | None:
-    """The limit that the node's processes exceed together. Pages that several of them have in common count once, but
-    finding that out takes longer.
+    """Return the limit that the node's processes exceed together. Pages that several of them have in common count once,
+    but finding that out takes longer.
     """
     own = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
     if len(own) > order["processes"]:

@@ -1,6 +1,6 @@
 """Machines: nodes with their namespaces, started as children of the run's supervisor.
 
-Model     inside.py is started for each life of a node, with a socket as its standard input. A machine is ready when it
+Model     init_process.py is started for each life of a node, with a socket as its standard input. A machine is ready when it
           has passed its device; that is a moment later, and the emulation goes on meanwhile
 Units     seconds of wall time
 Errors    ProgramError: the system does not allow namespaces, or a machine is not ready in time
@@ -78,7 +78,7 @@ class Machines:
         self.running: dict[str, Machine] = {}
 
     def start(self, order: dict[str, Any], terminal: int | None = None) -> Machine:
-        """Start a machine; `order` is what inside.py takes, `terminal` a pseudo-terminal for its program."""
+        """Start a machine; `order` is what init_process.py takes, `terminal` a pseudo-terminal for its program."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours, theirs:
             to = os.dup(ours.fileno())
@@ -118,7 +118,7 @@ class Machines:
                     raise self.error_of(machine)
 
     def error_of(self, machine: Machine) -> ProgramError:
-        """The error for a machine whose first process has ended by itself."""
+        """Return the error for a machine whose first process has ended by itself."""
         return ProgramError(f"{machine.name}: its namespaces ended: {self._children.last_words(machine.child)}")
 
     @staticmethod
@@ -142,12 +142,12 @@ class Machines:
 
 
 def entering(pid: int, order: dict[str, Any]) -> Sequence[str]:
-    """The command that runs `order["command"]` in the machine whose first process is `pid`."""
+    """Return the command that runs `order["command"]` in the machine whose first process is `pid`."""
     return [*_command(), str(pid), json.dumps(order)]
 
 
 def _command() -> Sequence[str]:
-    """The command for Python to run inside.py: as a file, or from an archive."""
+    """Return the command for Python to run init_process.py: as a file, or from an archive."""
     path = Path(__file__).with_name("init_process.py")
     if path.is_file():
         return [sys.executable, "-I", "-S", str(path)]

@@ -35,8 +35,8 @@ class Addresses:
         return f"{self._text}.{peer if self.flat else host}.{peer}"
 
     def ends(self, address: bytes) -> tuple[int, int] | None:
-        """The sender and receiver of this address, four bytes; both are the same in a host's own address. None: it
-        belongs to no hosts.
+        """Return the sender and receiver of this address, four bytes; both are the same in a host's own address. None:
+        it belongs to no hosts.
         """
         host, peer = address[2], address[3]
         if address[:2] != self._prefix or max(host, peer) >= self._hosts:
@@ -44,12 +44,12 @@ class Addresses:
         return host, peer
 
     def owner(self, address: bytes) -> int | None:
-        """The host whose own address this is."""
+        """Return the host whose own address this is."""
         ends = self.ends(address)
         return ends[0] if ends is not None and ends[0] == ends[1] else None
 
     def fill_in(self, word: str, host: int, own_port: int | None) -> str:
-        """A word of a host's command, or the name of its log."""
+        """Return a word of a host's command, or the name of its log."""
         values = {
             "{me}": str(host + self._first),
             "{address}": self.of(host, host),

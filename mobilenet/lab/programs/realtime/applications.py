@@ -82,7 +82,7 @@ class Exchange(Protocol):
         """Give a packet to the program of a node; whether it could take it."""
 
     def failures(self) -> Iterable[tuple[str, str]]:
-        """The nodes whose programs have failed since the last call, and how."""
+        """Return the nodes whose programs have failed since the last call, and how."""
 
     def fill_in(self, word: str, host: int) -> str:
         """Return a word of the scenario with its placeholders filled in for a host."""
@@ -183,7 +183,7 @@ class Applications(Parties):
                 self._stirred_ns = self._now()  # it may have last words
 
     def is_quiet(self) -> bool:
-        """Whether nothing was sent or written for a while, and no program is still to be stopped."""
+        """Return whether nothing was sent or written for a while, and no program is still to be stopped."""
         self._to_stop = [name for name in self._running if self.will_stop and self._exchange.signal(name, 0)]
         return not self.not_at_rest()
 
@@ -263,7 +263,7 @@ class Applications(Parties):
                 return
 
     def _room(self, name: str, count: int) -> int | None:
-        """How many of these bytes of its standard output count; the rest is lost. None: all."""
+        """Return how many of these bytes of its standard output count; the rest is lost. None: all."""
         most = self._settings.most_output_bytes
         before = self._written.get(name, 0)
         self._written[name] = before + count

@@ -69,7 +69,7 @@ class Gateway:
         self.sockets = {}
 
     def take(self) -> Iterator[tuple[int, int, bytes]]:
-        """What programs have sent: from, to, data. Not more than AT_ONCE of each socket."""
+        """Yield what programs have sent: from, to, data. Not more than AT_ONCE of each socket."""
         for each, bound in self.sockets.items():
             _refusals(each)
             for _ in range(AT_ONCE):
@@ -86,8 +86,8 @@ class Gateway:
                     yield (*ends, data)
 
     def _ends(self, destination: bytes, source: Place) -> tuple[int, int] | None:
-        """The hosts that a datagram is from and to. A socket that is bound to its host's own address identifies the
-        sender. Any other socket sends from 127.0.0.1, and then the pair does, to whose address it sends.
+        """Return the hosts that a datagram is from and to. A socket that is bound to its host's own address identifies
+        the sender. Any other socket sends from 127.0.0.1, and then the pair does, to whose address it sends.
         """
         ends = self._addresses.ends(destination)
         if ends is None:
@@ -133,7 +133,7 @@ class Gateway:
         return any(_send(ours, name, data, place) for place in dict.fromkeys(places) if place is not None)
 
     def _on_the_loopback(self, port: int) -> dict[socket.socket, bytes | None] | None:
-        """One socket for all addresses; None where the system does not allow that."""
+        """Return one socket for all addresses; None where the system does not allow that."""
         ours = _new_socket()
         try:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
@@ -173,13 +173,13 @@ def _new_socket() -> socket.socket:
 
 
 def _destination(notes: list[tuple[int, int, bytes]]) -> bytes:
-    """The address that a datagram was sent to."""
+    """Return the address that a datagram was sent to."""
     infos = (value for level, kind, value in notes if level == socket.IPPROTO_IP and kind == IP_PKTINFO)
     return INFO.unpack(next(infos)[: INFO.size])[2]  # type: ignore[no-any-return]
 
 
 def _send(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
-    """Whether a socket there has taken it. On the loopback interface a refusal is known at once."""
+    """Return whether a socket there has taken it. On the loopback interface a refusal is known at once."""
     for _ in range(2):  # the error of an earlier datagram comes once
         try:
             ours.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, INFO.pack(0, name, name))], 0, place)
@@ -192,7 +192,7 @@ def _send(ours: socket.socket, name: bytes, data: bytes, place: Place) -> bool:
 
 
 def _refusals(ours: socket.socket) -> set[Place]:
-    """Where datagrams of this socket have been refused since the last call."""
+    """Return where datagrams of this socket have been refused since the last call."""
     places: set[Place] = set()
     while True:
         try:

@@ -74,7 +74,7 @@ class Expressions:
             ) from None
 
     def _sender(self, host: int, text: bytes | None, line: bytes, log: Path | None) -> int:
-        """The host that a delivery names."""
+        """Return the host that a delivery names."""
         sender = _whole(host, text, line) - self._first
         if not 0 <= sender < self._hosts:
             where = "its standard output" if log is None else quote(log)
@@ -88,7 +88,7 @@ class Expressions:
 
 
 def _whole(host: int, text: bytes | None, line: bytes) -> int:
-    """What a group of an expression has found, as a number."""
+    """Return what a group of an expression has found, as a number."""
     if text is None or not text.isdigit() or len(text) > LONGEST_NUMBER:
         what = "nothing" if text is None else _in_words(text)
         raise ProgramError(

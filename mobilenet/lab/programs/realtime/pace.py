@@ -53,7 +53,7 @@ class Pace:
         self._selector.unregister(source)
 
     def ready(self) -> list[Any]:
-        """The sources that can be read now."""
+        """Return the sources that can be read now."""
         return [key.fileobj for key, _ in self._selector.select(0)]
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Pace:
         return {"p50": round(p50, 3), "p99": round(p99, 3), "max": round(most, 3)}
 
     def recent_lateness_ms(self) -> float:
-        """The most of the latest batches; 0 before the first."""
+        """Return the most of the latest batches; 0 before the first."""
         return max(self._late_ns[-RECENT:], default=0) / MILLISECOND
 
     def _set_slack(self, slack_ns: int) -> None:

@@ -64,7 +64,7 @@ def provide(
     scenario: AnyScenario, counts: Counts, recording: Recording, errors_into: Path | None, now: Callable[[], int],
     real_time: RealTime | None,
 ) -> Applications:  # fmt: skip
-    """The programs of a run in real time."""
+    """Return the programs of a run in real time."""
     protocol: Any = scenario.protocol
     if real_time is None:
         what = "datagrams are" if isinstance(protocol, Datagrams) else "ip is"

@@ -130,7 +130,7 @@ class Tunnels:
         return machine.child
 
     def _words(self, name: str) -> list[str] | None:
-        """The command of a node, filled in."""
+        """Return the command of a node, filled in."""
         command = self._protocol.command_of(name)
         if command is None:
             return None
@@ -139,7 +139,7 @@ class Tunnels:
         return [str(own.absolute()) if own.is_file() else words[0], *words[1:]]
 
     def _order(self, name: str, words: list[str] | None) -> dict[str, Any]:
-        """What inside.py is asked for."""
+        """Return what init_process.py is asked for."""
         protocol, limits = self._protocol, self._protocol.limits
         executable = None if words is None else shutil.which(words[0])
         of_program = [] if executable is None else [str(Path(executable).resolve().parent)]
@@ -290,7 +290,7 @@ def shell_command() -> list[str]:
 
 
 def users_for(user: int, is_root: bool) -> dict[str, Any]:
-    """Which users there are in the namespaces of a node, inside and outside, and which one its programs become.
+    """Return which users there are in the namespaces of a node, inside and outside, and which one its programs become.
 
     An ordinary user is the same inside, or root. The system's root sets a node up, and its programs are
     an unprivileged user outside, so that they can do nothing there that only root can.

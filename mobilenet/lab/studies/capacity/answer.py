@@ -21,7 +21,7 @@ Number = float | int
 
 
 def format_value(value: Number | None) -> str:
-    """A value of the key in full, as commands take it."""
+    """Return a value of the key in full, as commands take it."""
     return "–" if value is None else f"{value:.12g}"
 
 

@@ -175,12 +175,12 @@ class Judge:
 
 
 def may_run_away(slopes: Values) -> bool:
-    """Whether a backlog may not settle: it grows by the rule of studies, or its runs are too few to decide."""
+    """Return whether a backlog may not settle: it grows by the rule of studies, or its runs are too few to decide."""
     return grows(slopes) or may_grow(slopes)
 
 
 def _estimate(rows: Sequence[Row], one: Requirement, error: Error) -> Estimate:
-    """The mean over the runs that have the metric."""
+    """Return the mean over the runs that have the metric."""
     values = [row[one.metric] for row in rows if one.metric in row]
     if one.metric.startswith(NEVER) and len(values) < len(rows):
         infinite, bounds = len(rows) - len(values), Bounds(math.inf, math.inf, math.inf)

@@ -60,7 +60,7 @@ class Question:
         return "scenario" if isinstance(self.scenario, Mapping) else str(self.scenario)
 
     def word(self, name: str) -> str:
-        """How the caller gave it: `--from`, or `low`."""
+        """Return how the caller gave it: `--from`, or `low`."""
         return f"--{name}" if self.is_command else IN_PYTHON.get(name, name)
 
 
@@ -200,7 +200,7 @@ def _refusal(question: Question, study: Study, value: float, name: str) -> Scena
 
 
 def _fixed_changes(question: Question, study: Study) -> list[Change]:
-    """What holds for all values, by the words of the caller."""
+    """Return what holds for all values, by the words of the caller."""
     values = {key: f"{key}={inline(value)}" for key, value in study.set.items()}
     return [Change(text, f"{question.word('set')} {text}") for text in values.values()]
 
@@ -218,7 +218,7 @@ def values_of(question: Question, is_whole: bool) -> tuple[float | int, ...]:
 
 
 def _round_step(span: float, is_whole: bool) -> float:
-    """The smallest of 1, 2, 2.5 and 5 times a power of ten that makes at most STEPS steps."""
+    """Return the smallest of 1, 2, 2.5 and 5 times a power of ten that makes at most STEPS steps."""
     power = 10.0 ** math.floor(math.log10(span / STEPS))
     steps = (float(f"{factor * power:.12g}") for factor in (1, 2, 2.5, 5, 10, 20, 50, 100))
     return next(step for step in steps if step * STEPS >= span and not (is_whole and not (step >= 1 and step % 1 == 0)))

@@ -116,8 +116,8 @@ def _decided_values(judged: Mapping[int, ValueJudgement]) -> list[int]:
 
 
 def _turns(judged: Mapping[int, ValueJudgement]) -> int:
-    """How often the requirements certainly begin or cease to hold. Two neighbouring states certainly differ if both are
-    clear without the tolerance, or if one of them is beyond the tolerance.
+    """Return how often the requirements certainly begin or cease to hold. Two neighbouring states certainly differ if
+    both are clear without the tolerance, or if one of them is beyond the tolerance.
     """
     decided = [judged[value] for value in _decided_values(judged)]
     sequences = [
@@ -129,8 +129,8 @@ def _turns(judged: Mapping[int, ValueJudgement]) -> int:
 
 
 def _bracket(judged: Mapping[int, ValueJudgement]) -> tuple[int, int] | None:
-    """Two decided values next to each other with different states. If there are several pairs, within the tolerance,
-    the one next to the end that holds: what is reported to hold is then surrounded by what holds.
+    """Return two decided values next to each other with different states. If there are several pairs, within the
+    tolerance, the one next to the end that holds: what is reported to hold is then surrounded by what holds.
     """
     pairs = [(a, b) for a, b in pairwise(_decided_values(judged)) if judged[a].state is not judged[b].state]
     if not pairs:

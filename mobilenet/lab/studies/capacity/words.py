@@ -29,7 +29,7 @@ def answer(result: SearchResult) -> str:
 
 
 def _delivery_ratios(result: SearchResult) -> str:
-    """What was delivered and broadcast at the values that the answer rests on, or at all that were run."""
+    """Return what was delivered and broadcast at the values that the answer rests on, or at all that were run."""
     ends = [value for value in (result.holds_at, result.fails_at) if value in result.points]
     points = {f"at {format_value(value)}": result.points[value] for value in ends or result.points}
     delivered = {name: one.delivery_ratio for name, one in points.items() if one.delivery_ratio is not None}
@@ -133,7 +133,7 @@ def _empty(result: SearchResult) -> str | None:
 
 
 def support(result: SearchResult) -> list[str]:
-    """What is known at the values that the answer rests on, one line for each requirement."""
+    """Return what is known at the values that the answer rests on, one line for each requirement."""
     values = [value for value in (result.holds_at, result.fails_at) if value is not None]
     lines = []
     for value in dict.fromkeys([*values, *result.open_points]) if values or result.is_undecided else []:
@@ -146,7 +146,7 @@ def support(result: SearchResult) -> list[str]:
 
 
 def assurance(result: SearchResult) -> str:
-    """What the error means."""
+    """Return what the error means."""
     question = result.question
     tolerances = ", ".join(
         f"{one.metric} ± {_with_unit(question, one, one.tolerance)}" for one in question.requirements
@@ -160,7 +160,7 @@ def assurance(result: SearchResult) -> str:
 
 
 def assumptions(result: SearchResult) -> list[str]:
-    """What the answer takes for granted."""
+    """Return what the answer takes for granted."""
     question, last = result.question, len(result.question.values) - 1
     lines = []
     if _delivery_ratios(result):
@@ -204,7 +204,7 @@ def more_runs(result: SearchResult) -> int:
 
 
 def progress_note(question: SearchQuestion, value: Number, judged: ValueJudgement | None) -> str:
-    """What is being decided now, and how sure it is."""
+    """Return what is being decided now, and how sure it is."""
     name = f"{question.key.rpartition('.')[2]} {format_value(value)}"
     one = next((one for one in judged.estimates if judged.of(one)[0] is State.OPEN), None) if judged else None
     if judged is None or one is None:

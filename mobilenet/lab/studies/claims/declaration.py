@@ -277,7 +277,7 @@ class Claims(Parameters):
         return claims
 
     def problem(self, path: tuple[str, ...], what: str) -> ScenarioError:
-        """An error at a key of the file; names contain dots themselves."""
+        """Return an error at a key of the file; names contain dots themselves."""
         node = self._root
         for key in path:
             if not isinstance(node.value, dict) or key not in node.value:

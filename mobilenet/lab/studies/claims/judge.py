@@ -253,7 +253,9 @@ class Side(NamedTuple):
 
 
 def _side(metric: str, rows: Runs, test: Inequality, error: Error | None) -> Side | None:
-    """The values of the replications that have the metric in both places; None: too few do, or it has no difference."""
+    """Return the values of the replications that have the metric in both places; None: too few do, or it has no
+    difference.
+    """
     own, other = rows[test.value], rows[test.other] if test.other is not None else None
     if metric.startswith(NEVER):  # a run without a value never delivered that share
         fill = {metric: math.inf}
@@ -282,7 +284,7 @@ def _with_metric(metric: str, rows: Runs, test: Inequality) -> list[int]:
 
 
 def _is_met(side: Side) -> bool:
-    """Whether the means are within the bound, up to rounding; equal means are not below each other."""
+    """Return whether the means are within the bound, up to rounding; equal means are not below each other."""
     test = side.test
     others = side.other if test.is_ratio and side.other is not None else np.zeros(1)
     largest = float(np.max(np.abs(others), initial=0.0))
@@ -304,7 +306,7 @@ def _fails(side: Side, margin: float) -> bool:
 
 
 def _parts(test: Inequality, bound: float) -> tuple[float, float]:
-    """The combination as value - factor * other - shift."""
+    """Return the combination as value - factor * other - shift."""
     return (bound, 0.0) if test.is_ratio else (1.0, bound)
 
 
@@ -315,7 +317,7 @@ def _mean(values: Values) -> float:
 
 
 def _low(side: Side, factor: float, shift: float) -> float:
-    """The lower bound of the mean of value - factor * other - shift."""
+    """Return the lower bound of the mean of value - factor * other - shift."""
     values = side.less(factor, shift)
     if side.error is None or not np.all(np.isfinite(values)):
         return _mean(values)
@@ -331,7 +333,7 @@ def _high(side: Side, factor: float, shift: float) -> float:
 
 
 def _interval(side: Side) -> Bounds | None:
-    """The value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
+    """Return the value, ratio or difference, with the numbers that the bounds of its combination do not exclude."""
     least, most = limits(side.metric)
     if not side.test.is_ratio:
         bounds = Bounds(_mean(side.less(1.0, 0.0)), _low(side, 1.0, 0.0), _high(side, 1.0, 0.0))
@@ -347,7 +349,7 @@ def _interval(side: Side) -> Bounds | None:
 
 
 def _end(side: Side, ratio: float, is_low: bool) -> float:
-    """Where the bounds begin to exclude a ratio; infinite where they do not exclude any."""
+    """Return where the bounds begin to exclude a ratio; infinite where they do not exclude any."""
 
     def is_excluded(at: float) -> bool:
         return _low(side, at, 0.0) > 0 if is_low else _high(side, at, 0.0) < 0

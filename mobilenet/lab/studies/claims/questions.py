@@ -207,7 +207,7 @@ def _margin(margin: float | None, bound: float) -> float:
 
 
 def _cells(claims: Claims, study: Study, path: tuple[str, ...], place: Place, without: str | None) -> dict[Any, Cell]:
-    """The configuration of a place; with `without`, level -> configuration for the levels of that factor."""
+    """Return the configuration of a place; with `without`, level -> configuration for the levels of that factor."""
     if without is not None and without not in study.factors:
         what = _unknown("factor", without, list(study.factors))
         raise claims.problem((*path[:-1], "along"), what)

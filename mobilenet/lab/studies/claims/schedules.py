@@ -70,7 +70,7 @@ def judge_answers(answers: list[str], error: float) -> ScheduleTally:
 
 
 def command(claim: NoViolation) -> str:
-    """The command that plays the same schedules."""
+    """Return the command that plays the same schedules."""
     return again(claim.seed, claim.schedules, protocol=claim.protocol)
 
 

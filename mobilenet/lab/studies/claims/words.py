@@ -69,7 +69,7 @@ def _infinite(one: AnsweredClaim) -> str:
 
 
 def _opening(one: AnsweredClaim) -> str:
-    """What was delivered and broadcast, and how many runs are violated, as far as that is worth a word."""
+    """Return what was delivered and broadcast, and how many runs are violated, as far as that is worth a word."""
     parts = []
     if (delivery := one.delivery) is not None:
         ratios = [share for share in (delivery.value, delivery.other) if share is not None]
@@ -84,7 +84,7 @@ def _opening(one: AnsweredClaim) -> str:
 
 
 def _answer(one: AnsweredClaim) -> str:
-    """The decision for tables, with what was delivered."""
+    """Return the decision for tables, with what was delivered."""
     return f"{opening}: {decision(one)}" if (opening := _opening(one)) else decision(one)
 
 

@@ -90,7 +90,7 @@ def judge(
 
 
 def _jobs(sizes: list[int]) -> Iterator[Job]:
-    """The long ones first, so that no core waits for the last."""
+    """Yield the long ones first, so that no core waits for the last."""
     for n in reversed(sizes):
         for mode, changes in MODES.items():
             for seed in range(1, replications(n) + 1) if mode != SHORT or n == LARGEST else ():
@@ -164,7 +164,7 @@ def _numbers(n: int, runs: Runs) -> Iterator[tuple[str, str, Values]]:
 
 
 def _latencies(plain: list[Result], aggregated: list[Result]) -> Iterator[tuple[str, str, Values]]:
-    """The text's statements, and those on messages in packets of two and the same ones without aggregation."""
+    """Yield the text's statements, and those on messages in packets of two and the same ones without aggregation."""
     came_plain, came = (_of(results, "reception_latency_mean") for results in (plain, aggregated))
     done_plain, done = (_of(results, "delivery_latency_mean") for results in (plain, aggregated))
     yield "text", "reception_higher_percent", 100 * (came / came_plain - 1)

@@ -59,7 +59,7 @@ def perform(job: Job) -> Result:
 
 
 def run(scenario: ProcessScenario, on_send: Any = None, on_receive: Any = None) -> tuple[Result, Columns, Columns]:
-    """The result of a run, its events and its samples."""
+    """Return the result of a run, its events and its samples."""
     from mobilenet.metrics import metrics
     from mobilenet.record.manifest import manifest
     from mobilenet.simulation.processes.experiment import Experiment
@@ -89,7 +89,7 @@ def results_of(
     file: Path,
     look: Callable[[], None] = nothing,
 ) -> Results:
-    """What `work` makes of the jobs; `file` keeps it; `look` is called every second, and may raise to stop."""
+    """Return what `work` makes of the jobs; `file` keeps it; `look` is called every second, and may raise to stop."""
     names = [f"{work.__name__} {identity(job)}" for job in jobs]
     completed = completed_results(file)
     missing = [k for k, name in enumerate(names) if name not in completed]
@@ -111,7 +111,7 @@ def results_of(
 
 @cache
 def identity(job: Job) -> str:
-    """The digest of what its result depends on. Raises ScenarioError."""
+    """Return the digest of what its result depends on. Raises ScenarioError."""
     scenario = json.dumps(scenario_of(job).model_dump(mode="json"), sort_keys=True)
     return sha256(json.dumps([scenario, digest_of_code(), job.beside]).encode()).hexdigest()
 

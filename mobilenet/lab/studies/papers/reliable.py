@@ -127,7 +127,7 @@ def _crash(process: int, at: float) -> str:
 
 
 def _crash_time_s(n: int, name: str) -> float:
-    """The time between the last copy of p0 and the first answer that a process passes on."""
+    """Return the time between the last copy of p0 and the first answer that a process passes on."""
     copies = n - 1 if name == "All-RB" else (n - 1).bit_length()
     return round(copies * SEND + SEND / 2, 2)
 

@@ -60,7 +60,7 @@ class Runs(NamedTuple):
         return float(self.table[experiment, protocol, n]["latency"])
 
     def growth(self, protocol: str, n: int) -> float:
-        """The latency, from half as many processes on."""
+        """Return the latency, from half as many processes on."""
         return round(self.latency(FREE, protocol, n) - self.latency(FREE, protocol, n // 2), 6)
 
     def messages(self, experiment: str, protocol: str, n: int, kind: str = "messages") -> float:
@@ -71,7 +71,7 @@ class Runs(NamedTuple):
 
 
 def statements(run_sizes: list[int], runs: Runs) -> dict[str, tuple[str, str]]:
-    """Each with its verdict, for all sizes that it speaks of, and why."""
+    """Return each with its verdict, for all sizes that it speaks of, and why."""
     answers = {}
     with PRINTED.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -81,7 +81,7 @@ def statements(run_sizes: list[int], runs: Runs) -> dict[str, tuple[str, str]]:
 
 
 def judge_statement(check: Check, runs: Runs, spoken: list[int], run_sizes: list[int]) -> tuple[str, str]:
-    """One of hold, hold in part, fail, not checked; and where."""
+    """Return one of hold, hold in part, fail, not checked; and where."""
     holding, failing, unchecked = [], [], []
     for n in spoken:
         try:

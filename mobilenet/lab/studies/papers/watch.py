@@ -30,7 +30,7 @@ Instants = dict[tuple[int, MessageId], int]  # (process, message) -> time_ns
 
 
 def observe(job: Job) -> Result:
-    """One run on the packet network, and what was observed in it."""
+    """Return one run on the packet network, and what was observed in it."""
     scenario = scenario_of(job)
     result, events, samples, watch = _run_watched(scenario)
     result |= watch.observations(events, samples)
@@ -79,7 +79,7 @@ class Watch:
 
 
 def dependencies(events: Mapping[str, Any]) -> list[int]:
-    """The dependencies of each message, in the order of the broadcasts."""
+    """Return the dependencies of each message, in the order of the broadcasts."""
     since: dict[str, set[str]] = {}  # process -> sources of what it delivered since its last broadcast
     numbers = []
     for node, event, message in zip(events["node"], events["event"], events["message"], strict=True):
@@ -104,7 +104,7 @@ def _id(message: str) -> MessageId:
 
 
 def wait_count(received: Instants, delivered: Instants) -> int:
-    """How often a process had to wait with a message."""
+    """Return how often a process had to wait with a message."""
     return sum(
         delivered[place] > came_ns
         for place, came_ns in received.items()
@@ -122,7 +122,7 @@ def latencies(of: list[tuple[int, MessageId]], received: Instants, delivered: In
 
 
 def pending(samples: Mapping[str, Any], n: int) -> list[int]:
-    """The most of each process."""
+    """Return the most of each process."""
     most = [0] * n
     for node, quantity, value in zip(samples["node"], samples["quantity"], samples["value"], strict=True):
         if quantity == "pending":

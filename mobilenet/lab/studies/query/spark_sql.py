@@ -58,7 +58,7 @@ def table(runs: Runs, name: str) -> pa.Table:
 
 
 def _with_table(runs: Runs, view: View) -> list[int]:
-    """The places of the runs that recorded what the view shows."""
+    """Return the places of the runs that recorded what the view shows."""
     tables = ("events", "samples") if view.table is None else (view.table,)
     files = [[path / f"{name}.parquet" for name in tables] for path in runs.paths]
     places = [place for place, (first, *_) in enumerate(files) if not view.needs or first.is_file()]
@@ -115,7 +115,7 @@ class Views(Mapping[str, "DataFrame"]):
         return self._with_names(rows, [column.name for column in view.columns])
 
     def _with_names(self, rows: DataFrame, columns: list[str]) -> DataFrame:
-        """The rows with what names their runs, instead of their places."""
+        """Return the rows with what names their runs, instead of their places."""
         from pyspark.sql.functions import broadcast
 
         names = ["`{}`".format(name.replace("`", "``")) for name in (*self._runs.columns, *columns)]
@@ -130,7 +130,7 @@ class Views(Mapping[str, "DataFrame"]):
         return table.selectExpr("place", *columns)
 
     def _files(self, view: View) -> DataFrame:
-        """The recorded table of all runs, partitioned by place."""
+        """Return the recorded table of all runs, partitioned by place."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         folder = self._folder / str(view.table)

@@ -50,7 +50,7 @@ class View(NamedTuple):
 
 
 def _of_table(table: str, description: str, needs: str = "") -> View:
-    """A view of one table: its columns in their order, with times in seconds."""
+    """Return a view of one table: its columns in their order, with times in seconds."""
     columns = []
     for source, kind in COLUMNS[table].items():
         is_time = source.endswith("_ns")
@@ -89,7 +89,7 @@ def _deliveries(run: Path) -> pa.Table:
 
 
 def _buffers(run: Path) -> pa.Table:
-    """How many messages each buffer holds, from one change to the next, and from the last one to the end."""
+    """Return how many messages each buffer holds, from one change to the next, and from the last one to the end."""
     manifest = read_json(run, "manifest.json")
     declared = buffers_of(manifest, run_kind(manifest).buffers)
     samples = read_table(run, "samples").to_pandas()

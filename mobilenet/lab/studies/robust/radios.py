@@ -64,8 +64,8 @@ class Radio(NamedTuple):
 
 
 def radios(scenario: Scenario, chosen: list[str] | None, obstacles: str | None) -> list[Radio]:
-    """The scenario's own first, then those that were chosen, by default all. One that is the same as an earlier one is
-    left out.
+    """Return the scenario's own first, then those that were chosen, by default all. One that is the same as an earlier
+    one is left out.
 
     `obstacles`: a file, as the scenario would name it.
     """
@@ -150,7 +150,7 @@ def _path_loss(range_m: float, mode: str) -> dict[str, Any]:
 
 
 def _shared_values(own: WirelessParameters) -> dict[str, Any]:
-    """What any radio with 802.11's MAC takes over: of the way of receiving, the receiver itself."""
+    """Return what any radio with 802.11's MAC takes over: of the way of receiving, the receiver itself."""
     keys = (*OF_ANY_RADIO, "mode", "eifs", "retry_limit", *RECEIVER)
     parameters = {key: getattr(own, key) for key in keys if key in own.model_fields_set}
     return parameters | {"broadcast_rate_mbps": own.broadcast_rate_mbps}

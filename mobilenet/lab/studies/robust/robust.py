@@ -136,14 +136,14 @@ def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Sta
 
 
 def _with(study: Study, radio: Radio) -> Study:
-    """The study with another radio; the keys of `set` for the radio are in it already."""
+    """Return the study with another radio; the keys of `set` for the radio are in it already."""
     own = tuple(radio.changes)
     settings = {key: value for key, value in study.set.items() if not f"{key}.".startswith(tuple(f"{o}." for o in own))}
     return study.model_copy(update={"set": settings | radio.changes})
 
 
 def _sets(study: Study, factor: str, key: str) -> bool:
-    """Whether this factor is the one that sets the key."""
+    """Return whether this factor is the one that sets the key."""
     return key == factor or any(isinstance(level, dict) and key in level for level in study.levels(factor))
 
 

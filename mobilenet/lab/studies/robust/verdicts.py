@@ -105,7 +105,7 @@ class Claim:
         return "; ".join([self.verdict, *asides])
 
     def rows(self) -> list[dict[str, Any]]:
-        """One for each radio, flat, for tables."""
+        """Return one for each radio, flat, for tables."""
         return [self._row(effect) for effect in self.effects]
 
     def _row(self, effect: Effect) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class EffectInterval(NamedTuple):
 
 
 def ratios_of(all_claims: list[Claim]) -> set[str]:
-    """The metrics whose effects are ratios, on every radio."""
+    """Return the metrics whose effects are ratios, on every radio."""
     without = {c.metric for c in all_claims for e in c.effects if e.result is not None and e.result.ratio is None}
     return {c.metric for c in all_claims} - without
 

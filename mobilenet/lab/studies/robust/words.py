@@ -51,7 +51,7 @@ def name_of(claim: Claim, plan: Plan) -> str:
 
 
 def cells(claim: Claim, as_ratio: bool, intervals: bool) -> list[str]:
-    """One for each radio."""
+    """Return one for each radio."""
     return [_cell(effect, effect_in_figures(effect, as_ratio), as_ratio, intervals) for effect in claim.effects]
 
 
@@ -75,7 +75,7 @@ def deliveries(claims: list[Claim], plan: Plan) -> list[str]:
 
 
 def totals(claims: list[Claim]) -> str:
-    """How many of each verdict."""
+    """Return how many of each verdict."""
     counts = Counter(c.verdict.partition(" ")[0] for c in claims)
     one = {"survives": "survives", "flips": "flips"}
     many = [
@@ -89,12 +89,12 @@ def totals(claims: list[Claim]) -> str:
 
 
 def without_mean(results: list[Result]) -> list[str]:
-    """What waits there grows to the end, on which radio at which levels."""
+    """Return what waits there grows to the end, on which radio at which levels."""
     return [f"unstable: {result.store.path.name}: {c.label}" for result in results for c in result.unstable]
 
 
 def markdown(plan: Plan, claims: list[Claim], unstable: list[str]) -> str:
-    """Both tables, and how to read them."""
+    """Return both tables, and how to read them."""
     first, as_ratios = plan.radios[0].name, ratios_of(claims)
     sure = f"{plan.study.confidence * 100:g} %"
     head = ("quantity", "comparison", *(radio.name for radio in plan.radios), "verdict")

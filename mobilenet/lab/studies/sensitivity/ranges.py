@@ -125,7 +125,7 @@ def _declared_range(key: str, scenario: Any, settings: Mapping[str, Any], where:
 def _declaration(
     key: str, scenario: Any, settings: Mapping[str, Any], where: str
 ) -> tuple[Any, tuple[float, float], Any]:
-    """The type, the limits and the present value of a key."""
+    """Return the type, the limits and the present value of a key."""
     group, _, name = key.rpartition(".")
     parent = settings.get(group, scenario)
     if group not in settings:
@@ -152,7 +152,7 @@ def _number(rule: Any, *names: Any) -> float:
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    """The types that a key may have: both sides of `float | None`."""
+    """Return the types that a key may have: both sides of `float | None`."""
     origin = get_origin(annotation)
     return get_args(annotation) if origin is Union or str(origin) == "<class 'types.UnionType'>" else (annotation,)
 

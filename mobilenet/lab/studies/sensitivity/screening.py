@@ -46,7 +46,7 @@ class KeyEffect(NamedTuple):
 
 
 def trajectories(keys: int, count: int, seed: int) -> Levels:
-    """The points of `count` trajectories, by level of each key: count x (keys + 1) x keys."""
+    """Return the points of `count` trajectories, by level of each key: count x (keys + 1) x keys."""
     sample, _ = _salib()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SALib's notes on its own future
@@ -56,7 +56,7 @@ def trajectories(keys: int, count: int, seed: int) -> Levels:
 
 
 def screen(points: Levels, values: Values, confidence: float, seed: int) -> list[KeyEffect]:
-    """What each key does, the largest size first; `values`: of one metric, without gaps."""
+    """Return what each key does, the largest size first; `values`: of one metric, without gaps."""
     _, analyze = _salib()
     count, _, keys = points.shape
     with warnings.catch_warnings():
@@ -75,7 +75,7 @@ def screen(points: Levels, values: Values, confidence: float, seed: int) -> list
 
 
 def p_of_no_effect(points: Levels, values: Values, key: int) -> float:
-    """How likely steps of this size are if only the worlds differ; 1 if nothing changes, or in one world."""
+    """Return how likely steps of this size are if only the worlds differ; 1 if nothing changes, or in one world."""
     from scipy import stats
 
     moved = points[:, 1:, key] != points[:, :-1, key]  # one step of each trajectory
@@ -89,7 +89,7 @@ def p_of_no_effect(points: Levels, values: Values, key: int) -> float:
 
 
 def complete(points: Levels, values: Values) -> tuple[Levels, Values]:
-    """The trajectories of which every value is known. Raises StudyError if these are too few."""
+    """Return the trajectories of which every value is known. Raises StudyError if these are too few."""
     whole = np.logical_not(np.isnan(values).reshape(len(values), -1).any(axis=1))
     if whole.sum() < LEAST_TRAJECTORIES:
         raise StudyError(

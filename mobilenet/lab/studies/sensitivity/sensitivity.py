@@ -162,8 +162,8 @@ def normal_form(plan: Plan, allow_code: bool) -> str:
 
 
 def _rows(plan: Plan, path: Path) -> list[dict[str, Any]]:
-    """The ranking by the metrics that were asked for, and by all others that have a mean at enough points; flat, for
-    tables. Raises StudyError where a metric that was asked for has too few means.
+    """Return the ranking by the metrics that were asked for, and by all others that have a mean at enough points; flat,
+    for tables. Raises StudyError where a metric that was asked for has too few means.
     """
     summary, requested_metrics = read_rows(path, "tables/summary"), plan.question.metrics
     metrics = list(dict.fromkeys([*requested_metrics, *(row["metric"] for row in summary)]))
@@ -210,7 +210,7 @@ def _places(points: Levels, widths: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
-    """The number of each point among those with different values, in the order in which they first come."""
+    """Return the number of each point among those with different values, in the order in which they first come."""
     order: dict[tuple[int, ...], int] = {}
     return np.array([order.setdefault(place, len(order)) for place in _places(points, widths)]).reshape(
         points.shape[:2]
@@ -218,7 +218,7 @@ def _numbers(points: Levels, widths: Sequence[int]) -> np.ndarray:
 
 
 def levels_of(all_ranges: Sequence[Range], points: Levels) -> list[dict[str, Any]]:
-    """A mapping from keys to values for each different point."""
+    """Return a mapping from keys to values for each different point."""
     different = dict.fromkeys(_places(points, [len(one.values) for one in all_ranges]))
     return [
         {"label": f"p{number}", **{one.key: one.values[value] for one, value in zip(all_ranges, place, strict=True)}}

@@ -67,7 +67,7 @@ class DistanceTable(UnitDisk):
                     outcomes[i] = BIT_ERRORS
 
     def chance(self, distance_m: float) -> float:
-        """The probability of reception without interference at this distance."""
+        """Return the probability of reception without interference at this distance."""
         after = bisect_right(self._distances_m, distance_m)
         if after == 0:
             return self._chances[0]

@@ -41,7 +41,7 @@ class PowerAttachment(Attachment):
     def look(
         self, xy: NDArray[np.float64], current: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The cells, and that any step may change them."""
+        """Return the cells, and that any step may change them."""
         cell, hysteresis_cdb = self._serving.cell, self._hysteresis_cdb
         rows = zip(xy[:, 0].tolist(), xy[:, 1].tolist(), current.tolist(), strict=True)
         cells = [cell(x, y, own, hysteresis_cdb) for x, y, own in rows]
@@ -57,7 +57,7 @@ class PowerCoverage(Coverage):
         return self._serving.cell(x_m, y_m, -1, 0) >= 0
 
     def nearest_covered(self, x_m: float, y_m: float) -> tuple[float, float]:
-        """The first place with reception on circles around this one, or that of the nearest station."""
+        """Return the first place with reception on circles around this one, or that of the nearest station."""
         if self.contains(x_m, y_m):
             return x_m, y_m
         squares = self._squares(x_m, y_m)

@@ -65,7 +65,7 @@ def _nats(wrong: Floats) -> list[int]:
 
 
 def _union_bound(points: int, code: Code, snr: Floats) -> Floats:
-    """The probability of an error at a bit behind the decoder: a union bound, which may be above 1."""
+    """Return the probability of an error at a bit behind the decoder: a union bound, which may be above 1."""
     from scipy.special import erfc  # imported here, as quad below: no run by the unit disk needs scipy's functions
 
     if points == 2:

@@ -25,17 +25,17 @@ _TIMES = [0, *(round(1000 * log10(count)) for count in range(1, 257))]
 
 
 def times(count: int) -> int:
-    """The gain of n equal powers over one, in hundredths of a dB."""
+    """Return the gain of n equal powers over one, in hundredths of a dB."""
     return _TIMES[count] if count <= 256 else 10_000
 
 
 def zeptowatts(cdbm: int) -> int:
-    """The power; none below LOWEST_CDBM, where less than one is left."""
+    """Return the power; none below LOWEST_CDBM, where less than one is left."""
     return _POWERS[min(cdbm, HIGHEST_CDBM) - LOWEST_CDBM] if cdbm >= LOWEST_CDBM else 0
 
 
 def cdbm_of(power: int) -> int:
-    """The hundredths of a dBm of a power above 0, to within one."""
+    """Return the hundredths of a dBm of a power above 0, to within one."""
     shifts = 0
     mantissa = power
     while mantissa >= 2 * _MANTISSA * 256:

@@ -66,7 +66,7 @@ class Interference:
         return True
 
     def power(self, frame: Frame, node: Transceiver, at: int) -> int:
-        """The power of all other frames at the node at that time, in zeptowatts."""
+        """Return the power of all other frames at the node at that time, in zeptowatts."""
         total = 0
         for other in self.frames:
             if other is frame or other.start_ns + other.duration_ns + FARTHEST_NS <= at:
@@ -100,7 +100,7 @@ class Interference:
         return until
 
     def overlapping_frames(self, frame: Frame) -> list[Frame]:
-        """All others that could have been in the air together with it at one of its receivers."""
+        """Return all others that could have been in the air together with it at one of its receivers."""
         start, end = frame.start_ns - FARTHEST_NS, frame.start_ns + frame.duration_ns + FARTHEST_NS
         x, y, near2 = frame.x_m, frame.y_m, self._near2
         overlaps = []

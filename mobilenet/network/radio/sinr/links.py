@@ -35,7 +35,7 @@ MIDDLE = 1 << 31  # of a draw of fading: half of all are this or more
 
 @lru_cache(maxsize=32)
 def cell_m(wireless: SinrKeys) -> float:
-    """How far a station is received without obstacles in the way."""
+    """Return how far a station is received without obstacles in the way."""
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless))
 
 
@@ -58,13 +58,15 @@ def serving_reach_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=32)
 def host_reach_m(wireless: SinrKeys) -> float:
-    """How far a host is received without obstacles in the way."""
+    """Return how far a host is received without obstacles in the way."""
     return _distance_m(wireless, wireless.tx_dbm, detected_cdbm(wireless))
 
 
 @lru_cache(maxsize=64)
 def rate_reach_m(wireless: SinrKeys, rate_mbps: float, payload_bytes: int) -> float:
-    """The distance at which half of a station's frames with this payload survive the noise; undetected ones do not."""
+    """Return the distance at which half of a station's frames with this payload survive the noise; undetected ones do
+    not.
+    """
     rules = reception_of(wireless, (rate_mbps,))
     duration_ns = MODES[wireless.mode].airtime_ns(
         payload_bytes + UDP_BYTES + IP_BYTES + link_bytes(wireless), rate_mbps
@@ -76,8 +78,8 @@ def rate_reach_m(wireless: SinrKeys, rate_mbps: float, payload_bytes: int) -> fl
 
 @lru_cache(maxsize=32)
 def half_heard_m(wireless: SinrKeys) -> float:
-    """The distance at which half of a station's preambles are detected in silence, without obstacles and if shadowing
-    neither takes nor adds; without fading as far as its cell.
+    """Return the distance at which half of a station's preambles are detected in silence, without obstacles and if
+    shadowing neither takes nor adds; without fading as far as its cell.
     """
     fading = fading_of(wireless)
     if fading is None or wireless.fading is None:
@@ -92,23 +94,27 @@ def half_heard_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=32)
 def between_stations_m(wireless: SinrKeys) -> float:
-    """How far stations are received by each other without obstacles in the way: with umi farther than by hosts."""
+    """Return how far stations are received by each other without obstacles in the way: with umi farther than by
+    hosts.
+    """
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless), (2,))
 
 
 def tx_dbm_to_reach(wireless: SinrKeys, distance_m: float) -> float:
-    """The power with which a node is received at this distance without obstacles in the way."""
+    """Return the power with which a node is received at this distance without obstacles in the way."""
     return detected_cdbm(wireless) / 100 + mean_loss_db(wireless.path_loss, distance_m)
 
 
 def detected_cdbm(wireless: SinrKeys) -> int:
-    """The least power at which a broadcast's preamble is detected in silence: above the threshold, and above noise."""
+    """Return the least power at which a broadcast's preamble is detected in silence: above the threshold, and above
+    noise.
+    """
     noise_cdbm = reception_noise_cdbm(wireless.broadcast_rate_mbps, wireless.noise_figure_db)
     return max(hundredths(wireless.preamble_rssi_dbm), noise_cdbm + hundredths(wireless.preamble_sinr_db))
 
 
 def _luck_cdb(wireless: SinrKeys) -> int:
-    """What shadowing adds at most."""
+    """Return what shadowing adds at most."""
     return 0 if wireless.shadowing is None else hundredths(CLIP / ONE * wireless.shadowing.sigma_db)
 
 
@@ -143,7 +149,7 @@ def reception_of(wireless: SinrKeys, rates_mbps: tuple[float, ...] = ()) -> Rece
 
 
 def budget_of(wireless: SinrKeys, seed: int, folder: Path, anchor: Anchor | None) -> LinkBudget:
-    """The losses of all links. `folder`, `anchor`: of the scenario, for its file of obstacles."""
+    """Return the losses of all links. `folder`, `anchor`: of the scenario, for its file of obstacles."""
     town = None if wireless.obstacles is None else walls(wireless.obstacles, folder, anchor)
     return LinkBudget(wireless.path_loss, wireless.shadowing, town, seed, FARTHEST_M)
 
@@ -157,8 +163,8 @@ def _strongest_dbm(wireless: SinrKeys) -> float:
 
 
 def _distance_m(wireless: SinrKeys, tx_dbm: float, left_cdbm: int, links: tuple[int, ...] = (1,)) -> float:
-    """The distance at which this power is left on average, by the number of ends that are stations, which only umi
-    distinguishes.
+    """Return the distance at which this power is left on average, by the number of ends that are stations, which only
+    umi distinguishes.
     """
     kinds = links if wireless.path_loss.model == "umi" else (1,)
     most_cdb = hundredths(tx_dbm) - left_cdbm

@@ -111,7 +111,7 @@ def too_near(wireless: SinrKeys, narrow_m: float) -> tuple[str, str] | None:
 
 
 def _setting(wireless: SinrKeys, path: str, sender: _Sender) -> str:
-    """What the key at fault is, or comes to."""
+    """Return what the key at fault is, or comes to."""
     if path == sender.key:
         return f"at {sender.tx_dbm:g} dBm"
     if path in PREAMBLE_KEYS:
@@ -125,7 +125,7 @@ def _setting(wireless: SinrKeys, path: str, sender: _Sender) -> str:
 
 
 def _enough(wireless: SinrKeys, path: str, sender: _Sender, lacking_db: float) -> str:
-    """What this key would have to be, the others as they are; empty if none of its values does."""
+    """Return what this key would have to be, the others as they are; empty if none of its values does."""
     if path not in (sender.key, *PREAMBLE_KEYS, *NUMBERS):
         least_db = _below(mean_loss_db(wireless.path_loss, USUAL_M) - lacking_db)
         return f"a loss of {least_db:g} dB or less there" if least_db >= 0 else ""
@@ -176,7 +176,7 @@ def _shares_db(wireless: SinrKeys, sender: _Sender, distance_m: float) -> Iterat
 
 
 def _far(wireless: SinrKeys, sender: _Sender, threshold_dbm: float) -> str:
-    """How far, in words."""
+    """Return how far, in words."""
 
     def is_heard(distance_m: float) -> bool:
         return mean_loss_db(wireless.path_loss, distance_m, sender.stations) <= sender.tx_dbm - threshold_dbm
@@ -219,5 +219,5 @@ def _right(
 
 
 def _below(value: float, parts: int = 10) -> float:
-    """The greatest tenth that is surely less; the reach is on a table of hundredths of a dB."""
+    """Return the greatest tenth that is surely less; the reach is on a table of hundredths of a dB."""
     return floor((value - 0.011 * 10 / parts) * parts) / parts

@@ -98,7 +98,7 @@ class Reception:
         return max(self.preamble_rssi_cdbm, self.noise_cdbm_of(rate_mbps) + self.preamble_sinr_cdb)
 
     def clear_cdbm(self, rate_mbps: float) -> int:
-        """The power at which a frame is certain to survive the noise."""
+        """Return the power at which a frame is certain to survive the noise."""
         return self._clear[rate_mbps]
 
     def _header_mbps(self, rate_mbps: float) -> float:
@@ -147,7 +147,7 @@ def hundredths(db: float) -> int:
 
 
 def reception_noise_cdbm(rate_mbps: float, noise_figure_db: float) -> int:
-    """The noise that a frame of that rate has to exceed."""
+    """Return the noise that a frame of that rate has to exceed."""
     return hundredths(noise_dbm(22e6 if _is_dsss(rate_mbps) else 20e6, noise_figure_db))
 
 
@@ -156,6 +156,6 @@ def noise_dbm(bandwidth_hz: float, noise_figure_db: float) -> float:
 
 
 def _clear(table: list[int]) -> int:
-    """The least SINR from which on a bit costs nothing."""
+    """Return the least SINR from which on a bit costs nothing."""
     last = max((i for i, cost in enumerate(table) if cost), default=-1)
     return LOWEST_CDB + last + 1 if last + 1 < len(table) else HIGHEST_CDB

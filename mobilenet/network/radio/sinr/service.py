@@ -34,7 +34,9 @@ class PowerService(Service):
 
 
 def ground_m(wireless: SinrKeys) -> float:
-    """How far from a station hosts walk: through its cell, and through a metre around one that is not received."""
+    """Return how far from a station hosts walk: through its cell, and through a metre around one that is not
+    received.
+    """
     return max(LEAST_GROUND_M, cell_m(wireless))
 
 

@@ -19,7 +19,7 @@ CHANCE: Final = 2**32
 
 
 def cost_of(table: list[int], sinr_cdb: int, millibits: int) -> int:
-    """The log of a piece's chance, in 2**-30 nats."""
+    """Return the log of a piece's chance, in 2**-30 nats."""
     if sinr_cdb >= HIGHEST_CDB:
         return table[HIGHEST_CDB - LOWEST_CDB] * millibits // 1000
     return table[max(0, sinr_cdb - LOWEST_CDB)] * millibits // 1000
@@ -31,7 +31,7 @@ _FINE = [round(e ** (-j / 2**20) * CHANCE) for j in range(2**12)]
 
 
 def chance_of(cost: int) -> int:
-    """How probable survival is, in 2**-32: what is drawn, uniform below 2**32, has to be less."""
+    """Return how probable survival is, in 2**-32: what is drawn, uniform below 2**32, has to be less."""
     steps = cost >> 10
     i = steps >> 12
     if i >= 64 * 256:

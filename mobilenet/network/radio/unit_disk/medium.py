@@ -178,7 +178,7 @@ class UnitDisk(Medium):
 
 
 def _still_lasts(frame: Frame, now: int) -> dict[Transceiver, int]:
-    """How long each of its receivers will be busy with the frame from now on."""
+    """Return how long each of its receivers will be busy with the frame from now on."""
     end = frame.start_ns + frame.duration_ns
     return {node: end + delay - now for node, delay in zip(frame.receivers, frame.delays_ns, strict=True)}
 
