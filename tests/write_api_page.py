@@ -38,7 +38,7 @@ PARTS = {  # of the page -> modules, and names in each
         ("lab.notebook.claims", "claims ClaimAnswers"),
     ),
     "Live runs": (
-        ("lab.live.opened", "live"),
+        ("lab.live.start", "live"),
         ("lab.live.session", "LiveSession"),
     ),
     "Swarm and shrink": (
@@ -48,7 +48,7 @@ PARTS = {  # of the page -> modules, and names in each
     "Plug-ins": (
         ("protocols.declaration", "Declaration"),
         ("protocols.base", "BaseHost BaseStation BaseStable BaseMessage BaseClient"),
-        ("metrics.own", "metric Record Delivery SampleRow"),
+        ("metrics.custom", "metric Record Delivery SampleRow"),
         ("simulation.observer", "Observer"),
         ("record.schema", "Event"),
     ),
