@@ -1,7 +1,7 @@
 """Machines: nodes with their namespaces, started as children of the run's supervisor.
 
-Model     init_process.py is started for each life of a node, with a socket as its standard input. A machine is ready when
-          it has passed its device; that is a moment later, and the emulation goes on meanwhile
+Model     init_process.py is started for each life of a node, with a socket as its standard input. A machine is ready
+          when it has passed its device; that is a moment later, and the emulation goes on meanwhile
 Units     seconds of wall time
 Errors    ProgramError: the system does not allow namespaces, or a machine is not ready in time
 Source    ours: docs/guide/real-software.md
