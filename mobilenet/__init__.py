@@ -64,7 +64,7 @@ class _Moved:
         return ModuleSpec(name, self, is_package=True) if known else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """As usual: it gives way to the real one at once."""
+        """Create the module as usual: it gives way to the real one at once."""
 
     def exec_module(self, module: ModuleType) -> None:
         room, *rest = module.__name__.removeprefix("mobilenet.").split(".")

@@ -299,7 +299,7 @@ def keep(
     own: Sequence[OwnMetric] = (),
     ended_by: EarlyEnd | None = None,
 ) -> None:
-    """All that becomes of a simulated scenario, into a directory: the record, the verdict and the metrics. `own`: a
+    """Keep all that becomes of a simulated scenario, in a directory: the record, the verdict and the metrics. `own`: a
     user's metrics; `ended_by`: the error that ended the run.
     """
     copies = write_scenario(partial, scenario)
@@ -355,7 +355,9 @@ def simulate(
 
 
 def _require_replaceable(directory: Path) -> None:
-    """Only a run gives way to a run: a folder of something else, or a link, is not ours to remove."""
+    """Require a run there, since only a run gives way to a run: a folder of something else, or a link, is not ours to
+    remove.
+    """
     try:
         if directory.is_symlink():
             raise RunError(f"{directory}: is a symbolic link")

@@ -40,7 +40,7 @@ BEYOND, MARGIN = 2.0, 0.08  # of what a panel shows: how far bars without an end
 
 
 def draw(result: SearchResult, target: Path) -> None:
-    """SVG, PNG or PDF, by the suffix."""
+    """Write SVG, PNG or PDF, by the suffix."""
     with compose(result) as figure:
         save(figure, target)
 

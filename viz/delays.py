@@ -40,7 +40,7 @@ def draw(
 
 
 def draw_handoffs(run: Path, walk: Interruptions, interruptions: Sequence[Interruption], target: Path) -> None:
-    """The same of interruptions by handoffs: a row for each, the longest first."""
+    """Draw the same of interruptions by handoffs: a row for each, the longest first."""
     size = 8, 1.4 + 0.24 * min(len(interruptions), MOST_ROWS)
     command = normal_command("why", "RUN", handoffs=True, allow_code=needs_code(run, "causes"))
     stamped = stamping_of(run, command)

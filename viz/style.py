@@ -191,7 +191,7 @@ class DrawnFigure(NamedTuple):
 
 
 def save(figure: Any, target: Path) -> None:
-    """SVG, PNG or PDF, by the suffix; without the time of day in it."""
+    """Write SVG, PNG or PDF, by the suffix; without the time of day in it."""
     wrap_labels(figure)
     suffix = target.suffix.lower()
     metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
@@ -217,7 +217,7 @@ def percent(share: float) -> str:
 
 
 def wrap_labels(figure: Any) -> None:
-    """Names of axes that would run out of a narrow figure."""
+    """Wrap names of axes that would run out of a narrow figure."""
     if figure.get_figwidth() >= WIDE_IN:
         return
     for axes in figure.axes:
@@ -236,15 +236,15 @@ def _share(place: Any, grid: Any) -> float:
 
 
 def entitle(figure: Any, title: str) -> None:
-    """Above the panels, in as many lines as it takes."""
+    """Write the title above the panels, in as many lines as it takes."""
     lines = textwrap.fill(title, int(figure.get_figwidth() * TITLE_LETTERS_PER_IN))
     _grow(figure, 0.18 * lines.count("\n"))
     figure.suptitle(plain(lines), fontsize=11, fontweight="bold", x=0.01, ha="left")
 
 
 def caption(figure: Any, text: str) -> None:
-    """What was measured how, and how often: below the axes and the legend of the figure, in small print. The height of
-    the figure is final from here on.
+    """State what was measured how, and how often: below the axes and the legend of the figure, in small print. The
+    height of the figure is final from here on.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -262,7 +262,7 @@ def caption(figure: Any, text: str) -> None:
 
 
 def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """Below all panels, in as many columns as have room. The figure grows with its rows."""
+    """Draw a legend below all panels, in as many columns as have room. The figure grows with its rows."""
     if not handles:
         return
     wide = figure.get_figwidth() - 0.2
@@ -277,7 +277,7 @@ def figure_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str]) ->
 
 
 def _grow(figure: Any, inches: float) -> None:
-    """More room for words, so that panels keep theirs."""
+    """Make more room for words, so that panels keep theirs."""
     figure.set_figheight(figure.get_figheight() + inches)
 
 
@@ -310,8 +310,8 @@ def legend_below(axes: Any, columns: int = 4, **options: Any) -> Any:
 
 
 def log_axis(axis: Any, least: float, most: float) -> None:
-    """Logarithmic, with plain numbers that do not run into each other: at 1, 2 and 5 times powers of ten, over many
-    decades at 1.
+    """Draw a logarithmic axis with plain numbers that do not run into each other: at 1, 2 and 5 times powers of ten,
+    over many decades at 1.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -330,7 +330,7 @@ def in_words(axes: Any, words: str) -> str:
 
 
 def large_numbers(axis: Any) -> None:
-    """Thousands with a comma, and from a hundred thousand on with k, M and G."""
+    """Write thousands with a comma, and from a hundred thousand on with k, M and G."""
     from matplotlib.ticker import EngFormatter, FuncFormatter
 
     most = max(map(abs, axis.get_view_interval()))
@@ -341,7 +341,7 @@ def large_numbers(axis: Any) -> None:
 
 
 def numeric_ticks(axes: Any, levels: Sequence[float]) -> None:
-    """A tick at each level (ascending) where they have room, else as matplotlib places them."""
+    """Draw a tick at each level (ascending) where they have room, else as matplotlib places them."""
     if len(levels) > 1:
         span = levels[-1] - levels[0]
         axes.set_xlim(levels[0] - 0.06 * span, levels[-1] + 0.06 * span)

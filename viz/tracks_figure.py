@@ -25,7 +25,7 @@ MOST_STEPS = 2000
 
 
 def draw(inspection: Any, target: Path, name: str = "") -> None:
-    """An inspection of world/inspection.py; `name`: that of the file."""
+    """Draw an inspection of world/inspection.py; `name`: that of the file."""
     cells, recorded = inspection.cells, inspection.recorded
     with page(11.5, 5.6, 2, 2, width_ratios=(1.1, 1)) as (figure, axes):
         grid = axes[0, 0].get_gridspec()

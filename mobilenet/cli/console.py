@@ -279,7 +279,7 @@ def _internal(error: Exception) -> NoReturn:
 
 
 def _forsake_stdout() -> None:
-    """What is still to be flushed at exit goes nowhere."""
+    """Discard what is still to be flushed at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # not a file at all, under a test

@@ -108,7 +108,9 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
 
 
 def _print_groups(title: str, shares_of: Mapping[tuple[Any, ...], Shares], place: int, node: str) -> None:
-    """The cells, or the receivers, with the largest mean delay. `place`: where their name is in a key of shares."""
+    """Print the cells, or the receivers, with the largest mean delay. `place`: where their name is in a key of
+    shares.
+    """
     from mobilenet.why.shares import add
 
     groups: dict[str, list[Shares]] = defaultdict(list)

@@ -96,8 +96,8 @@ def _speed(text: str) -> float | Literal["max"]:
 
 
 def _end_by_signals(end: Callable[[], None]) -> None:
-    """The first one lets what happens right now come to its end, so that the record is whole; the second one does not
-    wait.
+    """Let the first signal bring what happens right now to its end, so that the record is whole; the second one does
+    not wait.
     """
     usual = {number: signal.getsignal(number) for number in SIGNALS}
 

@@ -363,7 +363,7 @@ def _print_verdicts(verdicts: dict[str, Any]) -> None:
 
 
 def _print_unknown(verdicts: dict[str, Any]) -> None:
-    """Each reason once, with the properties that cannot be judged for it."""
+    """Print each reason once, with the properties that cannot be judged for it."""
     reasons: dict[str, list[str]] = {}
     for name, verdict in verdicts.items():
         if verdict.answer == "unknown":

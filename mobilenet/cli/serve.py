@@ -83,7 +83,7 @@ def serve(
 
 
 def _take_ctrl_c(stop_reasons: list[str]) -> None:
-    """The first one ends the run, and the record is kept; a second one ends the command."""
+    """Let the first Ctrl-C end the run, with its record, and a second one the command."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.SIG_IGN:
         return

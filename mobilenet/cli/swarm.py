@@ -187,7 +187,7 @@ def _programs(command: str, station_command: str, promises: str) -> str:
 
 
 def _require_a_protocol(protocol: str, allow_code: bool) -> None:
-    """A name of ours, or a plug-in's class, whose code may run."""
+    """Require a name of ours, or a plug-in's class, whose code may run."""
     from mobilenet.lab.hunt.swarm.plug_ins import is_plug_in, plug_in_kind, scene_of
     from mobilenet.simulation.plugin_code import require_allowed
 

@@ -76,7 +76,7 @@ class Calendar:
         return self._sequence
 
     def put(self, time_ns: int, priority: int, sequence: int, action: Action) -> None:
-        """As if it had been scheduled when the sequence number was taken."""
+        """Schedule the entry as if it had been done when the sequence number was taken."""
         if time_ns < self._horizon:
             heappush(self._heap, (_key(time_ns - self._base, priority, sequence), action))
             return

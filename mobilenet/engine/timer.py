@@ -43,11 +43,13 @@ class Deadline:
         self.deadline_ns = -1
 
     def expire(self) -> None:
-        """The deadline has come."""
+        """Call the action, because the deadline has come."""
         raise NotImplementedError
 
     def __call__(self) -> None:
-        """An entry of the queue comes up; the deadline itself is the entry, which saves an object for each."""
+        """Handle an entry of the queue that comes up; the deadline itself is the entry, which saves an object
+        for each.
+        """
         now = self._calendar.now
         if now != self._queued_ns:
             return  # an entry that an earlier deadline replaced

@@ -86,12 +86,12 @@ class _Base:
         return not self._waiting
 
     def on_end(self) -> None:
-        """Its life is over: a crash, or it is gone for good."""
+        """End the life of the station: a crash, or it is gone for good."""
 
     def on_sent(self, message: Any) -> None: ...
     def on_dropped(self, message: Any) -> None: ...
     def on_receive(self, sender: int, message: Any) -> None:
-        """A frame: at a host from any station in range, at a station from the host `sender`."""
+        """Handle a frame: at a host from any station in range, at a station from the host `sender`."""
         raise NotImplementedError
 
 
@@ -108,7 +108,7 @@ class BaseHost(_Base):
         self.cell: int | None = None  # the station that serves it
 
     def spread(self, message: MessageId, body: int) -> None:
-        """A message of this host's own: deliver it here, and send it to the others."""
+        """Spread a message of this host's own: deliver it here, and send it to the others."""
         raise NotImplementedError
 
     def co_broadcast(self, body: int) -> MessageId | None:
@@ -138,7 +138,7 @@ class BaseHost(_Base):
         self.cell = station
 
     def on_recover(self) -> None:
-        """Back after a crash, with `stable` as it was."""
+        """Come back after a crash, with `stable` as it was."""
 
 
 class BaseStation(_Base):
@@ -151,7 +151,7 @@ class BaseStation(_Base):
         self.settings = settings
 
     def on_wired(self, source: int, message: Any) -> None:
-        """Something from another station."""
+        """Handle something from another station."""
         raise NotImplementedError
 
     def serves(self, host: int) -> bool:

@@ -123,7 +123,7 @@ class EventLog(Rows):
 
 
 def _append(column: list[Any], row: int, value: Any) -> None:
-    """The value of a row, after nothing for those since the last value."""
+    """Append the value of a row, after nothing for those since the last value."""
     if len(column) < row:
         column.extend([None] * (row - len(column)))
     column.append(value)
@@ -217,7 +217,9 @@ class Recording:
         return sum(map(len, self._rows.values()))
 
     def settle(self, now_ns: int) -> None:
-        """Between two events: move the rows into batches if they are many, or have not been moved for long."""
+        """Settle the record between two events: move the rows into batches if they are many, or have not been moved for
+        long.
+        """
         is_early = monotonic() < self._settled_s + LONGEST_S
         if is_early and sum([table.waiting for table in self._rows.values()]) < MOST_ROWS:
             return

@@ -115,7 +115,9 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
 
 
 def _put_in_place_of(path: Path, fresh: Path) -> None:
-    """What was there comes back if that fails; the next process does it if this one is killed in between."""
+    """Replace what was there, and bring it back if that fails; the next process does it if this one is killed in
+    between.
+    """
     old = path.parent / f".{path.name}.replaced-{os.getpid()}"
     with _alone_in(path.parent):
         os.rename(path, old)
@@ -205,14 +207,14 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_manifest(directory: Path, facts: dict[str, Any]) -> None:
-    """manifest.json with the digests of all files, and at its end that of all that it holds before it."""
+    """Write manifest.json with the digests of all files, and at its end that of all that it holds before it."""
     head = json.dumps({**facts, "files": file_digests(directory)}, indent=2, allow_nan=False).removesuffix("\n}")
     digest = hashlib.sha256(head.encode("utf-8")).hexdigest()
     (directory / "manifest.json").write_text(f'{head},\n{OF_MANIFEST}{digest}"\n}}\n', encoding="utf-8")
 
 
 def write_recording(directory: Path, recording: Recording) -> None:
-    """Events, samples, positions, the optional tables and counters.json."""
+    """Write events, samples, positions, the optional tables and counters.json."""
     for name, table in recording.tables().items():
         table.write(directory / f"{name}.parquet")
     write_json(directory / "counters.json", recording.document())

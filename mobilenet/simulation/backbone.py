@@ -48,7 +48,7 @@ class TreeBackbone:
         return not self.network.in_flight
 
     def stop_background_traffic(self) -> None:
-        """It sends nothing on its own initiative."""
+        """Do nothing, because it sends nothing on its own initiative."""
 
 
 class VCubeBackbone:
@@ -105,7 +105,7 @@ class VCubeBackbone:
         return self.network.in_flight == self.tests_in_flight and all(layer.is_idle for layer in self.layers)
 
     def stop_background_traffic(self) -> None:
-        """The detectors stop; what they have sent is answered still."""
+        """Stop the detectors; what they have sent is answered still."""
         for detector in self.detectors:
             detector.stop()
 

@@ -50,7 +50,7 @@ class CauseLog:
         self._handler, self._handler_ns = len(self._table), self._calendar.now
 
     def end(self) -> None:
-        """The running handler is over."""
+        """End the running handler."""
         self._handler = NONE
 
     # --- the radio
@@ -76,7 +76,7 @@ class CauseLog:
         return note_and_enqueue
 
     def note_drop(self, node: str, message: Any) -> None:
-        """The MAC of this node gives up the frame with the message, unless it only had no room for it."""
+        """Note that the MAC of this node gives up the frame with the message, unless it only had no room for it."""
         if self._is_queueing:
             return
         row = next((row for frame, row, _ in self._queues[node] if frame.message is message), NONE)
@@ -87,7 +87,7 @@ class CauseLog:
         )  # fmt: skip
 
     def on_sent(self, frame: Frame) -> None:
-        """Every receiver has had the frame: their handlers run next, and the sender's."""
+        """Note that every receiver has had the frame: their handlers run next, and the sender's."""
         is_ack = frame.kind == ACK
         to = frame.to
         row, messages = self._queue_entry(frame.message if is_ack else frame)
@@ -174,7 +174,7 @@ class CauseLog:
         return note_and_send
 
     def note_loss(self, i: int, to: int, message: Any) -> None:
-        """The network loses what process i has just sent."""
+        """Note that the network loses what process i has just sent."""
         if copies := self._travelling.get((i, to, id(message))):
             copies.pop()
             if not copies:

@@ -59,7 +59,7 @@ class Channels:
         self._client = None
 
     def on_segment(self, peer: int, segment: Segment) -> None:
-        """A segment arrived: what it brings is handed up before this returns."""
+        """Note a segment that arrived: what it brings is handed up before this returns."""
         endpoint = self._endpoint
         link = endpoint.links.get((peer, segment.target))
         taken = 0 if link is None else link.taken
@@ -88,7 +88,7 @@ class Channels:
         raise NotImplementedError
 
     def _note_window(self, to: int, segment: Segment) -> None:
-        """For the log of causes: what had kept this segment back."""
+        """Note the window for the log of causes: what had kept this segment back."""
         if self._causes is not None:
             link = self._endpoint.links.get((to, segment.source))
             self._causes.window = "" if link is None else link.connection.blocked_by
@@ -139,7 +139,7 @@ class RadioChannels(Channels):
         return self._node.counterpart(to)
 
     def hand_up(self, frame: Frame) -> None:
-        """From the radio. Stations in range of each other overhear nothing: frames are addressed."""
+        """Hand up what came from the radio. Stations in range of each other overhear nothing: frames are addressed."""
         self.on_segment(frame.sender.number, frame.message)
 
 

@@ -122,7 +122,7 @@ class Counters:
         return note
 
     def sample_totals(self, medium: Medium, wires: WiredNetwork) -> None:
-        """Running totals of the network, now."""
+        """Sample the running totals of the network."""
         now = self._kernel.now
         add = self._recording.samples.add
         sent = medium.by_kind.values()

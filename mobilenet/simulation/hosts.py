@@ -71,7 +71,7 @@ class HostNode(Node):
             self.on_delivery(text)
 
     def note_asked(self, wish: str) -> None:
-        """It is asked to join or to leave. Recorded where no plan has all such wishes."""
+        """Note that it is asked to join or to leave. Recorded where no plan has all such wishes."""
         self._record("asked", detail={"wish": wish})
 
     def joined(self, session: Any, station: Any) -> None:
@@ -133,7 +133,7 @@ class HostNode(Node):
         self.end()
 
     def end(self) -> None:
-        """This life is over, by a crash or because the host is gone for good."""
+        """End this life, by a crash or because the host is gone for good."""
         self._lose_volatile()
         self.halt()
         if self._line is not None:
@@ -152,7 +152,7 @@ class HostNode(Node):
         self._line.delay_ns = delay_ns
 
     def vanish(self) -> None:
-        """Be gone for good."""
+        """Vanish for good."""
         self.end()
         self._associate(None)
 
@@ -167,7 +167,7 @@ class HostNode(Node):
                 stations[station].note_association(self.me, hook)
 
     def _lose_volatile(self) -> None:
-        """Buffers that do not survive are empty from now on, and are seen to be."""
+        """Empty the buffers that do not survive, and show them empty."""
         stable_names = getattr(self.protocol, "STABLE_BUFFERS", ())
         left = [
             size if name in stable_names else 0 for name, size in zip(self._buffer_names, self.buffers, strict=True)
@@ -184,7 +184,7 @@ class HostNode(Node):
         self.sample()
 
     def offer(self, payload_bytes: int) -> None:
-        """The application wants to broadcast."""
+        """Offer a broadcast of the application."""
         if self.protocol is None:
             self._record("refused", detail={"cause": "down"})
             return

@@ -81,7 +81,7 @@ class Infrastructure:
         self._wires.impair(*ends, loss, delay_ns, lambda owner: Stream(self._seed, "impaired", owner))
 
     def repair(self) -> None:
-        """The active part is over."""
+        """Repair the infrastructure, because the active part is over."""
         for ends in sorted(self._cut):
             self.mend(ends)
         for station in sorted(self._off):

@@ -119,7 +119,7 @@ class Lifecycle:
     # --- by hand, or by processes of users
 
     def happen(self, what: str, host: int) -> None:
-        """crash, recover, join, leave or broadcast, where that is possible now."""
+        """Let a crash, recover, join, leave or broadcast happen, where that is possible now."""
         if what == "crash":
             self._crash(host)
         elif what == "recover":
@@ -134,7 +134,7 @@ class Lifecycle:
             self._hosts[host].offer(payload_bytes)
 
     def add(self, host: int, x_m: float, y_m: float) -> None:
-        """A further host, whose node is there, appears and joins."""
+        """Let a further host, whose node is there, appear and join."""
         self._crashes.append(0)
         self._movement.appear(host)
         self._movement.drag(host, x_m, y_m)
@@ -143,7 +143,7 @@ class Lifecycle:
         self._kernel.start(self._broadcast(host))
 
     def change_workload(self, change: Interval) -> None:
-        """What was still to come is forgotten."""
+        """Change the workload, and forget what was still to come."""
         self._workload, self._segment = workload_after(self._workload, change), self._segment + 1
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns < self._duration_ns:
@@ -168,7 +168,7 @@ class Lifecycle:
     # --- at once
 
     def _ask(self, host: int, wish: str) -> None:
-        """To join, to leave, or to leave for good. The last wish counts."""
+        """Ask the host to join, to leave, or to leave for good. The last wish counts."""
         if host in self._gone or self.pending.get(host) == "vanish":
             return
         if self._scenario.own_processes:

@@ -201,7 +201,7 @@ class Simulation:
         return host
 
     def _add_host(self, x_m: float, y_m: float) -> None:
-        """By hand: one more than there are, at that place."""
+        """Add a host by hand: one more than there are, at that place."""
         number = len(self.hosts)
         self.world.trajectories.append(self.world.further(f"h{number}"))
         if self.world.names:
@@ -368,7 +368,7 @@ class Simulation:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
 
     def _go_on(self, until_ns: int) -> None:
-        """A run in real time keeps in step with the wall clock: no event comes before its time."""
+        """Go on, in real time in step with the wall clock: no event comes before its time."""
         if (pace := self.parties.pace) is None:
             self.kernel.run_until(until_ns)
             return

@@ -72,7 +72,7 @@ class Movement:
         self._ticking = False
 
     def grow(self, transceiver: Transceiver) -> None:
-        """A further host: its trajectory is the last one. It is not there yet."""
+        """Grow by a further host: its trajectory is the last one. It is not there yet."""
         host = len(self._legs)
         self._transceivers.append(transceiver)
         self._places = np.vstack((self._places, np.full((1, 2), NOWHERE)))
@@ -86,7 +86,7 @@ class Movement:
         self._goals.append((0.0, 0.0))
 
     def start(self) -> None:
-        """Hosts that are there from the beginning appear, then the ticks begin if anyone ever moves."""
+        """Let hosts that are there from the beginning appear, then begin the ticks if anyone ever moves."""
         for host, trajectory in enumerate(self._trajectories):
             if trajectory.appears_ns == 0:
                 self.appear(host)

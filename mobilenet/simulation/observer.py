@@ -35,13 +35,13 @@ class Observer:
     every_ns: int = SECOND  # the longest slice that it wants; simulated time
 
     def on_event(self, event: Event) -> None:
-        """An event of the slice that is over."""
+        """Handle an event of the slice that is over."""
 
     def on_slice(self, now_ns: int) -> None:
         """A slice is over (at the beginning: none has been yet), and the next is about to begin."""
 
     def on_end(self, now_ns: int) -> None:
-        """The run is over, and all of its events have been passed on."""
+        """Note that the run is over, and that all of its events have been passed on."""
 
 
 class Watch:
@@ -56,7 +56,7 @@ class Watch:
         self._untold: list[tuple[Any, ...]] = []  # rows of the present slice that are in batches
 
     def restart(self, now_ns: int) -> None:
-        """Slices are counted from now on."""
+        """Count slices from now on."""
         self._due_ns = [now_ns] * len(self._observers)
 
     def look(self, now_ns: int) -> int:
@@ -74,7 +74,7 @@ class Watch:
             observer.on_end(now_ns)
 
     def keep_rows(self) -> None:
-        """Before rows go into batches, take those that the observers receive when the slice is over."""
+        """Take the rows that the observers receive when the slice is over, before they go into batches."""
         if self._listeners:
             self._untold += self._events.rows(self._next_row)
         self._next_row = len(self._events)

@@ -102,7 +102,7 @@ class OwnProcesses:
                 self._kernel.start(self._wait_and_begin(one, host))
 
     def add(self, node: HostNode) -> None:
-        """A host that is added by hand has the processes that all hosts have."""
+        """Give a host that is added by hand the processes that all hosts have."""
         self._appear_ns[node.name] = self._kernel.now
         self._nodes[node.name] = node
         self._observe(node)

@@ -63,7 +63,7 @@ class Parties:
         return scenario
 
     def open(self) -> None:
-        """The run begins; ScenarioError where that is impossible."""
+        """Begin the run; ScenarioError where that is impossible."""
 
     def stopping(self, kernel: Kernel, protocol: Any) -> Process:
         """Yield what happens to them after the active part, as a process of the kernel."""

@@ -109,7 +109,7 @@ def _declared_class(protocol: OwnProtocol, folder: Path, allow_code: bool) -> ty
 
 
 def _require_sense(protocol: OwnProtocol, plugin: type[Declaration]) -> None:
-    """What a plug-in declares must be something that we know."""
+    """Require that what a plug-in declares is something that we know."""
     if not callable(plugin.stable):
         raise ScenarioError(
             f"protocol.class: {protocol.reference}: stable is not a class; expected one such as"

@@ -184,7 +184,7 @@ def _at_once(hops: _Hops) -> dict[int, list[int]]:
 
 
 def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
-    """What these hops bring at once is sent on in any order, as long as anybody learns anything new by it."""
+    """Pass on what these hops bring at once, in any order, as long as anybody learns anything new by it."""
     has_news = bool(group)
     while has_news:
         has_news = False

@@ -52,7 +52,7 @@ class SafetyJudge:
         self._fifo = FifoJudge(events, delivers_to_all(promises)) if "fifo_order" in self._checks else None
 
     def admit(self, senders: Sequence[str]) -> None:
-        """There may be others from now on: all is judged again, and what was reported is not reported again."""
+        """Admit events of other kinds from now on: all is judged again, and what was reported is not reported again."""
         if list(senders) != list(self._senders):
             self._senders = list(senders)
             self._begin()

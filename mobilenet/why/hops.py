@@ -68,7 +68,7 @@ class Hops:
         out.append(Stretch(record.time_ns[put], held_ns, CUT, leg, place, put))
 
     def on_air(self, queued: int, last: int, out: list[Stretch], leg: str, node: str) -> None:
-        """All transmissions of one frame up to this one, then contention, queue and delay line, backwards."""
+        """Add all transmissions of one frame up to this one, then contention, queue and delay line, backwards."""
         record = self._record
         place = record.node[queued]
         rows = [row for row in record.sent_rows(queued) if row <= last]
@@ -88,7 +88,9 @@ class Hops:
         self.in_queue(queued, queued, head_ns, out, leg)
 
     def in_queue(self, queued: int, row: int, end_ns: int, out: list[Stretch], leg: str) -> None:
-        """From the time when the frame was queued to this one, shown by this row: queue and delay line, backwards."""
+        """Add the time from when the frame was queued to this one, shown by this row: queue and delay line,
+        backwards.
+        """
         node, queued_ns = self._record.node[queued], self._record.time_ns[queued]
         left_ns = min(self._lines.left_ns(queued), end_ns)
         out.append(Stretch(left_ns, end_ns, QUEUE, leg, node, row))

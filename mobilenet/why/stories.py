@@ -230,7 +230,9 @@ class Stories:
         return brought[0] if brought and record.time_ns[brought[0]] <= until_ns else NONE
 
     def _attempts(self, out: list[Stretch], errand: Errand, sender: str, departed: int, came_ns: int) -> None:
-        """Backwards from the departure: what the sender waited for, and the frames with the message before that."""
+        """Add the attempts, backwards from the departure: what the sender waited for, and the frames with the message
+        before that.
+        """
         record = self.record
         message, leg, node = errand
         cursor_ns, handler, window = record.time_ns[departed], record.cause[departed], record.window[departed]

@@ -196,7 +196,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _require_place(mobility: OwnMobility, leg: Leg) -> None:
-    """That a leg's numbers are some, and lie in the world."""
+    """Require that a leg's numbers are some, and lie in the world."""
     for pair, what in (((leg.x_m, leg.y_m), "begins at"), ((leg.vx_mps, leg.vy_mps), "has the velocity")):
         if not all(map(_is_finite, pair)):
             raise _wrong(mobility, f"a leg {what} {_repr(pair)}, expected two finite numbers")

@@ -82,7 +82,7 @@ def field(axes: Any, record: Record) -> str:
 
 
 def _fit(axes: Any, record: Record, positions: pd.DataFrame, rim_m: float) -> None:
-    """To stations, hosts and walls."""
+    """Fit the field to stations, hosts and walls."""
     corners = [np.array(building[0]) / 100 for building in record.buildings]
     places = [np.array(record.manifest["station_positions_m"]).reshape(-1, 2), positions[["x_m", "y_m"]].to_numpy()]
     at = np.concatenate([*places, *corners])

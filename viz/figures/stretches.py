@@ -43,7 +43,7 @@ class Bar(NamedTuple):
 
 
 def draw_bars(axes: Any, bars: Sequence[Bar]) -> None:
-    """One row for each, from top to bottom."""
+    """Draw one row for each, from top to bottom."""
     for row, bar in enumerate(bars):
         left = 0.0
         for part, share in sorted(bar.parts.items(), key=lambda item: _along_the_way(item[0])):

@@ -212,7 +212,7 @@ def interval_ns(run: Record) -> float:
 
 
 def require_origin(run: Path, place: dict[str, float] | None) -> None:
-    """RunError for tiles below a run that has no position on Earth."""
+    """Raise RunError for tiles below a run that has no position on Earth."""
     if place is None:
         raise RunError(
             f"{run}: --tiles needs a position on Earth, but the scenario has no origin: {{lon, lat}}; specify one,"

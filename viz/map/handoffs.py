@@ -103,7 +103,7 @@ def _count(details: dict[str, Any], key: str) -> int:
 
 
 def _interruptions(run: Record, rows: list[dict[str, Any]]) -> None:
-    """Adds the last delivery before and the first one after."""
+    """Add the last delivery before and the first one after."""
     delivered = run.event.rows("deliver")
     host = run.node.number(run.host_of)[delivered]
     order = np.argsort(host, kind="stable")

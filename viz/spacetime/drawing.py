@@ -240,7 +240,9 @@ def _arrows(axes: Any, messages: pd.DataFrame, levels: dict[str, int], window: W
 def _label(
     rows: list[Any], ends: tuple[float, float, float, float], line: str, colour: str, labels: Labels, width: float
 ) -> None:
-    """The kind of message, and what it carries (of a program, what it names); once for several that go together."""
+    """Write the kind of message, and what it carries (of a program, what it names); once for several that go
+    together.
+    """
     names = list(dict.fromkeys(name for row in rows for name in row.carried))
     text = rows[0].kind
     if names:

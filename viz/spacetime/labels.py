@@ -30,7 +30,7 @@ class Labels:
         self.texts: list[Any] = []
 
     def keep_free(self, left: float, bottom: float, right: float, top: float) -> None:
-        """Nothing is written here; in the units of the axes."""
+        """Keep this place free of writing; in the units of the axes."""
         (x0, y0), (x1, y1) = self._axes.transData.transform([(left, bottom), (right, top)])
         self._taken.append((x0, y0, x1, y1))
 

@@ -65,7 +65,7 @@ def _require_complete(path: Path) -> None:
 
 
 def _require_plain_levels(file: Path) -> None:
-    """The levels of a search are set once more, in the first configuration, so they may name no files."""
+    """Require levels that are not files, because they are set once more, in the first configuration."""
     root = read(file)
     factors = root.value.get("factors") if isinstance(root.value, dict) else None
     for node in _names(factors) if factors is not None else ():

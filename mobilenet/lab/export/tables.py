@@ -29,7 +29,7 @@ MAY_BE_EMPTY = ("buffers.csv", "delays.csv", "distribution.csv", "handoffs.csv")
 
 
 def run_tables(source: Source | None, folder: Path, target: Path) -> None:
-    """Into a folder; `source` is None for a run of processes."""
+    """Write the tables of a run into a folder; `source` is None for a run of processes."""
     import pandas as pd
 
     if source is None:
@@ -67,7 +67,7 @@ def harmless(value: object) -> object:
 
 
 def _copy(table: Path, target: Path) -> None:
-    """The same cells, none of them a formula."""
+    """Copy the cells, with none of them a formula."""
     import pandas as pd
 
     if table.name in MAY_BE_EMPTY and table.stat().st_size <= 1:  # no rows, and so no columns

@@ -116,7 +116,7 @@ def plain(one: AnyIntervention | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_same(own: Mapping[str, list[Any]], directory: Path) -> None:
-    """A run from the beginning has these events of its session, as far as that has gone."""
+    """Require that a run from the beginning has these events of its session, as far as that has gone."""
     from mobilenet.record.reader import read_coded
 
     events = read_coded(directory, "events")

@@ -38,7 +38,7 @@ class Curves:
         self._receptions, self._lost = 0, 0
 
     def go_on(self) -> None:
-        """A point, when it is time for one."""
+        """Add a point, when it is time for one."""
         time_ns = self._simulation.kernel.now // POINT_NS * POINT_NS
         if time_ns <= self._last_ns:
             return

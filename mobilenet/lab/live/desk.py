@@ -50,7 +50,7 @@ class Desk:
         return self.tell_all(at_once)
 
     def _job_changed(self) -> None:
-        """From the thread of a job."""
+        """Note a change of a job, from its thread."""
         self.player.ask(self.player.send_state)
 
     def state(self, place: Place) -> tuple[dict[str, Any], Place]:

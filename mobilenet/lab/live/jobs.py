@@ -138,7 +138,7 @@ class Jobs:
             process.terminate()
 
     def close(self) -> None:
-        """Whatever still runs is ended."""
+        """End whatever still runs."""
         self._is_closing = True
         processes = list(self._processes.values())
         for process in processes:
@@ -179,7 +179,7 @@ class Jobs:
         self, job: Job, folder: Path, out: Path, scenario: Scenario, one: AnyIntervention,
         interventions: list[AnyIntervention], worlds: int,
     ) -> None:  # fmt: skip
-        """Runs end with the time that is looked at, if they can."""
+        """Estimate the effect; runs end with the time that is looked at, if they can."""
         end_s = min(scenario.duration_s, one.at_s + AFTER_S)
         if self._is_closing:
             return
@@ -203,7 +203,7 @@ class Jobs:
         self._end(job, "done", f"{effect_in_words(one, end_s - one.at_s, findings)} {more}")
 
     def _why(self, job: Job, folder: Path, scenario: Scenario, delivery: Delivery, now_s: float) -> None:
-        """The run ends now, if it can."""
+        """Explain a delivery; the run ends now, if it can."""
         changes = [_ending(scenario, now_s), "warmup_s=0", "interventions=[]", "record.causes=true"]
         before = [plain(one) for one in scenario.interventions if one.at_s < now_s]
         write_scenario(folder, with_list(scenario.with_changes(changes), before))

@@ -75,7 +75,7 @@ class Player:
         self.pause_s = max(self.shortest_pause_s, min(LONGEST_PAUSE_S, pause_s))
 
     def end(self) -> None:
-        """From any thread, or a signal: `run` returns."""
+        """End the run, from any thread, or a signal: `run` returns."""
         self.is_ending = True
         self.ask(lambda: None)
 
@@ -156,7 +156,7 @@ class Player:
         self.send_state()
 
     def note_change(self) -> None:
-        """Something was done by hand: what time stood at is past."""
+        """Note that something was done by hand, so that time does not stand at the last stop any more."""
         if not self.is_playing:
             self.stopped_because = ""
             if self.session.violation is not None:  # by what was done
@@ -179,7 +179,7 @@ class Player:
         return max(0.0, self._next_s - now_s)
 
     def _do_tasks(self, wait_s: float) -> None:
-        """Those that are there; the first one is waited for."""
+        """Do the tasks that are there; the first one is waited for."""
         try:
             task, answer = self._tasks.get(timeout=wait_s) if wait_s > 0 else self._tasks.get_nowait()
             while True:
@@ -225,7 +225,7 @@ class Player:
         self._has_to_stop()
 
     def _go_on_in_real_time(self) -> None:
-        """A piece, which takes as long as it lasts; what comes from programs wakes it."""
+        """Play a piece in real time, which takes as long as it lasts; what comes from programs wakes it."""
         try:
             self.session.play_ns(self.session.now_ns + int(PIECE_S * SECOND))
         except Exception as error:  # of a program
@@ -235,7 +235,7 @@ class Player:
         self._has_to_stop()
 
     def _let_go(self, speed: float, now_s: float) -> None:
-        """What the machine cannot keep up with."""
+        """Let go of what the machine cannot keep up with."""
         behind_s = now_s - self._since_wall_s - (self.session.now_ns - self._since_ns) / SECOND / speed
         if behind_s > MOST_BEHIND_S:
             self._since_wall_s, self._since_ns = now_s - MOST_BEHIND_S, self.session.now_ns

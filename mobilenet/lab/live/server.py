@@ -63,7 +63,7 @@ class Page(Listener):
         return not self._is_sending
 
     def tell(self, text: str) -> None:
-        """From the player's thread."""
+        """Send the listeners a message, from the player's thread."""
         self._is_sending = True
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._send(text)))
 
@@ -92,7 +92,7 @@ class Server:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
     def start(self) -> None:
-        """Returns when the address can be opened."""
+        """Start the server, and return when the address can be opened."""
         self._thread.start()
         self._started.wait()
         if self._problem is not None:

@@ -66,7 +66,9 @@ class LiveSession:
     """One run, and its branches."""
 
     def __init__(self, scenario: AnyScenario, allow_code: bool = False, name: str = "live") -> None:
-        """Stands at 0 s. `allow_code`: the code and the programs of the scenario may run; `name`: of what is kept."""
+        """Begin a session, which stands at 0 s. `allow_code`: the code and the programs of the scenario may run;
+        `name`: of what is kept.
+        """
         if not isinstance(scenario, Scenario):
             raise ScenarioError(
                 "only runs with hosts and stations can be run live; expected a scenario with `stations:` and `hosts:`"
@@ -211,7 +213,7 @@ class LiveSession:
         return True
 
     def _look(self) -> None:
-        """Whether a property is violated. Then time stops at the event that shows it."""
+        """Look whether a property is violated. Then time stops at the event that shows it."""
         violation = self._judge.look()
         if violation is None:
             return
@@ -385,7 +387,7 @@ class LiveSession:
             raise ScenarioError(f"{command}: a run in real time can only continue; use its map to play it back")
 
     def require_sound(self) -> None:
-        """ScenarioError once a program or a plug-in has failed, until time goes back."""
+        """Raise ScenarioError once a program or a plug-in has failed, until time goes back."""
         if self.error:
             end = f"go back to a time before {self.now_s:.9g} s"
             raise ScenarioError(f"the run ended with an error: {self.error}; {end}")

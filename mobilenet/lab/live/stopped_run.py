@@ -24,7 +24,7 @@ class _NothingYet(Exception):
 
 
 def require_room(session: LiveSession, out: Path | None) -> None:
-    """RecordError where no run could be kept: better before it than after."""
+    """Raise RecordError where no run could be kept, before the run rather than after it."""
     with suppress(_NothingYet), run_directory(_place(session, out)):
         raise _NothingYet
 

@@ -122,7 +122,7 @@ class Children:
         return how + suffix
 
     def kill(self, child: Child) -> None:
-        """At once, with its process group."""
+        """Kill it at once, with its process group."""
         self._close_pipes(child)
         self._ask({"do": "kill", "pid": child.pid})
 
@@ -186,7 +186,7 @@ class Children:
             raise ProgramError(error, is_input=False) from None
 
     def _kill_groups(self) -> None:
-        """Without the supervisor: what is left of it, and the process group of each program."""
+        """Kill the process groups without the supervisor: what is left of it, and the process group of each program."""
         if self._process is not None:
             self._process.kill()
         for pid in self._there:
@@ -241,8 +241,8 @@ def _supervisor() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:
-    """The supervisor ends when its socket is closed, and everything with it. It is asked first, so that it does not
-    take us for killed.
+    """End the supervisor by closing its socket, and everything with it. It is asked first, so that it does not take us
+    for killed.
     """
     with suppress(OSError):
         control.sendall(b'{"do": "end"}\n')

@@ -97,7 +97,7 @@ class Party:
         self.tell("receive", f',"from":{sender},"message":{message.text}')
 
     def on_end(self) -> None:
-        """This life is over."""
+        """End this life."""
         self._cast.end_life(self._name)
 
     # --- events
@@ -124,7 +124,7 @@ class Party:
         self.tell("timer", f',"name":{encode(timer.name)}')
 
     def tell(self, event: str, members: str = "") -> None:
-        """An event, now: its further members as JSON, each after a comma."""
+        """Write an event with the present time: its further members as JSON, each after a comma."""
         line = f'{{"ev":"{event}","t":{self.port.now}{members}}}'
         if self._acting:
             self._to_tell.append(line)

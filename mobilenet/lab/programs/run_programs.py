@@ -85,7 +85,7 @@ class Cast(Parties):
         return f'{encode(content)[1:-1]},"stable":{stable}'
 
     def end_life(self, name: str) -> None:
-        """A crash, or the host is gone: its program and the process group are killed."""
+        """End a life by a crash, or because the host is gone: its program and the process group are killed."""
         talk = self._talking.pop(name, None)
         if talk is not None:
             talk.end()

@@ -57,7 +57,7 @@ class Supervisor:
         self.selector.register(control, selectors.EVENT_READ)
 
     def serve(self) -> None:
-        """Until the other end is gone."""
+        """Serve until the other end is gone."""
         while True:
             for key, _ in self.selector.select():
                 if key.fileobj is not self.control:

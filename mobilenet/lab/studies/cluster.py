@@ -94,7 +94,7 @@ def _await(name: str, process: subprocess.Popen[bytes], log: IO[str], ready: str
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """With everything that it started."""
+    """End a process with everything that it started."""
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(10)

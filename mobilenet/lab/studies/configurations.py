@@ -143,7 +143,7 @@ def _overrides(study: Study, factor: str, level: Any) -> list[Change]:
 
 
 def _require_plain(study: Study, factors: dict[str, tuple[Any, ...]]) -> None:
-    """Each key is changed by one factor, and each level is another one."""
+    """Require that each key is changed by one factor, and that each level is another one."""
     if not study.has_scenario():
         raise study.problem(("scenario",), f"file {str(study.scenario_path)!r} not found")
     by: dict[str, tuple[str, str]] = {key: ("set", key) for key in study.set}

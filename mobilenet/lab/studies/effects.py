@@ -152,7 +152,7 @@ def by_metric(all_effects: Sequence[Effect]) -> dict[str, list[Effect]]:
 
 
 def write_effects(path: Path, all_effects: Sequence[Effect]) -> None:
-    """effects.csv and effects.parquet, if there are any."""
+    """Write effects.csv and effects.parquet, if there are any."""
     if all_effects:
         with stamping_of(path, "mobilenet compare STUDY"):
             write_table(path, "effects", [effect.row() for effect in all_effects])

@@ -114,7 +114,7 @@ class Store:
         return None
 
     def write_runs(self, runs: list[PlannedRun], measured: set[str]) -> None:
-        """runs.parquet and runs.csv: each planned run, and what became of it."""
+        """Write runs.parquet and runs.csv: each planned run, and what became of it."""
         rows = []
         for run in sorted(runs, key=lambda run: run.id):
             error = None if run.id in measured else self._error(run)
@@ -151,7 +151,7 @@ class Store:
 
 
 def remove(path: Path) -> None:
-    """Whatever has the name of one of our files."""
+    """Remove whatever has the name of one of our files."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -320,8 +320,8 @@ def open_store(path: Path) -> Store:
 
 
 def require_same(path: Path, study: Study) -> None:
-    """More replications or another comparison go on with what is there; anything else would mix two studies. Scenarios
-    are compared as each configuration is written.
+    """Require the same study; more replications or another comparison go on with what is there; anything else would mix
+    two studies. Scenarios are compared as each configuration is written.
     """
     if differences := differing_study(Study.load(path / "study.yaml"), study):
         raise another_study(path, differences)

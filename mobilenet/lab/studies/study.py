@@ -110,7 +110,9 @@ def _require_metrics(study: Study) -> None:
 
 
 def require_metric(study: Study, metric: str) -> None:
-    """Before anything is run. What runs of processes are measured by depends on their protocol."""
+    """Require a known metric before anything is run. What runs of processes are measured by depends on their
+    protocol.
+    """
     scenario = study.base()
     if metric in DELAY_SHARES:
         if not scenario.record.causes:

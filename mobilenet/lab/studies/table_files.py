@@ -63,7 +63,7 @@ def to_arrow(frame: pd.DataFrame, known: dict[str, pa.DataType]) -> pa.Table:
 
 
 def write_table(directory: Path, name: str, rows: pd.DataFrame | Rows) -> None:
-    """The columns are those of the rows, in order."""
+    """Write the rows, in order, with their keys as columns."""
     import pandas as pd
 
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, dtype=object)

@@ -86,7 +86,7 @@ def _parse(text: str, file: str, constants: list[_Constant]) -> Any:
 
 
 def _refuse_constants(parts: list[tuple[str, Any]]) -> None:
-    """The first part that has one, by its name."""
+    """Refuse constants that JSON lacks, naming the first part that has one."""
     for where, part in parts:
         left = [part]
         while left:

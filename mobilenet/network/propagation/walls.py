@@ -146,7 +146,7 @@ class Walls:
         return max(first, 0), min(last, self._columns - 1)
 
     def _enter(self, edge: Edge) -> None:
-        """In all cells that it may touch."""
+        """Enter a wall in all cells that it may touch."""
         ax: i64 = edge.x + edge.ex
         ay: i64 = edge.y + edge.ey
         for row in range((ay - self._south) // self._width, (edge.y - self._south) // self._width + 1):
@@ -155,7 +155,7 @@ class Walls:
                 self._cells[row * self._columns + column].edges.append(edge)
 
     def _measure_depths(self) -> None:
-        """In each row from the west, outside of all buildings at first, from corner to corner."""
+        """Measure the depths in each row from the west, outside of all buildings at first, from corner to corner."""
         for row in range(self._rows):
             y: i64 = self._south + row * self._width
             depth: i64 = 0

@@ -94,6 +94,6 @@ class Acking(Mac):
         self._in_air = None
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """The acknowledgement is with the sender already."""
+        """Do nothing, because the acknowledgement is with the sender already."""
         if frame.to is self._transceiver:
             self._transceiver.hand_up(frame)

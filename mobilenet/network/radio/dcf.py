@@ -99,7 +99,9 @@ class Dcf(Mac):
         self._before_freeze = (0, 0)
 
     def reset(self) -> None:
-        """The node crashed: nothing that waited is sent, without notice. A frame in the air goes on."""
+        """Drop the queue and all timers of a node that crashed: nothing that waited is sent, without notice. A frame in
+        the air goes on.
+        """
         self._queue.clear()
         self.stop()
         self._ack_timer.stop()
@@ -127,7 +129,9 @@ class Dcf(Mac):
             self.defer(transceiver.busy_from)
 
     def defer(self, first: int) -> None:
-        """Energy arrives at `first` (the transceiver knows until when): keep the slots that remain, rounded up."""
+        """Defer to energy that arrives at `first` (the transceiver knows until when): keep the slots that remain,
+        rounded up.
+        """
         expiry = self.deadline_ns
         if expiry <= first:
             return  # sends before, or in the same instant: cannot have sensed it
@@ -154,20 +158,20 @@ class Dcf(Mac):
         return start if start > self._not_before else self._not_before
 
     def on_fcs_error(self, end: int) -> None:
-        """A frame that ended at `end` arrived broken while we contend."""
+        """Wait for EIFS after a frame that ended at `end` and arrived broken while we contend."""
         eifs_ns = self._rules.eifs_ns
         if eifs_ns > 0:
             self._eifs_until = end + eifs_ns
             self._wait()
 
     def on_good_frame(self) -> None:
-        """A frame arrived whole while we contend: it ends EIFS."""
+        """End EIFS after a frame that arrived whole while we contend."""
         if self._eifs_until > self._transceiver.busy_until:
             self._eifs_until = NEVER
             self._wait()
 
     def expire(self) -> None:
-        """The back-off is over: the first frame of the queue is sent."""
+        """Send the first frame of the queue, because the back-off is over."""
         self._transceiver.contending = False
         self._medium.start(self._queue[0])
 
@@ -212,7 +216,7 @@ class Dcf(Mac):
     # --- acknowledged unicast
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """An ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
+        """Take an ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
         transceiver = self._transceiver
         if frame.kind == ACK:
             if frame.to is transceiver and self._queue and self._queue[0] is frame.message and self._ack_timer.running:

@@ -56,20 +56,22 @@ class Mac(Deadline):
         return False
 
     def take_turn(self) -> None:
-        """The first frame of the queue is the next to be sent."""
+        """Take the first frame of the queue as the next to be sent."""
         raise NotImplementedError
 
     def reset(self) -> None:
-        """The node crashed: nothing that waited is sent, without notice. A frame in the air goes on."""
+        """Drop the queue and all timers of a node that crashed: nothing that waited is sent, without notice. A frame in
+        the air goes on.
+        """
         raise NotImplementedError
 
     # --- called by the medium
 
     def on_sent(self, frame: Frame) -> None:
-        """The frame has left, and has been received where it could be."""
+        """Note that the frame has left, and has been received where it could be."""
 
     def take_unicast(self, frame: Frame, end: int) -> None:
-        """An ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
+        """Take an ACK or an acknowledged frame, for us or overheard, that ended here at `end`."""
         raise NotImplementedError
 
     def is_new(self, frame: Frame) -> bool:
@@ -77,10 +79,10 @@ class Mac(Deadline):
         return True
 
     def defer(self, first: int) -> None:
-        """Energy arrives at `first` (the transceiver knows until when)."""
+        """Defer to energy that arrives at `first` (the transceiver knows until when)."""
 
     def on_fcs_error(self, end: int) -> None:
-        """A frame that ended at `end` arrived broken."""
+        """Note that a frame that ended at `end` arrived broken."""
 
     def on_good_frame(self) -> None:
-        """A frame arrived whole."""
+        """Note that a frame arrived whole."""

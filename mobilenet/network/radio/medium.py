@@ -74,14 +74,14 @@ class Medium:
         return sum(tally[0] for tally in self.by_kind.values())
 
     def add(self, transceiver: Transceiver) -> None:
-        """The node is on this medium from now on."""
+        """Put the node on this medium."""
 
     def observe(self, observer: Observer | None) -> None:
-        """Whom frames are shown from now on, when they have been received."""
+        """Show frames to an observer from now on, when they have been received."""
         self._observer = observer
 
     def start(self, frame: Frame, before: Frame | None = None) -> None:
-        """The sender's transceiver begins to radiate the frame now; it sends one at a time, and a frame is in the air
+        """Begin to radiate the frame from the sender's transceiver; it sends one at a time, and a frame is in the air
         once at a time.
 
         `before`: the sender's last frame, if this one may follow it without a gap. A sender that comes closer has a
@@ -91,15 +91,15 @@ class Medium:
         raise NotImplementedError
 
     def drop_out(self, node: Transceiver) -> None:
-        """The node crashes or vanishes: what it was receiving is lost to it."""
+        """Drop a node that crashes or vanishes: what it was receiving is lost to it."""
         raise NotImplementedError
 
     def _let_go(self, node: Transceiver) -> None:
-        """The node is no longer locked on a frame; what it was locked on is still in the air."""
+        """Unlock the node from its frame, which is still in the air."""
         node.lock_until = NEVER
 
     def _abort_reception(self, sender: Transceiver, now: int, end: int) -> None:
-        """Sending aborts receiving, also of a frame that is still on its way here."""
+        """Abort receiving, since the node sends, also of a frame that is still on its way here."""
         if sender.lock_until > now:
             self._lose(sender, HALF_DUPLEX)
             self._let_go(sender)
@@ -111,7 +111,7 @@ class Medium:
             sender.mac.defer(now)
 
     def _lose(self, node: Transceiver, outcome: int) -> None:
-        """What the node is locked on is lost, unless it is already."""
+        """Lose what the node is locked on, unless it is lost already."""
         frame = self._in_air[node.lock_frame]
         i = frame.receivers.index(node)
         if frame.outcomes[i] == RECEIVED:
@@ -148,10 +148,10 @@ class Medium:
         return loss > 0 and self._impaired_draws[index].random() < loss
 
     def _decide(self, frame: Frame) -> None:
-        """What is not known before the last bit has arrived; nothing, where a distance decides."""
+        """Decide what is not known before the last bit has arrived; nothing, where a distance decides."""
 
     def finish(self, frame: Frame) -> None:
-        """Every receiver has had the whole frame: count it, hand it up, let the MACs go on."""
+        """Finish a frame of which every receiver has had all: count it, hand it up, let the MACs go on."""
         del self._in_air[frame.serial]
         receivers = frame.receivers
         outcomes = frame.outcomes

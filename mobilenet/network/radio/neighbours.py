@@ -34,21 +34,21 @@ class Neighbours:
         self._bins: dict[tuple[int, int], list[Transceiver]] = {}
 
     def add(self, transceiver: Transceiver, now: int) -> None:
-        """The node appears, or jumps."""
+        """Add a node that appears, or jumps."""
         self.remove(transceiver)
         x, y = transceiver.position(now)
         self._put(transceiver, (int(x // self.width_m), int(y // self.width_m)))
         self._forget_around(transceiver)
 
     def remove(self, transceiver: Transceiver) -> None:
-        """The node is gone."""
+        """Remove a node that is gone."""
         if transceiver.bin is not None:
             self._forget_around(transceiver)
             self._bins[transceiver.bin].remove(transceiver)
             transceiver.bin = None
 
     def rebin(self, transceiver: Transceiver, x_m: float, y_m: float) -> None:
-        """The node walked on to (x_m, y_m)."""
+        """Move a node that walked on to (x_m, y_m)."""
         place = (int(x_m // self.width_m), int(y_m // self.width_m))
         if place != transceiver.bin and transceiver.bin is not None:
             self._bins[transceiver.bin].remove(transceiver)

@@ -79,7 +79,7 @@ class Transceiver:
         self.x_m, self.y_m, self.vx, self.vy, self.since_ns = x_m, y_m, vx, vy, now
 
     def sense(self, start: int, end: int) -> None:
-        """Energy from `start` to `end`; calls come in order of sending, hence up to one propagation delay out of
+        """Sense energy from `start` to `end`; calls come in order of sending, hence up to one propagation delay out of
         order.
         """
         if self.busy_until < start:

@@ -119,7 +119,7 @@ class Congestion:
         return True
 
     def on_timeout(self, flight: int, highest: int) -> None:
-        """The timer expired.                                                            RFC 5681, 3.1; RFC 6582, 3.2, 4
+        """React to the expiry of the timer. RFC 5681, 3.1; RFC 6582, 3.2, 4
 
         When it does so again, ssthresh is to stay; it does, since FlightSize is the same.
         """
@@ -130,9 +130,7 @@ class Congestion:
         self.duplicates = 0
 
     def on_idle(self) -> None:
-        """Nothing was sent for longer than a timeout: the window is out of date.                  RFC 5681,
-        4.1
-        """
+        """Reduce the window after a pause longer than a timeout, because it is out of date. RFC 5681, 4.1"""
         self.window = min(self._initial, self.window)
 
     def _halve(self, flight: int) -> None:

@@ -173,7 +173,7 @@ class Connection:
         self._mss = min(self._mss, syn.mss, syn.window)
 
     def _establish(self) -> None:
-        """The other end has answered our SYN.                                RFC 9293, 3.10.7.3-4; RFC 6298, 5.7;
+        """Establish the connection, because the other end has answered our SYN. RFC 9293, 3.10.7.3-4; RFC 6298, 5.7;
         RFC 5681, 3.1
         """
         self._timer.stop()
@@ -211,9 +211,7 @@ class Connection:
             self._send_ack()
 
     def _on_stranger(self, segment: Segment) -> None:
-        """Not of the connection that stands, if one does.                                          RFC 9293,
-        3.10.7.1-4, 3.5.3
-        """
+        """Handle a segment that is not of the connection that stands, if one does. RFC 9293, 3.10.7.1-4, 3.5.3"""
         if self.state is State.SYN_SENT and segment.target == self.incarnation:
             if segment.flags & RST:
                 self._close("refused")
@@ -291,9 +289,7 @@ class Connection:
 
     @timer_name("delayed acknowledgement")
     def _send_ack(self) -> None:
-        """All that has arrived in order, and nothing else.                              RFC 5681, 4.2; RFC 1122,
-        4.2.3.2
-        """
+        """Acknowledge all that has arrived in order, and nothing else. RFC 5681, 4.2; RFC 1122, 4.2.3.2"""
         self.counts.pure_acks += 1
         self._emit(TcpAck(self.incarnation, self.peer_incarnation, ACK, self.backlog.highest, self.incoming.nxt))
 
@@ -321,9 +317,7 @@ class Connection:
             self._transmit(backlog.take(length), fresh)
 
     def _transmit(self, piece: Piece, fresh: bool) -> None:
-        """Data, with the acknowledgement riding along.                                                RFC 6298, 3,
-        5.1
-        """
+        """Transmit data, with the acknowledgement riding along. RFC 6298, 3, 5.1"""
         counts = self.counts
         counts.data_segments += 1
         now = self._port.now
@@ -341,9 +335,7 @@ class Connection:
         self._emit(TcpData(self.incarnation, self.peer_incarnation, ACK, seq, ack, length, payload_bytes, messages))
 
     def _retransmit(self) -> None:
-        """The first segment that is not acknowledged.                                                    RFC 5681,
-        3.2
-        """
+        """Retransmit the first segment that is not acknowledged. RFC 5681, 3.2"""
         self._transmit(self.backlog.again(self._mss), fresh=False)
 
     def _emit(self, segment: Segment) -> None:

@@ -132,9 +132,7 @@ class Endpoint:
         return link
 
     def on_segment(self, peer: int, segment: Segment) -> None:
-        """A segment from `peer` arrived.                                                           RFC 9293,
-        3.10.7.1-2
-        """
+        """Handle a segment that arrived from `peer`. RFC 9293, 3.10.7.1-2"""
         if segment.target == UNKNOWN:
             link = self._incoming_links.get((peer, segment.source))
             if link is None and segment.flags == SYN and self.owner.accepts(peer):
@@ -166,7 +164,9 @@ class Endpoint:
         return self._last_incarnation
 
     def replace(self, link: Link) -> None:
-        """`link` is complete: an older one that the same peer opened is dead at its other end."""
+        """Replace the link of a peer, because `link` is complete: an older one that the same peer opened is dead at its
+        other end.
+        """
         older = self._accepted.get(link.peer)
         self._accepted[link.peer] = link
         if older is not None:

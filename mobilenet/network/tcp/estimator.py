@@ -29,9 +29,7 @@ class Estimator:
         self.wait(ns(parameters.rto_initial_s))
 
     def sample(self, rtt_ns: int) -> None:
-        """A round trip was measured.                                                                RFC 6298,
-        2.2-2.5
-        """
+        """Take the measurement of a round trip. RFC 6298, 2.2-2.5"""
         if self.samples:
             self.rttvar_ns = (3 * self.rttvar_ns + abs(self.srtt_ns - rtt_ns)) // 4
             self.srtt_ns = (7 * self.srtt_ns + rtt_ns) // 8
@@ -43,13 +41,9 @@ class Estimator:
         self.rto_ns = min(max(self.srtt_ns + margin, self._floor_ns), self._ceiling_ns)
 
     def back_off(self) -> None:
-        """The timer expired.                                                                             RFC 6298,
-        5.5
-        """
+        """Back off, because the timer expired. RFC 6298, 5.5"""
         self.rto_ns = min(2 * self.rto_ns, self._ceiling_ns)
 
     def wait(self, rto_ns: int) -> None:
-        """The timeout is this, until there is a sample.                                       RFC 6298, 2.1,
-        5.7
-        """
+        """Wait for this timeout, until there is a sample. RFC 6298, 2.1, 5.7"""
         self.rto_ns = min(rto_ns, self._ceiling_ns)

@@ -36,13 +36,13 @@ class Port(Protocol):
         """Send a segment to the other end; it may be lost, repeated and overtaken."""
 
     def on_open(self) -> None:
-        """The connection is complete; messages may have been queued before."""
+        """Handle the completion of the connection; messages may have been queued before."""
 
     def on_message(self, message: Any) -> None:
-        """The next message of the other end, once each, in order."""
+        """Handle the next message of the other end, once each, in order."""
 
     def on_closed(self, reason: Reason) -> None:
-        """The connection is no more. What is in its backlog may or may not have arrived."""
+        """Handle the end of the connection. What is in its backlog may or may not have arrived."""
 
 
 @dataclass(slots=True)

@@ -108,12 +108,12 @@ class Outgoing:
         return self._cut(self.una, length, self._first)[0]
 
     def go_back(self) -> None:
-        """All that is not acknowledged counts as not sent."""
+        """Count all that is not acknowledged as not sent."""
         self.nxt = self.una
         self._at = self._first
 
     def acknowledge(self, ack: int) -> None:
-        """All below `ack` has arrived."""
+        """Drop all below `ack`, which has arrived."""
         self.una = ack
         messages = self._messages
         number = self._first

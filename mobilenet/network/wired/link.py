@@ -114,7 +114,7 @@ class Link:
     # --- by hand
 
     def impair(self, loss: float, delay_ns: int, draws: RandomNumbers) -> None:
-        """What is sent from now on is lost with this probability, and takes longer by `delay_ns`."""
+        """Lose what is sent from now on with this probability, and delay it by `delay_ns`."""
         self._loss, self._more_ns, self._draws = loss, delay_ns, self._draws or draws
 
     @property
@@ -132,7 +132,7 @@ class Link:
             self._last_ns = 0
 
     def mend(self) -> None:
-        """What it holds is sent now."""
+        """Mend the link, and send what it holds."""
         held, self._held = self._held, None
         self._free_at = self._queued_until
         for size_bytes, arrive, is_spared in held or ():

@@ -128,7 +128,7 @@ class WiredNetwork:
         self._on_hop = on_hop if first is None else _both(first, on_hop)
 
     def attach(self, station: int, receive: Receive) -> None:
-        """`receive(source, message)` gets what others send to the station."""
+        """Attach a station, whose `receive(source, message)` gets what others send to it."""
         self._receive[station] = receive
 
     @property
@@ -136,7 +136,7 @@ class WiredNetwork:
         return sum(link.sent - link.delivered - link.lost for link in self.links.values())
 
     def cut(self, a: int, b: int, loses: bool) -> None:
-        """The link between two neighbours, both ways."""
+        """Cut the link between two neighbours, both ways."""
         for link in (self._link(a, b), self._link(b, a)):
             link.cut(loses)
 
@@ -145,7 +145,7 @@ class WiredNetwork:
             link.mend()
 
     def impair(self, a: int, b: int, loss: float, delay_ns: int, draws: Callable[[str], RandomNumbers]) -> None:
-        """The link between two neighbours, both ways; `draws(owner)` is a stream of random numbers."""
+        """Impair the link between two neighbours, both ways; `draws(owner)` is a stream of random numbers."""
         for one, other in ((a, b), (b, a)):
             self._link(one, other).impair(loss, delay_ns, draws(f"s{one}-s{other}"))
 

@@ -136,7 +136,7 @@ class Tree(WiredNetwork):
             self._send(at, neighbour, message, partial(self._flood, source, neighbour, at, message))
 
     def hop(self, a: int, b: int, message: Any, header_bytes: int, arrive: Callable[[], None]) -> None:
-        """A packet over the one link from a to its neighbour b, with headers of its own."""
+        """Send a packet over the one link from a to its neighbour b, with headers of its own."""
         self._send(a, b, message, arrive, header_bytes)
 
     def _flood(self, source: int, at: int, came_from: int, message: Any) -> None:

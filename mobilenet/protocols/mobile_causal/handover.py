@@ -72,7 +72,7 @@ class Handover:
     # --- the requester
 
     def request(self, state: State, host: int, ses: int, seq_h: int, lc: int, nxt: int) -> None:
-        """A context that waits, pins the stream from here on, and asks all stations."""
+        """Request a handover for a context that waits, pin the stream from here on, and ask all stations."""
         rq = Request(ses, next(self._numbers))  # F10
         c = Context(
             host, state, ses, rq, seq_h=seq_h, heard_ns=self._port.now,

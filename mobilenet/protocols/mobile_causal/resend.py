@@ -79,11 +79,11 @@ class Resender(Generic[Key]):
         return len(self._state)
 
     def first(self, key: Key, message: Any) -> None:
-        """The first transmission: at once."""
+        """Transmit a message for the first time, at once."""
         self._hand_over(key, message)  # F14 (whatever is pending)
 
     def soon(self, key: Key) -> None:
-        """As early as the backlog permits, unless a copy is queued already."""
+        """Send a copy as early as the backlog permits, unless a copy is queued already."""
         if self._state.get(key) not in (READY, QUEUED):
             self._state[key] = READY
             heappush(self._ready, key)
@@ -95,7 +95,7 @@ class Resender(Generic[Key]):
             self.soon(key)
 
     def forget(self, key: Key) -> None:
-        """Acknowledged, or no longer ours."""
+        """Forget a message that is acknowledged, or no longer ours."""
         self._state.pop(key, None)
         self._copies.pop(key, None)
 
@@ -107,7 +107,7 @@ class Resender(Generic[Key]):
         self._timer.stop()
 
     def on_sent(self, key: Key, message: Any, given_up: bool = False) -> None:
-        """The radio has sent this copy, or given it up."""
+        """Note that the radio has sent this copy, or given it up."""
         if self._waiting_copies.get(key) is message:
             del self._waiting_copies[key]
             if not self._waiting_copies:
@@ -214,7 +214,7 @@ class PromptResender(Resender[Key]):
         return bool(self._copies)
 
     def later(self, key: Key) -> None:
-        """By its own timer, as if a copy had just been sent."""
+        """Repeat the message by its own timer, as if a copy had just been sent."""
         self._wait(key, False)
 
     def forget(self, key: Key) -> None:

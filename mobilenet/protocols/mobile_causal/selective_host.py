@@ -98,7 +98,7 @@ class SelectiveHost(Host):
             self._look_for_gaps(NOTHING, self._rbuf.base - 1)
 
     def _on_have(self, m: Have) -> None:
-        """What another host of this cell has, or lacks as well."""
+        """Handle what another host of this cell has, or lacks as well."""
         if not self._connected or m.station != self._session_station or m.station != self._cell:
             return
         self._look_for_gaps(self.stable.nxt, m.have[-1] if m.have else m.nxt - 1)  # R5

@@ -70,7 +70,7 @@ class SelectiveStream(CellStream):
         return any(c.missed > self._p.lossy_share * (number - c.base) for c in lacking)
 
     def note(self, c: Context, have: tuple[int, ...]) -> None:
-        """The host has these numbers; what is missing between them and after them is sent again."""
+        """Note that the host has these numbers; what is missing between them and after them is sent again."""
         c.have.update(number for number in have if number >= c.nxt)  # R2
         self._forget_direct(c, c.direct & c.have)
         p, now = self._p, self._port.now
@@ -107,7 +107,7 @@ class SelectiveStream(CellStream):
         c.direct = c.direct - numbers
 
     def begin_session(self, c: Context) -> None:
-        """What the host had received in the session before is gone, and nothing of that session is answered."""
+        """Forget what the host had received in the session before, of which nothing is answered."""
         self._forget_direct(c, c.direct)
         c.have, c.copied, c.missed, c.counted = set(), {}, 0, 0  # R7
 

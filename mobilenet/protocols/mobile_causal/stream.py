@@ -84,7 +84,7 @@ class CellStream:
 
     @timer_name("forwarding jitter")
     def _release(self) -> None:
-        """The first frames whose time has come."""
+        """Send the first frames whose time has come."""
         now, waiting = self._port.now, self._waiting
         while waiting and waiting[0][0] <= now:
             number = waiting.popleft()[1]
@@ -106,7 +106,7 @@ class CellStream:
     # --- positions
 
     def advance(self, c: Context, position: int) -> None:
-        """h has delivered everything below `position`."""
+        """Note that h has delivered everything below `position`."""
         if position <= c.nxt:
             return
         for number in range(c.nxt, min(position, c.base)):
@@ -120,7 +120,7 @@ class CellStream:
             self.collect()  # A2:12
 
     def forget_lists(self, c: Context) -> None:
-        """No recovery messages, no skip set."""
+        """Drop recovery messages and skip set."""
         for number in c.rec:
             self._resender.forget((number, c.host))
         c.rec.clear()
@@ -163,7 +163,7 @@ class CellStream:
             self._send(message.host, message)
 
     def on_sent(self, message: Any, given_up: bool) -> None:
-        """The radio has sent a copy, or given it up."""
+        """Note that the radio has sent a copy, or given it up."""
         if type(message) is AppSh:
             self._resender.on_sent((message.number, CELL), message, given_up)
         elif type(message) is AppCo:

@@ -123,12 +123,12 @@ class Host:
             self._look("cell")
 
     def on_recover(self) -> None:
-        """All links are gone."""
+        """Begin again after a crash, with all links gone."""
         self._recovering = False
         self._look("recovery")
 
     def _look(self, cause: str) -> None:
-        """Whether this cell's station is at the other end of a link, or going to be."""
+        """Look whether this cell's station is at the other end of a link, or going to be."""
         station, status = self._cell, self.stable.status
         if status is Status.OUT:
             return
@@ -267,7 +267,7 @@ class Host:
         return False
 
     def on_open(self, channel: Channel) -> None:
-        """The first message of a link."""
+        """Handle the first message of a link."""
         if channel is not self._next:
             return
         self._next_is_open = True
@@ -319,7 +319,9 @@ class Host:
         self._next.say(Reenter(self.stable.ses))
 
     def _restart_probe(self) -> None:
-        """The probe waits again; its interval is drawn, since hosts that do not hear each other must not keep step."""
+        """Restart the probe's wait; its interval is drawn, since hosts that do not hear each other must not
+        keep step.
+        """
         self._silence_timer.start(round(self._p.silence_s * self._port.uniform(0.7, 1.3) * SECOND))
 
     @timer_name("keep-alive")

@@ -54,7 +54,7 @@ class Spacing:
         self._timer = port.timer(self._on_timer)
 
     def copies(self, links: Iterable[HostLink], message: App) -> None:
-        """A copy for each, a step apart."""
+        """Send a copy for each, a step apart."""
         now = self._port.now
         due_ns = max(now, self._free_ns) if self._one_queue else now
         for link in links:
@@ -64,7 +64,7 @@ class Spacing:
             self._free_ns = due_ns
 
     def say(self, link: HostLink, message: Any) -> None:
-        """At once, but behind everything that waits for this link."""
+        """Send at once, but behind everything that waits for this link."""
         self._say_at(self._port.now, link, message)
 
     def _say_at(self, due_ns: int, link: HostLink, message: Any) -> None:

@@ -103,7 +103,7 @@ class Station:
         self._receive(m, neighbour, None)
 
     def _receive(self, m: App, neighbour: int | None, source: HostLink | None) -> None:
-        """At the first reception on all outgoing links, at once; later copies are dropped."""
+        """Relay at the first reception on all outgoing links, at once; later copies are dropped."""
         if m.seq <= self._received.get(m.origin, -1):  # PC receive (FIFO from each origin: the highest decides)
             return
         self._received[m.origin] = m.seq  # PC deliver

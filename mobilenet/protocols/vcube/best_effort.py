@@ -236,7 +236,7 @@ class BestEffortBroadcast:
                 self._check_acks(m, parent)  # l.69
 
     def _keep(self, m: Tree, rows: list[Row]) -> None:
-        """What ack_set has left of a message."""
+        """Keep what ack_set has left of a message."""
         if rows:
             self.ack_set[m] = tuple(rows)
         else:
@@ -267,4 +267,4 @@ class BestEffortBroadcast:
                 self._check_acks(m, p)  # l.87
 
     def on_up(self, process: int) -> None:
-        """A perfect detector takes nothing back."""
+        """Ignore the return of a process, because a perfect detector takes nothing back."""

@@ -81,7 +81,7 @@ class LayerPort(Protocol):
         """Send to one other station, reliably; never deliver within the call."""
 
     def receive(self, source: int, message: Any) -> None:
-        """Up to the station."""
+        """Hand the message up to the station."""
 
 
 class Beneath:
@@ -157,7 +157,7 @@ class StampedSends:
     # --- waiting
 
     def _admit(self, arrival: Arrival) -> None:
-        """It waits for one missing entry at a time."""
+        """Admit a message that waits for one missing entry at a time."""
         for station, (entry, due) in enumerate(zip(self.clock, arrival.after, strict=True)):
             if entry < due:
                 self._waiting.setdefault((station, due), []).append(arrival)

@@ -62,7 +62,7 @@ class DetectorPort(Protocol):
 
     def timer(self, action: Callable[[], None]) -> Timer: ...
     def send(self, to: int, message: Any) -> None:
-        """On the detector's own lane."""
+        """Send on the detector's own lane."""
 
     def suspect(self, process: int) -> None:
         """Report crash(j) to the users of the detector."""
@@ -141,7 +141,7 @@ class Detector:
         self._collect()
 
     def _take(self, j: int, stamps: Stamps) -> None:
-        """An answer of j: it is alive, and this is what it knows."""
+        """Take an answer of j: it is alive, and this is what it knows."""
         self._hear(j)
         own = self._stamps
         if stamps is own:

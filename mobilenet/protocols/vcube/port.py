@@ -86,11 +86,11 @@ class ProcessPort(Protocol):
         """Send to one other process, reliably unless one of the two crashes. Never deliver within the call."""
 
     def deliver(self, message: MessageId, body: Any) -> None:
-        """Up to the application."""
+        """Deliver to the application."""
 
     def complete(self, message: MessageId) -> None:
-        """The source knows that its broadcast has reached all correct processes; protocols that cannot know never call
-        it.
+        """Note that the broadcast of this source has reached all correct processes; protocols that cannot know never
+        call it.
         """
 
 
@@ -112,7 +112,7 @@ class BroadcastProtocol(Protocol):
 
     def on_receive(self, sender: int, message: Any) -> None: ...
     def on_crash(self, process: int) -> None:
-        """The detector suspects a process."""
+        """Handle the suspicion of a process by the detector."""
 
     def on_up(self, process: int) -> None:
-        """The detector takes a suspicion back."""
+        """Handle a suspicion that the detector takes back."""

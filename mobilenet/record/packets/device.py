@@ -69,7 +69,7 @@ class Flow:
         return (self.bytes[0] - out) / lasted_s, (self.bytes[1] - back) / lasted_s
 
     def add(self, packet: bytes, is_sent: bool, segment: Segment | None, at_ns: int, node: str) -> None:
-        """A packet passes the device."""
+        """Count a packet that passes the device."""
         self.last_ns = at_ns
         self._recent.append((at_ns, self.bytes[0], self.bytes[1]))
         self.packets[not is_sent] += 1
@@ -115,7 +115,7 @@ class Device:
         self.flows: dict[Key, Flow] = {}  # those with packets last come last
 
     def add(self, packet: bytes, at_ns: int) -> None:
-        """A packet passes, in either direction."""
+        """Count a packet that passes, in either direction."""
         is_sent = packet[12:16] == self._address
         source, to = ports_of(packet) or (0, 0)
         port, peer_port = (source, to) if is_sent else (to, source)

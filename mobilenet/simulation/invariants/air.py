@@ -105,7 +105,7 @@ class Air(Observer):
         transceiver.hand_up = look_and_hand_up
 
     def _require_all_handed_up(self) -> None:
-        """A repetition that the MAC drops is the only exception."""
+        """Require that all frames are handed up, except repetitions that the MAC drops."""
         frame = self._last
         for node in self._due:
             if frame is not None and self._numbers.get((node, frame.sender), (-1, None))[0] != frame.number:
@@ -187,7 +187,7 @@ class Air(Observer):
         self._check_acknowledgement(flight)
 
     def _check_wait(self, node: Transceiver, now_ns: int) -> None:
-        """No back-off is longer than its window."""
+        """Check that no back-off is longer than its window."""
         mode = self._mode
         window = mode.cw_max if self._medium.retries else mode.cw_min
         most_ns = (mode.eifs_ns if self._wireless.eifs else mode.difs_ns) + window * mode.slot_ns
@@ -208,7 +208,7 @@ class Air(Observer):
     # --- two of them
 
     def _check_pair(self, flight: Flight, other: Flight) -> None:
-        """What `other` means for the receivers of `flight`, and for its sender."""
+        """Check what `other` means for the receivers of `flight`, and for its sender."""
         self._check_sender(flight, other)
         for node, (first_ns, last_ns) in flight.arrivals.items():
             outcome = flight.outcomes[node]
@@ -246,7 +246,9 @@ class Air(Observer):
         return other.start_ns + delay_ns, other.end_ns + delay_ns
 
     def _check_sender(self, flight: Flight, other: Flight) -> None:
-        """A node sends one frame at a time, and a MAC that listens sends when all has been silent for DIFS."""
+        """Check that a node sends one frame at a time, and that a MAC that listens sends when all has been silent for
+        DIFS.
+        """
         sender, start_ns = flight.sender, flight.start_ns
         waits_ns = self._difs_ns if flight.is_data else 0
         if other.sender is sender:
@@ -284,7 +286,7 @@ class Air(Observer):
         self.on_slice(now_ns)
 
     def check_record(self, recording: Recording, end_ns: int) -> None:
-        """When the run is over: its counters, and its last samples."""
+        """Check the record when the run is over: its counters, and its last samples."""
         pairs, radio = self._tallies["pairs"], recording.counters["radio"]
         received, every = pairs[RECEIVED], pairs.total()
         counts = {"frames": self._frames, "bytes": self._bytes, "received": received, "pairs_in_range": every}

@@ -55,7 +55,7 @@ class Power:
         return self._rules.tx_cdbm(sender.is_station) - loss_cdb + gain_cdb
 
     def check_arrivals(self, flight: Flight) -> None:
-        """When it is over."""
+        """Check the arrivals of a frame that is over."""
         if flight.serial % ONE_OF:
             return
         powers_cdbm = dict(zip(flight.frame.receivers, flight.frame.powers_cdbm, strict=True))
@@ -70,7 +70,7 @@ class Power:
                 self._note(flight, node, f"has {noted_cdbm / 100:.2f} dBm, expected {power_cdbm / 100:.2f}")
 
     def check_sinrs(self, flight: Flight) -> None:
-        """When all that overlapped it is over as well."""
+        """Check the SINRs when all that overlapped the frame is over as well."""
         for node, sinr_cdb in flight.sinrs_cdb.items():
             if sinr_cdb != NEVER and node in flight.places and not flight.serial % ONE_OF:
                 self._check_sinr(flight, node, sinr_cdb)

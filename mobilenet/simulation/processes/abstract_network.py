@@ -88,7 +88,7 @@ class StepNetwork:
             lane.close(now)
 
     def _act(self, action: Callable[[], None], _: None) -> None:
-        """A timer, or something planned: no reception."""
+        """Perform a timer, or something planned: no reception."""
         self.is_receiving = False
         action()
         self.is_receiving = True
@@ -136,7 +136,7 @@ class Lane:
         return SendServer(self, i).send
 
     def close(self, now: int) -> None:
-        """An instant is over."""
+        """Close an instant that is over."""
         if self._instants.pop(now, None) is not None:
             self.last_ns = now
 
@@ -155,11 +155,11 @@ class Lane:
         self._receive[i] = self._lose
 
     def _vanish(self, sender: int, message: Any) -> None:
-        """What is sent to `n`, which is nowhere."""
+        """Drop what is sent to `n`, which is nowhere."""
         self.vanished += 1
 
     def _lose(self, sender: int, message: Any) -> None:
-        """What a process that is down receives."""
+        """Lose what a process that is down receives."""
         self.lost += 1
 
 

@@ -212,7 +212,7 @@ class Experiment:
     # --- the plan
 
     def _plan(self) -> None:
-        """Crashes come first: a process that crashes at an instant does nothing else at it."""
+        """Plan the crashes first: a process that crashes at an instant does nothing else at it."""
         scenario = self.scenario
         for i, time_ns in crashes(scenario):
             self._at(time_ns, partial(self._crash, i))

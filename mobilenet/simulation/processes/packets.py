@@ -137,7 +137,9 @@ class PacketNetwork:
         self._arrive(coming, self.kernel.calendar.sequence_number())
 
     def _arrive(self, coming: list[tuple[int, int, int, Any]], place: int) -> None:
-        """One after the other; when something else is to happen before, the rest waits for its turn."""
+        """Receive messages one after the other; when something else is to happen before, the rest waits for its
+        turn.
+        """
         calendar, receive, begun = self.kernel.calendar, self._receive, self._begun
         before, receptions, waited_ns = len(coming), 0, 0
         while coming:

@@ -69,7 +69,7 @@ class Process:
         return low + self._random.below(high - low + 1)
 
     def deliver(self, message: Any, body: Any) -> None:
-        """A message is delivered to the application: the hot path."""
+        """Deliver a message to the application; on the hot path."""
         try:
             text = self._names[message]
         except (KeyError, TypeError):

@@ -101,7 +101,7 @@ class ProcessJudge:
                 self._completed.append((message, place, lacking))
 
     def _judge_completions(self) -> None:
-        """A process that lacked a message when it was complete, and lives to the end."""
+        """Judge processes that lacked a message when it was complete, and live to the end."""
         for message, _, lacking in self._completed:
             for name in lacking:
                 if name not in self.crashed:

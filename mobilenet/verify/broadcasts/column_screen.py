@@ -89,7 +89,7 @@ class ScreenedBroadcast(BroadcastJudge):
                 self._entitlements.setdefault(host.name, []).append((self._row, host.entitled))
 
     def _hear(self, host: Host, known: np.ndarray) -> None:
-        """What it has delivered since its last broadcast comes into its clock."""
+        """Take what it has delivered since its last broadcast into its clock."""
         rows, begin = self._rows[host.name], self._clock_counts.get(host.name, 0)
         end = int(np.searchsorted(rows, self._row))
         if begin < end:

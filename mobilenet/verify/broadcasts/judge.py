@@ -106,7 +106,7 @@ class BroadcastJudge:
         self.deliveries = 0
 
     def judge(self) -> None:
-        """All events, or those since the last time."""
+        """Judge all events, or those since the last time."""
         events, handlers = self._events, self.HANDLERS
         first = self._row + 1
         for row, (event, node) in enumerate(zip(events["event"][first:], events["node"][first:], strict=True), first):
@@ -285,7 +285,7 @@ class BroadcastJudge:
     # --- rules
 
     def _entitle(self, host: Host) -> None:
-        """From now on the host is owed every new message, and no older one."""
+        """Owe the host every new message from now on, and no older one."""
         host.entitled = self._count.copy()
         host.next = self._count.copy()
 

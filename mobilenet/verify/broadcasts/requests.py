@@ -64,7 +64,7 @@ class _Host:
         self.leave_known_ns = 0  # a wish to leave has surely reached it
 
     def hear(self, now_ns: int, row: int) -> None:
-        """What has been asked of it so far."""
+        """Take in what has been asked of it so far."""
         wishes = self._requests
         while self._next < len(wishes) and wishes[self._next].at_ns <= now_ns and wishes[self._next].row < row:
             at_ns, self.wish, _ = wishes[self._next]

@@ -82,7 +82,7 @@ class Silence:
         self.confirmed_by, self._confirmed_ns = station, now_ns
 
     def on_leave(self, now_ns: int) -> None:
-        """What stations know of it after that, they heard after that."""
+        """Note that stations know nothing new of it after that."""
         self.set("connected", False, now_ns)
         self._spans.clear()
         self._left_ns = now_ns

@@ -114,7 +114,7 @@ def _require_speed(sink: Sink, nodes: dict[str, _Node]) -> None:
 
 
 def _walk(sink: Sink, name: str, node: _Node) -> None:
-    """The node's waypoints: where it is whenever it turns, sets off or arrives."""
+    """Walk to the node's waypoints: where it is whenever it turns, sets off or arrives."""
     commands = list(_in_order(node))
     if len(node.begins) == 1:
         [(axis, (_, line))] = node.begins.items()

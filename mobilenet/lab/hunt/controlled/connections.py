@@ -51,7 +51,7 @@ class End:
             self.owner.connections.resets.append(self.other)
 
     def breaks(self, reason: str) -> None:
-        """The network ends it here."""
+        """End the connection here, as the network does."""
         if not self.closed:
             self.abort()
             self.owner.tell(lambda client: client.on_closed(self, reason))
@@ -109,7 +109,7 @@ class Connections:
         return here
 
     def forget(self, name: str) -> None:
-        """A node has crashed: it has no channels any more, without notice."""
+        """Forget the connections of a node that has crashed: it has no channels any more, without notice."""
         pairs = [*self.links.values(), *self.opening, *((end, end.other) for end in self.resets)]
         for end in (end for pair in pairs for end in pair):
             if end.owner.name == name:
@@ -146,7 +146,7 @@ class Connections:
         return passed
 
     def break_off(self, a: str, b: str, reason: str = "retransmissions") -> None:
-        """The channel from a to b ends at a, which is notified; b does not notice."""
+        """End the channel from a to b at a, which is notified; b does not notice."""
         self.links[a, b][0].breaks(reason)
 
     def pass_resets(self) -> None:
@@ -161,7 +161,7 @@ class Connections:
         return bool(self.opening or self.resets or any(here.sent for here, _ in self.links.values()))
 
     def settle(self) -> None:
-        """Everything opens and arrives, and what that causes."""
+        """Let everything open and arrive, and what that causes."""
         while self.is_under_way:
             self.open()
             for a, b in list(self.links):

@@ -152,7 +152,7 @@ class Network:
         self._step(f"h{host}", ("cell", cell))
 
     def crash(self, host: int) -> None:
-        """Its channels are gone without a word."""
+        """Remove the channels of a host without a word."""
         self.connections.forget(f"h{host}")
         self._step(f"h{host}", ("crash",))
 
@@ -184,7 +184,7 @@ class Network:
         return packets[0]
 
     def deliver(self, packet: Packet, keep: bool = False) -> None:
-        """It arrives. `keep`: as a copy; it will arrive, or be lost, once more."""
+        """Let the packet arrive. `keep`: as a copy; it will arrive, or be lost, once more."""
         if packet not in self.air:
             raise ValueError(f"not in transit: {packet}")
         if not keep:
@@ -197,7 +197,7 @@ class Network:
     # --- the wire
 
     def cross(self, a: int, b: int) -> None:
-        """The oldest message on this link arrives at b: it is forwarded first, then handled if it is for b."""
+        """Let the oldest message on this link arrive at b: it is forwarded first, then handled if it is for b."""
         queue = self.links[a, b]
         if not queue:
             raise ValueError(f"nothing is in transit from s{a} to s{b}")
@@ -217,7 +217,7 @@ class Network:
         return [(name, timer) for name, node in self.nodes.items() for timer in node.running_timers]
 
     def fire(self, name: str, number: int) -> None:
-        """A timer of a node, by its place among those the protocol asked for."""
+        """Fire a timer of a node, by its place among those the protocol asked for."""
         deadline = self.nodes[name].port.timers[number].deadline_ns
         self.clock.now = max(self.clock.now, deadline or 0)
         self._step(name, ("timer", number))
@@ -225,7 +225,7 @@ class Network:
     # --- shortcuts
 
     def flush(self) -> None:
-        """All that is in transit arrives, frames at nodes in the same cell only, and what that causes."""
+        """Let all that is in transit arrive, frames at nodes in the same cell only, and what that causes."""
         while True:
             self.connections.settle()
             if self.air:
@@ -242,7 +242,7 @@ class Network:
             self.cross(*link)
 
     def settle(self) -> None:
-        """Nothing is lost and timers fire in turn, until every node has settled and no buffer holds anything."""
+        """Lose nothing and fire timers in turn, until every node has settled and no buffer holds anything."""
         for _ in range(ROUNDS):
             self.flush()
             protocols = [node.protocol for node in self.nodes.values() if node.protocol is not None]

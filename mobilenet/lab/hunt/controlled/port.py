@@ -35,13 +35,13 @@ class EffectHandler(Protocol):
     """What a driver does with what a node does."""
 
     def frame(self, to: int | None, message: Any) -> None:
-        """A radio frame; among processes a message to another one."""
+        """Put a radio frame on the air; among processes a message to another one."""
 
     def wire(self, to: int | None, message: Any) -> None:
-        """A message of a station for another one, or for all others."""
+        """Send a message of a station to another one, or to all others."""
 
     def tell(self, name: str, *arguments: Any) -> None:
-        """An upcall: deliver, joined, left, gap, session_opened, session_confirmed, expired, complete."""
+        """Note an upcall: deliver, joined, left, gap, session_opened, session_confirmed, expired, complete."""
 
 
 class Effects:
@@ -139,7 +139,7 @@ class ControlledPort:
         return low + int(self.uniform(0, 1) * (high - low + 1))
 
     def die(self) -> None:
-        """The node has crashed: nothing that waits here happens any more."""
+        """End the life of the node, which has crashed: nothing that waits here happens any more."""
         for timer in self.timers:
             timer.stop()
 

@@ -60,7 +60,7 @@ class Processes:
         return message
 
     def crash(self, i: int) -> None:
-        """What it has sent is still in transit: each may arrive or be lost."""
+        """Crash a process; what it has sent is still in transit: each may arrive or be lost."""
         self._ports[i].die()
         self.protocols[i] = None
 
@@ -70,7 +70,7 @@ class Processes:
         self._take(by)
 
     def trust(self, by: int, about: int) -> None:
-        """It takes its suspicion back."""
+        """Take the process's suspicion back."""
         self._alive(by).on_up(about)
         self._take(by)
 
@@ -81,7 +81,7 @@ class Processes:
         return matching_packets(self.under_way, kind, sender, receiver)
 
     def deliver(self, packet: Packet) -> None:
-        """It arrives, at a process that is up."""
+        """Let the message arrive, at a process that is up."""
         self._remove(packet)
         i = int(packet.receiver[1:])
         protocol = self.protocols[i]
@@ -108,7 +108,7 @@ class Processes:
         return [(port.me, timer) for port in self._ports for timer in port.timers if timer.running]
 
     def fire(self, i: int, number: int) -> None:
-        """A timer of a process, by its place among those the protocol asked for."""
+        """Fire a timer of a process, by its place among those the protocol asked for."""
         timer = self._ports[i].timers[number]
         if not timer.running:
             raise ValueError(f"p{i}: timer {number} is not running")
@@ -119,7 +119,7 @@ class Processes:
     # --- shortcuts
 
     def settle(self) -> None:
-        """Everything arrives, oldest first, and timers fire in turn, until nothing is in transit and no buffer holds
+        """Let everything arrive, oldest first, and fire timers in turn, until nothing is in transit and no buffer holds
         anything.
         """
         for _ in range(ROUNDS):
@@ -144,7 +144,7 @@ class Processes:
         return protocol
 
     def _take(self, i: int) -> None:
-        """What it did in its step."""
+        """Take over what the process did in its step."""
         effects, self._effects[i] = self._effects[i], Effects()
         self._ports[i].effects = self._effects[i]
         for to, message in effects.radio:

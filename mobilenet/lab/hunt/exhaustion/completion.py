@@ -115,7 +115,7 @@ class Run:
             self.history = space.next_history(self.history, node, story)
 
     def _flush(self) -> None:
-        """Everything in transit arrives, and what that causes."""
+        """Let everything in transit arrive, and what that causes."""
         space = self._space
         while self._air or self._wired != self._wires.empty:
             if self._air:

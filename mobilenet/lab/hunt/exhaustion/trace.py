@@ -104,7 +104,7 @@ class _Tracer:
         return new
 
     def _need(self, move: Move) -> None:
-        """What it receives must have been sent."""
+        """Require that what it receives was sent."""
         if move.node < 0 or self._space.nodes[move.node].input_at(move.input_number)[0] != "receive":
             return
         place, sender = self._sent.get(self._bit(move.node, move.input_number), (-1, NO_MOVE))

@@ -201,7 +201,7 @@ class Adversary:
                 self._throw(_Packet(self._at_host, h, s, message, to is not None or cell == s))
 
     def replay(self) -> None:
-        """Some old packet comes again."""
+        """Let some old packet come again."""
         if self._old:
             packet = self._old[self._stream.below(len(self._old))]
             self.tally.count_duplicate(packet.addressed)
@@ -302,7 +302,7 @@ class Adversary:
             yield "messages are on the wires"
 
     def sample_at_end(self) -> None:
-        """Every buffer and every counter, into the recording."""
+        """Record every buffer and every counter."""
         now, samples = self.kernel.now, self.recording.samples
         nodes = {f"s{s}": node for s, node in enumerate(self.stations)} | {
             f"h{h}": node for h, node in enumerate(self.hosts)

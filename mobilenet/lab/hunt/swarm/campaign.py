@@ -141,7 +141,7 @@ def explain(verdicts: dict[str, Verdict]) -> str:
 def keep_run(
     seed: int, directory: Path, backbone: str = "tree", protocol: str = DEFAULT, radio: scenes.Radio = "dcf"
 ) -> None:
-    """The same once more, into a whole run directory, verdict and metrics included."""
+    """Play the same once more into a whole run directory, verdict and metrics included."""
     with run_directory(directory) as partial_directory:
         record(seed, partial_directory, backbone, protocol, radio, whole=True)
 

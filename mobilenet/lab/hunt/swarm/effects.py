@@ -80,11 +80,11 @@ class HostEffects:
     # --- a broadcast
 
     def hold(self) -> None:
-        """A broadcast begins: a protocol may deliver its own message at once."""
+        """Note that a broadcast begins: a protocol may deliver its own message at once."""
         self._held = []
 
     def release(self, message: MessageId | None) -> None:
-        """It was this message, or was refused."""
+        """Note that it was this message, or was refused."""
         if message is not None:
             self._add("broadcast", message=name_of(message))
         held, self._held = self._held, None

@@ -48,7 +48,7 @@ class PlugIn(NamedTuple):
         return self.parties.as_played(self.scene).protocol  # type: ignore[return-value]
 
     def end(self) -> None:
-        """The schedule is over."""
+        """End the schedule."""
         self.parties.end(0)
 
 

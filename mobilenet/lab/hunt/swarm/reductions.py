@@ -59,7 +59,7 @@ class OfHosts:
                 return
 
     def _write_down(self) -> None:
-        """What was drawn, as lists."""
+        """Write down what was drawn, as lists."""
         scenario = self._search.scenario
         if scenario.longest_drain_s > SAFE_DRAIN_S:
             self._search.attempt({"drain_s": SAFE_DRAIN_S})
@@ -79,7 +79,7 @@ class OfHosts:
             self._search.attempt({"faults": {"schedule": "explicit", "outages": self._outages()}})
 
     def _those_named(self, payload_bytes: int) -> None:
-        """The broadcasts that the explanation names; then all broadcasts of their senders."""
+        """Keep only the broadcasts that the explanation names; then all broadcasts of their senders."""
         events = self._search.events[self._search.events["event"] == "broadcast"]
         named = events[events["message"].isin(re.findall(NAME, self._search.explanation))]
         if named.empty:
@@ -132,7 +132,7 @@ class OfHosts:
         return self._search.attempt({"workload.messages": earlier_messages, **shorter}, seeds, first)
 
     def _shortest(self) -> None:
-        """The least time, to a tenth of a second."""
+        """Find the least time, to a tenth of a second."""
         low, high = 0.0, self._search.scenario.duration_s
         while high - low > 0.1 and not self._search.is_over:
             middle = round((low + high) / 2, 3)
@@ -174,7 +174,7 @@ class OfHosts:
         return {int(host[1:]) for host in hosts if host is not None}
 
     def _one_by_one(self) -> None:
-        """Without a host in the middle; those behind it have its number and the next ones then."""
+        """Remove single hosts in the middle; those behind it have its number and the next ones then."""
         host = 0
         while host < (self._search.scenario.hosts.count or 0) - 1 and not self._search.is_over:
             count = (self._search.scenario.hosts.count or 0) - 1
@@ -285,7 +285,7 @@ class OfProcesses:
 def fewer(
     search: Search, key: str, count: int | None, least: int, also: Callable[[int], Changes] = lambda few: {}
 ) -> None:
-    """The least number, by halves and then one by one; `also` changes with it."""
+    """Find the least number, by halves and then one by one; `also` changes with it."""
     while count is not None and count > least and not search.is_over:
         few = max(least, count // 2)
         if not search.attempt({key: few, **also(few)}):

@@ -118,7 +118,7 @@ class Tally:
         }
 
     def sample(self, now_ns: int, samples: Samples) -> None:
-        """The network's samples, which repeat the counters."""
+        """Sample the network's counters, which the samples repeat."""
         radio_bytes, payload = self._sum(1, "host", "station"), self._sum(2, "host", "station")
         samples.add(now_ns, "network", "radio_frames", self._sum(0, "host", "station"))
         samples.add(now_ns, "network", "radio_bytes", radio_bytes)

@@ -47,7 +47,7 @@ class VCubeWire:
         return all(layer.is_idle for layer in self.layers)
 
     def send(self, at: int, to: int | None, message: Any) -> None:
-        """What a station hands over; None: for all others."""
+        """Send what a station hands over; None: for all others."""
         layer = self.layers[at]
         if to is None:
             layer.broadcast(message)
@@ -65,7 +65,7 @@ class VCubeWire:
         self.layers[b].on_receive(a, message)
 
     def _suspect(self, by: int, about: int) -> None:
-        """A moment later, as no handler runs then; and back again."""
+        """Suspect the station a moment later, as no handler runs then; and back again."""
         if by == about or (by, about) in self._suspected:
             return
         self._suspected.add((by, about))

@@ -45,7 +45,7 @@ class Backbone:
     is_at_rest = True  # but for what the tally knows to be on its way
 
     def send(self, at: int, to: int | None, message: Any) -> None:
-        """What a station hands over; None: for all others."""
+        """Send what a station hands over; None: for all others."""
         self._pass_on(at, None, at, to, message)
 
     def _pass_on(self, at: int, before: int | None, source: int, to: int | None, message: Any) -> None:

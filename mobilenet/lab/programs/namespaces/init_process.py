@@ -110,7 +110,7 @@ def wait_for(child: int) -> NoReturn:
 
 
 def map_users(child: int, order: Order) -> None:
-    """Each pair is a user, and group, inside and outside. Only root may give other pairs than its own, and then drop
+    """Map users and groups, each pair inside and outside. Only root may give other pairs than its own, and then drop
     groups.
     """
     if order["become"] is None:
@@ -186,7 +186,7 @@ def add_route(network: str, bits: int) -> None:
 
 
 def allow_ordinary_users(group: int) -> None:
-    """Ping, and ports below 1024, without special permission."""
+    """Allow ping, and ports below 1024, without special permission."""
     write("/proc/sys/net/ipv4/ping_group_range", f"{group} {group}")
     write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")
 

@@ -96,7 +96,7 @@ class Machines:
         self._children.kill(machine.child)
 
     def wait_until_ready(self) -> None:
-        """Until all have their devices."""
+        """Wait until all have their devices."""
         deadline = time.monotonic() + READY_S
         waiting = {machine.control: machine for machine in self.running.values() if machine.device is None}
         sockets = select.poll()

@@ -61,13 +61,13 @@ class Exchange(Protocol):
         """Begin, and let `pace` listen to what can be read; ScenarioError where that is impossible."""
 
     def wait_until_ready(self) -> None:
-        """Until all programs that have been started are connected."""
+        """Wait until all programs that have been started are connected."""
 
     def start(self, name: str) -> Child | None:
         """A life of this node begins; its program, if we have started it."""
 
     def stop(self, name: str, child: Child | None) -> None:
-        """Its life is over."""
+        """End the program with its life."""
 
     def signal(self, name: str, number: int) -> bool:
         """Send a signal to the program of a node, if it still runs; whether it does."""
@@ -88,7 +88,7 @@ class Exchange(Protocol):
         """Return a word of the scenario with its placeholders filled in for a host."""
 
     def close(self) -> None:
-        """The run is over: end all programs."""
+        """End all programs, because the run is over."""
 
     def document(self) -> dict[str, Any]:
         """Return what the manifest records of the programs."""
@@ -130,16 +130,16 @@ class Applications(Parties):
             self.begin(station)
 
     def _begins(self) -> None:
-        """The clock is about to start."""
+        """Prepare for the start of the clock."""
         self._exchange.wait_until_ready()
         self._asked_begins()
 
     def expect(self, station: Any) -> None:
-        """Its program is to be started with the run."""
+        """Expect the program to be started with the run."""
         self._stations.append(station)
 
     def begin(self, node: Any) -> None:
-        """Its program may talk from now on, and is started if that is up to us."""
+        """Let the program talk from now on, and start it if that is up to us."""
         name = node.name
         self._nodes[name] = node
         child = self._exchange.start(name)
@@ -225,7 +225,7 @@ class Applications(Parties):
             self._exchange.note_entry(one)
 
     def hand_over(self, name: str, datagram: Any) -> None:
-        """A packet has come to a node."""
+        """Take a packet that has come to a node."""
         if name not in self._nodes:  # a station without a program
             return
         self._stirred_ns = self._now()
@@ -280,8 +280,8 @@ class Applications(Parties):
                 return
 
     def _see_who_failed(self) -> None:
-        """A program need not live as long as its host, but it must not fail. Its output is not a sign of life: it may
-        close it, and its children may keep it open.
+        """Look for programs that have failed, since a program need not live as long as its host, but must not fail. Its
+        output is not a sign of life: it may close it, and its children may keep it open.
         """
         now_s = time.monotonic()
         if now_s < self._look_s:

@@ -107,7 +107,9 @@ class Gateway:
         return sender, to
 
     def _learn(self, ends: tuple[int, int], place: Place) -> None:
-        """A restarted program comes from another address; one that comes back was never gone."""
+        """Learn the address of a program, since a restarted one comes from another; one that comes back was
+        never gone.
+        """
         self._last[ends[0]] = place
         known = self._spoke.get(ends)
         if known == place:

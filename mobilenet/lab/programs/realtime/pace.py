@@ -46,7 +46,7 @@ class Pace:
         self._late_ns: list[int] = []
 
     def listen(self, source: Any) -> None:
-        """A socket or a descriptor: what can be read from it wakes the emulation."""
+        """Listen to a socket or a descriptor: what can be read from it wakes the emulation."""
         self._selector.register(source, selectors.EVENT_READ)
 
     def forget(self, source: Any) -> None:
@@ -79,7 +79,7 @@ class Pace:
         return reached_ns
 
     def finish_step(self) -> None:
-        """What was due is done: note how late, and take in what has come."""
+        """Finish a step, when what was due is done: note how late, and take in what has come."""
         if self._begun_ns is None:
             self._options.begins()
             self._begun_ns = time.monotonic_ns()
@@ -107,7 +107,7 @@ class Pace:
         return max(self._late_ns[-RECENT:], default=0) / MILLISECOND
 
     def _set_slack(self, slack_ns: int) -> None:
-        """By how much Linux may prolong a sleep. Programs would inherit it, so it holds for our own sleep only."""
+        """Set by how much Linux may prolong a sleep. Programs would inherit it, so it holds for our own sleep only."""
         if self._prctl is not None:
             self._prctl(PR_SET_TIMERSLACK, slack_ns)
 

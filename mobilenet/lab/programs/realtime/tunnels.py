@@ -103,7 +103,7 @@ class Tunnels:
             self._captures.mkdir()
 
     def wait_until_ready(self) -> None:
-        """Called before the clock starts: programs need not start at the same time, but their devices are there."""
+        """Wait before the clock starts: programs need not start at the same time, but their devices are there."""
         self._machines.wait_until_ready()
         for control in list(self._controls):
             self._hear(control)
@@ -168,7 +168,7 @@ class Tunnels:
         return machine.is_running
 
     def _take_counts(self, machine: Machine) -> None:
-        """Before its life ends. Programs that are root may change what the kernel counts."""
+        """Take the counts of a node before its life ends. Programs that are root may change what the kernel counts."""
         if machine.device is None or self._protocol.root:
             return
         before = self._by_kernel.get(machine.name, Counter())

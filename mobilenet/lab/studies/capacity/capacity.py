@@ -113,8 +113,8 @@ class Rounds:
         )
 
     def _require_metrics(self, rows: dict[int, list[Row]]) -> None:
-        """Runs of plug-ins and of processes show only now which metrics they have. The others were known before, and
-        may be missing in the first runs by chance.
+        """Require metrics that the runs have, since runs of plug-ins and of processes show only now which they have.
+        The others were known before, and may be missing in the first runs by chance.
         """
         declared = known_metrics(self._plan.search_question.words)
         known = sorted({name for own in rows.values() for row in own for name in row})

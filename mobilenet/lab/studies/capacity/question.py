@@ -152,7 +152,7 @@ def require_sense(question: Question) -> None:
 
 
 def _require_numeric(question: Question, scenario: Any) -> None:
-    """A key that has a value already shows its kind; others show it when they are set."""
+    """Require a key that is a number, of which a value already shows its kind; others show it when they are set."""
     value: Any = scenario.model_dump()
     for part in question.vary.split("."):
         value = value.get(part) if isinstance(value, dict) else None

@@ -175,7 +175,7 @@ class _Work:
             store.clear_notes()
 
     def run(self, spark: Any) -> None:
-        """All experiments, until each question is answered or time is up."""
+        """Run all experiments, until each question is answered or time is up."""
         for store in self._stores.values():
             require_programs(store, spark)
         with suppress(TimeUp):
@@ -222,8 +222,8 @@ class _Work:
         self._looks.take(self._rows)
 
     def _require_metrics(self, name: str) -> None:
-        """Runs of plug-ins and of processes show only now which metrics they have. The others were known before, and
-        may be missing in the first runs by chance.
+        """Require metrics that the runs have, since runs of plug-ins and of processes show only now which they have.
+        The others were known before, and may be missing in the first runs by chance.
         """
         known = sorted({key for cell, rows in self._rows.items() if cell.experiment == name for r in rows for key in r})
         for question in self._looks.questions.values():
@@ -234,7 +234,7 @@ class _Work:
                 raise self._plan.claims.problem(("claims", question.name, "metric"), what)
 
     def play_short(self) -> None:
-        """Schedules that take less time than any experiment."""
+        """Play the schedules that take less time than any experiment."""
         costs = self._plan.costs
         cheapest = min((costs[cell] * more for cell, more in self._missing().items()), default=0) / EVENTS_PER_S
         for question in self._plan.questions:
@@ -243,7 +243,7 @@ class _Work:
                 self._play(question, claim)
 
     def play_all(self) -> None:
-        """The other claims that are not about runs of experiments; those about few schedules first."""
+        """Answer the other claims that are not about runs of experiments; those about few schedules first."""
         left = [question for question in self._plan.questions if question.name not in self._others]
         for question in sorted(left, key=lambda one: getattr(one.claim, "schedules", 0)):
             if isinstance(question.claim, NoViolation):

@@ -144,7 +144,7 @@ def completed_results(file: Path) -> dict[str, Result]:
 
 
 def keep(results: Path, name: str, result: Result) -> None:
-    """On a line of its own, even after a torn one."""
+    """Keep a result on a line of its own, even after a torn one."""
     with results.open("a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(("\n" if _is_torn(results) else "") + json.dumps({"job": name, "result": result}) + "\n")

@@ -124,7 +124,7 @@ def judge(plan: Plan, out: Path) -> list[Claim]:
 
 
 def _tell(progress: Progress, before: tuple[int, int], later: int, standing: Standing) -> None:
-    """How far all radios together are."""
+    """Report how far all radios together are."""
     progress(
         standing._replace(
             done=standing.done + before[0],

@@ -127,7 +127,9 @@ class Interference:
         return changes
 
     def keep_earlier(self, frame: Frame) -> None:
-        """Before the MAC sends a frame again: the attempt before may still be asked for, as it was."""
+        """Keep the earlier frames before the MAC sends one again: the attempt before may still be asked for, as
+        it was.
+        """
         for i, other in enumerate(self.frames):
             if other is frame:
                 earlier = Frame(frame.sender, None, None, frame.psdu_bytes, frame.duration_ns, frame.rate_mbps)
@@ -136,7 +138,7 @@ class Interference:
                 self.frames[i] = earlier
 
     def forget(self, before: int) -> None:
-        """Frames that had ended then, everywhere."""
+        """Forget frames that had ended then, everywhere."""
         frames = self.frames
         if frames[0].start_ns + frames[0].duration_ns + FARTHEST_NS <= before:
             self.frames = [frame for frame in frames if frame.start_ns + frame.duration_ns + FARTHEST_NS > before]

@@ -213,7 +213,9 @@ class Sinr(Medium):
         return RECEIVED  # unless a later frame or event changes this outcome
 
     def choose(self, frame: Frame) -> None:
-        """4 us of the frame have been sent: nodes that wait for its preamble decide what they receive."""
+        """Choose the receivers after 4 us of the frame have been sent: nodes that wait for its preamble decide what
+        they receive.
+        """
         states = self._states
         serial = frame.serial
         air = self._around.frames
@@ -235,7 +237,9 @@ class Sinr(Medium):
                 self._lock(state, serial, end + delays[i])
 
     def _choose(self, state: ReceiverState) -> None:
-        """The preamble's time is over: the node receives the strongest, or listens on."""
+        """Choose the frame to lock on, because the preamble's time is over: the node receives the strongest, or listens
+        on.
+        """
         frame = self._in_air[state.rival]
         state.first_frame = 0
         i = frame.receivers.index(state.node)
@@ -249,7 +253,7 @@ class Sinr(Medium):
             self._lock(state, frame.serial, frame.start_ns + frame.duration_ns + frame.delays_ns[i])
 
     def _lock(self, state: ReceiverState, serial: int, last: int) -> None:
-        """The node receives from now on."""
+        """Lock the node on the frame, which it receives from now on."""
         node = state.node
         node.lock_until = last
         node.lock_frame = serial
@@ -257,7 +261,7 @@ class Sinr(Medium):
         self._sense(node, state.rivals_until, last)
 
     def _give_up(self, state: ReceiverState, outcome: int) -> None:
-        """On the preamble that the node waits for."""
+        """Give up on the preamble that the node waits for."""
         frame = self._in_air[state.rival]
         frame.outcomes[frame.receivers.index(state.node)] = outcome
 
@@ -283,7 +287,7 @@ class Sinr(Medium):
     def _add_energy(
         self, node: Transceiver, state: ReceiverState, frame: Frame, first: int, last: int, power: int
     ) -> None:
-        """Something strong arrives: it is sensed while the sum of all is above the threshold."""
+        """Add energy of something strong that arrives: it is sensed while the sum of all is above the threshold."""
         if power >= self._energy_cdbm:
             self._sense(node, first, last)
         if state.strong_until <= first:
@@ -339,7 +343,7 @@ class Sinr(Medium):
                 frame.outcomes[i] = COLLISION if draw < alone else BIT_ERRORS
 
     def _forget(self) -> None:
-        """What ended before the first of those in the air began."""
+        """Forget what ended before the first of those in the air began."""
         oldest = self._calendar.now
         for frame in self._in_air.values():
             oldest = frame.start_ns

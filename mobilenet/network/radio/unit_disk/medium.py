@@ -158,7 +158,7 @@ class UnitDisk(Medium):
         return outcome
 
     def _interfere(self, node: Transceiver, first: int, last: int, d2: float) -> None:
-        """Energy that destroys, but is too weak to be received."""
+        """Interfere with energy that destroys, but is too weak to be received."""
         _note_locked(node)
         if node.lock_until > first:
             self._disturb_lock(node, d2)
