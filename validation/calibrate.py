@@ -4,9 +4,9 @@
 
 Model     each setting runs static.yaml, static_heavy.yaml, dynamic.yaml and faults.yaml, shortened, with the same
           seeds; a row per run goes to data/calibration.csv at once, so a killed sweep goes on where it stood; --table
-          prints the means over seeds with 95 % t intervals, as docs/validation/paper.md shows them
+          prints the means over seeds with 95 % t intervals, as docs/validation/radio-setting.md shows them
 Units     seconds, Mb/s, as the names say
-Source    Wilhelm, Arantes, Sens (2020), Section V, for the experiments; the grid is ours: docs/validation/paper.md
+Source    Wilhelm, Arantes, Sens (2020), Section V, for the experiments; grid: docs/validation/radio-setting.md
 """
 
 from __future__ import annotations

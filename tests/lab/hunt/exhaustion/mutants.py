@@ -1,4 +1,4 @@
-"""Which mutants of the mobile causal broadcast the explorer finds, and how fast, beside the swarm.
+"""Which mutants of the mobile causal broadcast the explorer finds, and after how many schedules the swarm does.
 
     python -m tests.lab.hunt.exhaustion.mutants [name ...] [--seconds 20] [--swarm 0] [--traces]
 
@@ -6,8 +6,8 @@ Model     each mutant takes one repaired rule back (tests/protocols/mobile_causa
           first in one case after the other, with the protocol's own assertions off, until a check is broken. Mutants
           of the T extension (F15) and of windows (F14) are left out: they are about time and load, and clocks are
           outside the states
-Prints    Markdown: the case that shows it, states and seconds until then (over all cases tried), the check, the
-          steps of its shortest trace; with --swarm N: how many drawn schedules the swarm needs, N at most
+Prints    Markdown: the case that shows it, the check, the steps of its shortest trace; with --swarm N: how many
+          drawn schedules the swarm needs, N at most
 Source    ours
 """
 
@@ -58,8 +58,6 @@ def classes_of(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 class FoundViolation(NamedTuple):
     name: str
     case: Case | None  # None: not found
-    states: int
-    seconds: float
     check: str
     lines: tuple[str, ...]
     unfinished: tuple[str, ...]  # cases that were not exhausted in time
@@ -67,7 +65,6 @@ class FoundViolation(NamedTuple):
 
 def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> FoundViolation:
     """Case after case until a check is broken."""
-    states, started = 0, time.perf_counter()
     unfinished: list[str] = []
     for case in cases:
         changed = with_protocol(case, *classes_of(name))
@@ -76,15 +73,12 @@ def explore(name: str, seconds: float, cases: Sequence[Case] = TRIED) -> FoundVi
             pass
         result = search.result
         assert result is not None
-        states += result.states
         if result.violation is not None:
             lines = tuple(lines_of(changed, trace_of(search)))
-            return FoundViolation(
-                name, case, states, time.perf_counter() - started, result.violation.check, lines, tuple(unfinished)
-            )
+            return FoundViolation(name, case, result.violation.check, lines, tuple(unfinished))
         if result.outcome == "stopped":
             unfinished.append(case.name)
-    return FoundViolation(name, None, states, time.perf_counter() - started, "", (), tuple(unfinished))
+    return FoundViolation(name, None, "", (), tuple(unfinished))
 
 
 def row(result: FoundViolation, swarm: str) -> str:
@@ -94,20 +88,15 @@ def row(result: FoundViolation, swarm: str) -> str:
         cells = [what, "", ""]
     else:
         cells = [result.case.name, result.check, str(len(result.lines) - 1)]
-    return (
-        f"| `{result.name}` | {rule} | {cells[0]} | {result.states:,} | {result.seconds:.1f} |"
-        f" {cells[1]} | {cells[2]} |"
-        f" {swarm} |"
-    )
+    return f"| `{result.name}` | {rule} | {' | '.join(cells)} | {swarm} |"
 
 
 def swarm_needs(name: str, limit: int) -> str:
-    """Return how many schedules a swarm needs, and how long it takes: '12 (1.3 s)'."""
+    """Return how many schedules a swarm needs."""
     if not limit:
         return ""
-    started = time.perf_counter()
     kill = hunt(name, limit)
-    return f"{kill.schedules:,} ({time.perf_counter() - started:.1f} s)" if kill.check else f"more than {limit:,}"
+    return f"{kill.schedules:,}" if kill.check else f"more than {limit:,}"
 
 
 def main() -> int:
@@ -122,8 +111,8 @@ def main() -> int:
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     ).stdout.strip()
     print(f"`python -m {__spec__.name} {' '.join(sys.argv[1:])}`, commit {commit}, {time.strftime('%Y-%m-%d')}\n")
-    print("| mutant | rule | found in | states | seconds | check | steps | schedules of the swarm |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| mutant | rule | found in | check | steps | schedules of the swarm |")
+    print("|---|---|---|---|---|---|")
     count = 0
     for name in names:
         result = explore(name, arguments.seconds)
