@@ -144,8 +144,8 @@ class RadioChannels(Channels):
 
 
 class WiredChannels(Channels):
-    """Between a station and those next to it. A wire loses nothing, so what takes long only takes long: they never
-    end.
+    """Channels between a station and those next to it. Their connections never time out, because a wire loses
+    nothing.
     """
 
     def __init__(

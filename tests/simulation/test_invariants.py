@@ -88,7 +88,7 @@ def test_a_fault_is_reported_and_leaves_no_run(tmp_path: Path, monkeypatch: pyte
     assert done.returncode == 3 and list(tmp_path.iterdir()) == []
     assert mutant.reports in done.stderr and "please report it with" in done.stderr
     assert call(*words, place=tmp_path).returncode == 0
-    with pytest.raises(SimulatorFault, match=f"{mutant.reports}.*; this is a fault of mobilenet"):
+    with pytest.raises(SimulatorFault, match=f"{mutant.reports}.*; this is a bug in mobilenet"):
         mobilenet.run(FIRST, out=tmp_path / "another", overrides=["duration_s=3"], check_simulator=True)
 
 

@@ -80,7 +80,7 @@ def draw(folder: Path, out: Path, tiles: bool = False) -> int:
 
 
 def _bounds(run: Record, plane: Plane, reception: Ground | None) -> list[list[float]]:
-    """Return all cells and tracks."""
+    """Return the bounds of all cells and tracks."""
     squares = None if reception is None else reception.squares
     reach_m = MARGIN * run.range_m if squares is None else 0.0  # in the open, which is mostly farther than here
     rims = [] if squares is None else [squares.corners_m()]

@@ -70,7 +70,7 @@ class Host:
     def __init__(
         self, port: HostPort, stable: Stable, parameters: MobileCausalParameters, stations: int, check: bool = True
     ) -> None:
-        """`stations`, their number, is of no interest to a host; nor has it assertions for `check`."""
+        """A host does not use `stations`, their number, and has no assertions for `check`."""
         self._port = port
         self.stable = stable  # F8 (lc and nxt are in it: nothing delivered is forgotten)
         self._p = parameters

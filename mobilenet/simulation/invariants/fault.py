@@ -24,4 +24,4 @@ class Faults:
     def require_none(self) -> None:
         """Raise SimulatorFault if there is any."""
         if self._first is not None:
-            raise SimulatorFault(f"{self._first}; this is a fault of mobilenet")
+            raise SimulatorFault(f"{self._first}; this is a bug in mobilenet; please report it with the scenario")
