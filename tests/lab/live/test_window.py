@@ -86,6 +86,7 @@ def test_a_run_made_by_hand_can_be_saved_and_repeated(window: Window, tmp_path: 
     page.until(f"!{LIVE}.state.is_playing")
     window.play_to(10)
     window.step("handoff")
+    page.until(f"{APP}.run.handoffs.count > 0")
     handing = int(window.value(f"{APP}.run.handoffs.host[{APP}.run.handoffs.count - 1]"))
     page.evaluate(f"{APP}.select({{kind: 'host', id: {handing}}})")
     window.button("Crash")
