@@ -25,21 +25,21 @@ AGAIN_NS = (50_000_000, 150_000_000)  # between two tries of a host to be known
 
 @message()
 class Here(NamedTuple):
-    """A host to its station: I am in your cell."""
+    """A host's notice to its station: I am in your cell."""
 
     visit: Number
 
 
 @message(acknowledges=True)
 class Known(NamedTuple):
-    """The station to the host: I have heard that."""
+    """The station's answer to the host: I have heard that."""
 
     visit: Number
 
 
 @message()
 class Moved(NamedTuple):
-    """A station to all others: this host is in my cell."""
+    """A station's notice to all others: this host is in my cell."""
 
     host: Id
     visit: Number
@@ -47,7 +47,7 @@ class Moved(NamedTuple):
 
 @message()
 class Datagram(NamedTuple):
-    """What a program sent. `number`: of its host's datagrams."""
+    """A datagram that a program sent. `number` counts those of its host."""
 
     source: Id
     number: Number
@@ -67,7 +67,7 @@ class Memory:
 
 
 class RelayHost:
-    """`hand_over`: called for each datagram for this host."""
+    """A host that relays datagrams. `hand_over` is called for each datagram that is for this host."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ()
 
@@ -118,7 +118,7 @@ class RelayHost:
         return True
 
     def co_broadcast(self, body: Any) -> None:
-        """Refused: what is broadcast is up to the program."""
+        """Raise an error, because the program decides what is broadcast."""
 
     def on_recover(self) -> None: ...
     def is_out(self) -> bool:
@@ -135,7 +135,7 @@ class RelayHost:
 
 
 class RelayStation:
-    """It knows of every host the latest visit that it has heard of, and where that is."""
+    """A station that knows the latest visit of each host it has heard of, and where that is."""
 
     BUFFERS: ClassVar[tuple[str, ...]] = ()
 

@@ -38,7 +38,7 @@ def loss_table(
 ) -> list[int]:
     """Return the loss at distance d in place int(100 d + 0.5), as far as `reach_m`.
 
-    Only for umi it matters how many of both ends are `stations`, and whether there is a line of sight.
+    `stations` is the number of ends that are stations. Only umi uses it, and whether there is a line of sight.
     """
     d = np.maximum(_distances_m(reach_m), NEAREST_M)
     return _whole(CM * _LOSSES[parameters.model](parameters, d, stations, line_of_sight))
@@ -46,7 +46,7 @@ def loss_table(
 
 @lru_cache(4)
 def sight_table(reach_m: float) -> list[int]:
-    """umi: how likely a line of sight is at distance d, in place int(100 d + 0.5), of SURE."""
+    """Return how likely a line of sight is at distance d with umi, in place int(100 d + 0.5), as a part of SURE."""
     d = np.maximum(_distances_m(reach_m), ALWAYS_IN_SIGHT_M)
     near = ALWAYS_IN_SIGHT_M / d
     return _whole(SURE * (near + np.exp(-d / SIGHT_FADES_M) * (1 - near)))
@@ -58,7 +58,7 @@ def median_reach_m(table: list[int], budget_cdb: int) -> float:
 
 
 def mean_loss_db(parameters: PathLossParameters, distance_m: float, stations: int = 1) -> float:
-    """Return the same formula at any distance, and not rounded: for messages, nothing that decides a reception."""
+    """Return the loss by the same formula at any distance, not rounded. It is for messages and decides no reception."""
     d = np.array([max(distance_m, NEAREST_M)])
     return float(_LOSSES[parameters.model](parameters, d, stations, True)[0])
 
@@ -68,8 +68,8 @@ def _distances_m(reach_m: float) -> Floats:
 
 
 def _whole(values: Floats) -> list[int]:
-    """Rounded twice: what is half a number by its formula is that on every machine, whatever the last bits of its
-    logarithms are. One object for equal numbers.
+    """Round twice, so that what is half a number by its formula is half a number on every machine, whatever the last
+    bits of its logarithms are. Equal numbers share one object.
     """
     known: dict[int, int] = {}
     return [known.setdefault(value, value) for value in np.rint(np.round(values, 6)).astype(np.int64).tolist()]

@@ -1,4 +1,4 @@
-"""How long to wait for an acknowledgement.
+"""How long does TCP wait for an acknowledgement?
 
 Model     RFC 6298, section 2, in integers: RTTVAR and SRTT are rounded down to the nanosecond after each sample.
           Who takes the samples keeps Karn's rule: none from what was sent twice, and a doubled timeout stays doubled

@@ -17,15 +17,15 @@ from mobilenet.network.tcp.send_stream import FIRST_BYTE
 
 
 class Incoming:
-    """What has arrived. Its length is the number of messages that wait for bytes before them."""
+    """The bytes and messages that have arrived. Its length is the number of messages that wait for earlier bytes."""
 
     __slots__ = ("_blocks", "_ends", "_messages", "_starts", "nxt")
 
     def __init__(self) -> None:
         self.nxt = FIRST_BYTE
-        self._blocks: dict[int, int] = {}  # first byte -> end, of what came too early
+        self._blocks: dict[int, int] = {}  # first byte -> end, of blocks that came too early
         self._starts: list[int] = []  # the keys of _blocks, as a heap
-        self._messages: dict[int, Any] = {}  # end -> message, of what came too early
+        self._messages: dict[int, Any] = {}  # end -> message, of messages that came too early
         self._ends: list[int] = []  # the keys of _messages, as a heap
 
     def __len__(self) -> int:
@@ -37,7 +37,9 @@ class Incoming:
         return bool(self._starts)
 
     def take(self, seq: int, length: int, messages: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Bytes seq to seq + length - 1 arrived, with the messages that end there; what is ready now, in order."""
+        """Take bytes seq to seq + length - 1, with the messages that end there, and return what is ready now,
+        in order.
+        """
         nxt = self.nxt
         end = seq + length
         if end <= nxt:

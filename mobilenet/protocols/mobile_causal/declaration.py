@@ -112,5 +112,5 @@ class MobileCausal(Declaration):
 
     @staticmethod
     def most_sent_again_per_s(p: MobileCausalParameters, pending: int) -> float:
-        """A whole window in each shortest interval."""
+        """Return a whole window in each shortest interval."""
         return min(pending, p.window) / (p.resend_full_s * p.resend_jitter_low)

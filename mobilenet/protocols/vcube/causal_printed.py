@@ -139,7 +139,7 @@ class PrintedCausalBroadcast:
         return follows and all(m.vc[k] <= clock[k] for k in range(self._n) if k != m.source)  # l.30
 
     def _send(self, messages: tuple[Message, ...], k: int) -> None:
-        """Split at the MTU; a larger message gets its own packet."""
+        """Send messages to k, split at the MTU; a larger message gets its own packet."""
         batch: list[Message] = []
         for m in messages:
             if batch and sum(other.size_bytes for other in batch) + m.size_bytes > self._room_bytes:

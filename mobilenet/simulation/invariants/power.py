@@ -1,4 +1,4 @@
-"""How strong frames arrive where power decides: computed again, link by link.
+"""Check how strong frames arrive if power decides: computed again, link by link.
 
 Model     for one frame of five, the power at every node whose place is known. Without shadowing and obstacles, path
           loss comes from its formula instead of the tables of the hot path. For frames that are received to the end,
@@ -70,7 +70,7 @@ class Power:
                 self._note(flight, node, f"has {noted_cdbm / 100:.2f} dBm, expected {power_cdbm / 100:.2f}")
 
     def check_sinrs(self, flight: Flight) -> None:
-        """Check the SINRs when all that overlapped the frame is over as well."""
+        """Check the SINRs of a frame when all that overlapped it are over as well."""
         for node, sinr_cdb in flight.sinrs_cdb.items():
             if sinr_cdb != NEVER and node in flight.places and not flight.serial % ONE_OF:
                 self._check_sinr(flight, node, sinr_cdb)
@@ -98,5 +98,5 @@ class Power:
 
 
 def _sum_cdbm(noise_cdbm: int, mw: float) -> float:
-    """Return the noise, and what comes on top of it."""
+    """Return the sum of the noise and another power."""
     return 1000 * log10(10 ** (noise_cdbm / 1000) + mw)

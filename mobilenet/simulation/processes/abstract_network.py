@@ -53,7 +53,7 @@ class StepNetwork:
 
     @property
     def measured_ns(self) -> int:
-        """The instant that counts for what happens now: within a handler, the end of the reception."""
+        """The instant at which what happens now is measured: within a handler, the end of the reception."""
         now = self.kernel.now
         return now - self.hand_over_ns if self.is_receiving else now
 
@@ -61,7 +61,7 @@ class StepNetwork:
         self.bucket(time_ns).extend((self._act, action, None))
 
     def bucket(self, time_ns: int) -> Bucket:
-        """Return what happens at an instant, in the order of appending."""
+        """Return the list of what happens at an instant, in the order of appending."""
         bucket = self._calendar.get(time_ns)
         if bucket is None:
             bucket = self._calendar[time_ns] = []
@@ -88,30 +88,30 @@ class StepNetwork:
             lane.close(now)
 
     def _act(self, action: Callable[[], None], _: None) -> None:
-        """Perform a timer, or something planned: no reception."""
+        """Call the action of a timer or a plan, which is not a reception."""
         self.is_receiving = False
         action()
         self.is_receiving = True
 
 
 class Lane:
-    """One send server for each process, and the receivers."""
+    """A lane, with a send server for each process, and the receivers."""
 
     def __init__(self, network: StepNetwork) -> None:
         self._network = network
-        self._instants: dict[int, Bucket] = {}  # those of the network's at which something of this lane arrives
+        self._instants: dict[int, Bucket] = {}  # the network's instants at which something of this lane arrives
         self._receive: list[Receive] = [*[self._lose] * network.n, self._vanish]
         self._own: set[Any] = {self._lose, self._vanish}  # distinguishes entries of this lane from others
         self.vanished = 0  # the network has lost them
         self.lost = 0  # their receiver was down
-        self.unsent = 0  # their sender was, before they left
+        self.unsent = 0  # messages whose sender crashed before they left
         self.last_ns = 0  # the last hand-over
         self.bytes = 0
         self.kinds: dict[type, int] = defaultdict(int)
 
     @property
     def sent(self) -> int:
-        """What was given to send servers."""
+        """The number of messages given to send servers."""
         return sum(self.kinds.values())
 
     @property
@@ -132,7 +132,7 @@ class Lane:
         self._own.add(receive)
 
     def sender(self, i: int) -> Send:
-        """Return how process i sends."""
+        """Return the send function of process i."""
         return SendServer(self, i).send
 
     def close(self, now: int) -> None:
@@ -155,11 +155,11 @@ class Lane:
         self._receive[i] = self._lose
 
     def _vanish(self, sender: int, message: Any) -> None:
-        """Drop what is sent to `n`, which is nowhere."""
+        """Drop a message sent to `n`, which does not exist."""
         self.vanished += 1
 
     def _lose(self, sender: int, message: Any) -> None:
-        """Lose what a process that is down receives."""
+        """Lose a message for a process that is down."""
         self.lost += 1
 
 
@@ -168,7 +168,7 @@ def _nothing(sender: Any, message: Any) -> None:
 
 
 class SendServer:
-    """What one process sends leaves in order: the hot path."""
+    """A send server: what one process sends leaves in order. This is the hot path."""
 
     def __init__(self, lane: Lane, i: int) -> None:
         network = lane._network
@@ -191,14 +191,14 @@ class SendServer:
 
 
 class LaneWithoutOrder(Lane):
-    """Messages overtake each other on their link."""
+    """A lane in which messages overtake each other on their link."""
 
     def __init__(self, network: StepNetwork, jitter_ns: int, stream: Stream) -> None:
         super().__init__(network)
         self._jitter_ns = jitter_ns
         self._stream = stream
         self._own = {self._arrive}
-        self._crashed_ns = [NEVER] * network.n  # what would leave at that instant or later does not leave
+        self._crashed_ns = [NEVER] * network.n  # a message that would leave at that instant or later does not leave
 
     def sender(self, i: int) -> Send:
         network = self._network
@@ -232,7 +232,7 @@ class LaneWithoutOrder(Lane):
 
 
 class StepTimer:
-    """Takes its place among the events of its instant when it is started."""
+    """A timer that takes its place among the events of its instant when it is started."""
 
     __slots__ = ("_action", "_network", "_number", "_owner", "running")
 

@@ -1,4 +1,4 @@
-"""How probable it is that a frame survives its noise: bit errors, rate by rate.
+"""How likely is a frame to survive its noise? Bit errors, rate by rate.
 
 Model     a piece of n bits at one SINR survives with (1 - p)^n. What is kept is -ln(1 - p) per bit, a whole number for
           each hundredth of a dB: pieces add, and one look at an exponential gives the chance of the whole. OFDM: the
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 @cache
 def costs(rate_mbps: float) -> list[int]:
-    """-ln(1 - p) of a bit in 2**-30 nats, by SINR from LOWEST_CDB to HIGHEST_CDB; below and above as at the ends."""
+    """Return -ln(1 - p) of a bit in 2**-30 nats, by SINR from LOWEST_CDB to HIGHEST_CDB, the range's ends included."""
     snr = 10.0 ** (np.arange(LOWEST_CDB, HIGHEST_CDB + 1) / 1000.0)
     if rate_mbps in OFDM:
         wrong = np.minimum(1.0, _union_bound(*OFDM[rate_mbps], snr))
@@ -81,7 +81,7 @@ def _union_bound(points: int, code: Code, snr: Floats) -> Floats:
 
 
 def _wrong_symbols(alphabet: int, snr: Floats) -> Floats:
-    """Biorthogonal symbols, coherent: interpolated between whole tenths of a dB, where the integral is taken."""
+    """Return the symbol errors of a coherent biorthogonal alphabet, interpolated between whole tenths of a dB."""
     from scipy.integrate import quad
     from scipy.special import erf
 
