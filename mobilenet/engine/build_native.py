@@ -54,7 +54,7 @@ FLAGS = ("CFLAGS", "CPPFLAGS", "LDFLAGS")  # of the caller's environment: what t
 
 
 def obstacle() -> str | None:
-    """Return what is missing for compiling here."""
+    """Return what is missing for compiling here, or None."""
     compiler = [*(os.environ.get("CC") or sysconfig.get_config_var("CC") or "").split(), "cc"][0]
     if shutil.which(compiler) is None:
         return f"C compiler not found ({compiler})"
@@ -70,7 +70,9 @@ def obstacle() -> str | None:
 
 
 def make() -> str | None:
-    """Compile the present source; what went wrong, in a line. What was compiled before goes when the new is there."""
+    """Compile the present source, and return in a line what went wrong. What was compiled before is removed once the
+    new modules exist.
+    """
     target = folder()
     report = target.with_suffix(".failed")
     PLACE.mkdir(exist_ok=True)
@@ -106,9 +108,7 @@ def make() -> str | None:
 
 
 def main(tries_again: bool) -> None:
-    """Compile if that is to be done and can be done; `tries_again`: also where it failed before, and report what is
-    missing.
-    """
+    """Compile if that is needed and possible. `tries_again`: also after a failure, reporting what is missing."""
     target = folder()
     if target.is_dir():
         return

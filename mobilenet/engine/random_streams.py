@@ -63,7 +63,7 @@ def block(key: bytes, number: int) -> array[float]:
 
 
 class RandomNumbers(Protocol):
-    """What a stream is asked on the radio."""
+    """The draws that the radio needs from a stream."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ class Stream(RandomNumbers):
         self._ahead = array("d")
 
     def random(self) -> float:
-        """Uniform in [0, 1)."""
+        """Return a number that is uniform in [0, 1)."""
         if not self._ahead:
             self._ahead = block(self._key, self._next)
             self._next += 1

@@ -71,9 +71,7 @@ class HostNode(Node):
             self.on_delivery(text)
 
     def note_asked(self, wish: str) -> None:
-        """Note that the host is asked to join or to leave. This is recorded only if a plan does not list
-        all requests.
-        """
+        """Note that the host is asked to join or to leave. Recorded unless a plan lists all requests."""
         self._record("asked", detail={"wish": wish})
 
     def joined(self, session: Any, station: Any) -> None:

@@ -122,7 +122,7 @@ _KINDS: dict[type, Callable[[Any], Look]] = {}
 
 
 def _way(message: Any) -> Callable[[Any], Look]:
-    """Return how messages of this class are looked at; it is worked out once."""
+    """Return the function that reads messages of this class; it is determined once."""
     if (known := _KINDS.get(type(message))) is not None:
         return known
     if getattr(message, "has_no_body", False):  # an acknowledgement names a message, and does not have its body

@@ -18,7 +18,7 @@ MOST = 20  # reasons that are listed
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended, and what its manifest states about it."""
+    """The end of a run, and what its manifest states about it."""
 
     recording: Recording
     simulated_ns: int

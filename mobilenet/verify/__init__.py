@@ -1,4 +1,4 @@
-"""Judging a run from what it recorded: did the protocol keep its promises? Nothing here knows how any protocol works.
+"""Judge a run from its record: did the protocol keep its promises? Nothing here knows how any protocol works.
 
 Model     a verdict is valid, violated (with an explanation) or unknown (nothing to judge, or not at rest). What is
           plainly in order passes as whole columns (screened.py): a screening reports that its examination would find

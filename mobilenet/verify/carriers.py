@@ -1,4 +1,4 @@
-"""Check that messages on the record can have brought each node what a user's own code delivers there.
+"""Check that recorded messages can have brought each node what a user's own code delivers there.
 
 Checks    a node delivers a message of another node only after something has reached it, directly or through others,
           that was sent since the broadcast of this message; and a host ends a handoff only if it received
@@ -33,21 +33,21 @@ PAST_THE_NETWORK: Final = "so its program guessed the message, or received it by
 PROGRAM = "program"  # a protocol
 MOVES = ("broadcast", "deliver", "datagram", "datagram_received")
 PEERS = {"h": "s", "s": "h", "p": "p"}  # whose frames a node receives
-Known = Mapping[str, int]  # of each node, how many of its broadcasts
+Known = Mapping[str, int]  # node -> how many of its broadcasts are known
 NOTHING: Final[Known] = {}
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Knowledge:
-    """What each node can know of the broadcasts of others. A node's knowledge is replaced where it grows, so that what
-    was sent may share it.
+    """The broadcasts that each node can know of. A node's knowledge is replaced when it grows, so that sent messages
+    may share it.
     """
 
     def __init__(self) -> None:
         self._of: dict[str, Known] = {}
-        self._heard_ns: dict[str, int] = {}  # when a node received something last
+        self._heard_ns: dict[str, int] = {}  # when a node last received something
         self._sent: dict[Any, Known] = {}
-        self._place: dict[str, int] = {}  # message -> which broadcast of its node it is
+        self._place: dict[str, int] = {}  # message -> its place among its node's broadcasts
 
     def broadcast(self, node: str, message: str) -> None:
         known = self._of.get(node, NOTHING)
@@ -61,7 +61,7 @@ class Knowledge:
         return self._heard_ns.get(node, -1) >= at_ns
 
     def receive(self, node: str, what: Any, now_ns: int = 0) -> bool:
-        """Return whether it brought anything new."""
+        """Note a reception, and return whether it brought anything new."""
         self._heard_ns[node] = now_ns
         brought, known = self._sent.get(what, NOTHING), self._of.get(node, NOTHING)
         if brought is known or not (news := {k: n for k, n in brought.items() if known.get(k, 0) < n}):
@@ -70,13 +70,13 @@ class Knowledge:
         return True
 
     def has_heard_of(self, node: str, message: str) -> bool:
-        """Return whether this message could have reached the node. True of messages that were not broadcast."""
+        """Return whether this message could have reached the node. True for messages that were not broadcast."""
         source = message.rpartition(":")[0]
         return source == node or self._of.get(node, NOTHING).get(source, 0) >= self._place.get(message, 0)
 
 
 def carriage(run: Evidence) -> Verdict | None:
-    """Return the first delivery, gap or handoff that nothing on the record can have led to."""
+    """Return a verdict on the first delivery, gap or handoff that nothing on the record can have led to."""
     protocol, is_real_time = run.manifest["protocol"], run.manifest.get("real_time") is not None
     if (unbegun := _unbegun_session(run.events)) is not None:
         return Verdict("violated", unbegun)

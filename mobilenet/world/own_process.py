@@ -55,13 +55,15 @@ class OwnProcess(Parameters):
 
 
 def fastest_mps(processes: Sequence[OwnProcess], host: str | None = None) -> float:
-    """Return the highest speed that these processes may give a host, or any host; one of the world may move all."""
+    """Return the highest speed that these processes may give to a host, or to any host; a process of the world may move
+    all.
+    """
     acting = [one for one in processes if host is None or isinstance(one.hosts, str) or host in one.hosts]
     return max((one.speed_limit_mps or 0.0 for one in acting), default=0.0)
 
 
 def names(processes: Sequence[OwnProcess]) -> list[str]:
-    """Return a different name for each: that of its function, with a number where several have the same."""
+    """Return a unique name for each process: that of its function, with a number if several have the same."""
     functions = [one.function for one in processes]
     repeats = [functions[:place].count(function) for place, function in enumerate(functions)]
     return [f"{one}-{count + 1}" if count else one for one, count in zip(functions, repeats, strict=True)]

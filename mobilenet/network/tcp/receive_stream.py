@@ -37,9 +37,7 @@ class Incoming:
         return bool(self._starts)
 
     def take(self, seq: int, length: int, messages: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Take bytes seq to seq + length - 1, with the messages that end there, and return what is ready now,
-        in order.
-        """
+        """Take bytes seq to seq + length - 1, with the messages that end there. Return what is ready, in order."""
         nxt = self.nxt
         end = seq + length
         if end <= nxt:

@@ -70,9 +70,7 @@ def next_hops(near: list[list[int]], source: int) -> list[int]:
 
 
 class TreeRoutes:
-    """The routes of a tree: a station passes a message on to all neighbours except the one it came from, or towards
-    one.
-    """
+    """The routes of a tree: a message goes on to all neighbours except the one it came from, or towards one."""
 
     def __init__(self, near: list[list[int]]) -> None:
         self.near = near

@@ -1,4 +1,4 @@
-"""Judge by columns whether a broadcast among processes is plainly in order: see verify/processes/judge.py.
+"""Judge by columns whether a broadcast among processes is clearly correct: see verify/processes/judge.py.
 
 Model     one table holds when each process delivered each message, so each check compares whole rows of it. Only where
           no causal order is promised: the past of a message is not in the table. Too many processes and messages for
@@ -21,7 +21,7 @@ MOST_CELLS: Final = 100_000_000  # of the table
 
 
 class ScreenedProcesses(ProcessJudge):
-    """The judge that reads columns. `passes` is False if there is something to examine."""
+    """A judge that reads columns. `passes` is False if there is something to examine."""
 
     def __init__(self, events: Table, manifest: dict[str, Any]) -> None:
         super().__init__(events, manifest)
@@ -87,7 +87,7 @@ class ScreenedProcesses(ProcessJudge):
         return self._order != "fifo" or self._in_fifo_order(processes, messages)
 
     def _in_fifo_order(self, processes: np.ndarray, messages: np.ndarray) -> bool:
-        """Return whether each process has the numbers 0, 1, 2 and so on of each source."""
+        """Return whether each process has the numbers 0, 1, 2, ... of each source."""
         numbers = np.array([int(text.partition(":")[2]) for text in self._message.words])[messages]
         pairs = processes.astype(np.int64) * len(self._is_correct) + self._source[messages]
         order = np.argsort(pairs, kind="stable")
@@ -122,7 +122,7 @@ class ScreenedProcesses(ProcessJudge):
 
 
 def judge_events(events: Table, manifest: dict[str, Any]) -> ProcessJudge:
-    """Return the judge, done, with all violations."""
+    """Return the judge after it has judged all events."""
     screened = ScreenedProcesses(events, manifest)
     if screened.passes():
         return screened

@@ -1,4 +1,4 @@
-"""Find the messages that are not owed to any host.
+"""Find the messages that need not be delivered to any host.
 
 Model     a host that no station knows any more gives up what it had not got through, and has a gap (and asks to join
           again, in the same nanosecond: `gap`, then `handoff_start` because of `join`). It cannot know whether a
@@ -39,7 +39,7 @@ def cause_of(detail: str | None) -> object:
 
 
 def messages_given_up(events: Columns, forgotten: set[int]) -> set[str]:
-    """For each forgotten host, the messages since the last one that is delivered."""
+    """Return the messages of each forgotten host since its last one that is delivered."""
     messages: set[str] = set()
     if not forgotten:
         return messages

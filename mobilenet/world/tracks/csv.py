@@ -35,7 +35,7 @@ Columns = tuple[int, int, int]  # of id and both coordinates
 
 
 def read(path: Path, lonlat: bool | None, id: str | None = None) -> RecordedSamples:
-    """`id`: the only host, of a table without a column for it."""
+    """Read the tracks. `id`: the only host, for a table without a column for it."""
     sink = Sink(path_text(path))
     with table(path) as rows:
         time = rows.need(TIME, TIME_TOO)
@@ -85,7 +85,7 @@ def _wrong(rows: Table, line: int, fields: list[str], time: int, a: int, b: int,
 
 
 def says_lonlat(head: str) -> bool:
-    """Only by the titles."""
+    """Decide by the titles whether the table has longitudes and latitudes."""
     try:
         return _lonlat(Table("", iter(head.splitlines(keepends=True)[:1])))
     except (ScenarioError, csv.Error):
@@ -99,12 +99,12 @@ def _lonlat(rows: Table) -> bool:
 
 
 def _both(rows: Table) -> bool:
-    """Metres, and longitudes and latitudes too."""
+    """Return whether the table has metres as well as longitudes and latitudes."""
     return all(not set(rows.titles).isdisjoint(titles) for titles in (X, Y, LON, LAT))
 
 
 def _columns(rows: Table, lonlat: bool, id: str | None) -> list[Columns]:
-    """Return where each kind of host has its name and place; the first one that is there. With an `id`, no name is
+    """Return the columns of each kind of host, name and place; the first of a kind counts. With an `id`, no name is
     read.
     """
     a, b = (LON, LAT) if lonlat else (X, Y)

@@ -22,7 +22,9 @@ Attributes = dict[str, str]
 
 
 class Xml:
-    """Calls `start(name, attributes)` and `end(name, text)`; names without their namespace's prefix."""
+    """A parser that calls `start(name, attributes)` and `end(name, text)`, with names without their
+    namespace's prefix.
+    """
 
     def __init__(
         self, file: str, start: Callable[[str, Attributes], None], end: Callable[[str, str], None] | None = None

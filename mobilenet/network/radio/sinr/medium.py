@@ -313,7 +313,7 @@ class Sinr(Medium):
     # --- at the end
 
     def _decide(self, frame: Frame) -> None:
-        """Draw at each node that received to the end whether the bits are right."""
+        """Draw whether the bits are right at each node that received the whole frame."""
         others = self._around.overlapping_frames(frame)
         outcomes, powers = frame.outcomes, frame.powers_cdbm
         clear_cdbm = self._rules.clear_cdbm(frame.rate_mbps)
