@@ -1,4 +1,4 @@
-"""What the network carried: frames, bytes, collisions, messages on wires.
+"""What did the network carry? Frames, bytes, collisions, messages on wires.
 
 Model     from running totals, which were sampled at both ends of the window. Frames are everything above the MAC that
           went onto the medium; its ACKs do not count, and what it sent again counts in `frames`, but is not a message
@@ -30,7 +30,7 @@ BEGUN = ("received", *INCORRECT)
 
 
 class Network:
-    """What the network carried in the window, by the totals at both ends; `payload_bytes`: of one message."""
+    """The traffic of the network in the window, by the totals at both ends. `payload_bytes`: of one message."""
 
     def __init__(
         self, samples: Columns, begin: int, end: int, broadcasts: int, deliveries: int, payload_bytes: int | None
@@ -49,10 +49,10 @@ class Network:
         self.bytes = self.of("radio_bytes")
         self.bytes_and_acks = self.bytes + self.of("radio_mac_ack_bytes")
         parts_bytes = self.of("radio_control_bytes") + self.of("radio_payload_bytes")
-        # the parts are of messages: in records of older versions, ACKs are the rest
+        # the parts are of messages: in records of older versions, the rest is ACKs
         self.is_apart = self.bytes <= parts_bytes or "radio_payload_bytes" not in self.total
         self.copies_and_acks: float | None = None
-        if payload_bytes and "radio_acknowledgements" in self.total:  # not in records of older versions
+        if payload_bytes and "radio_acknowledgements" in self.total:  # missing in records of older versions
             self.copies_and_acks = self.of("radio_payload_bytes") / payload_bytes + self.of("radio_acknowledgements")
         airtime_ns = self.total.get("radio_airtime_ns")  # None in records of older versions
         self.airtime_s = None if airtime_ns is None else airtime_ns / SECOND
@@ -80,7 +80,7 @@ class Network:
 
 
 def deprecation(name: str, words: str) -> str:
-    """Describe a metric that counts the MAC's ACKs as well; `name`: of the metric that replaces it."""
+    """Describe a metric that counts the MAC's ACKs as well. `name`: the metric that replaces it."""
     return f"{words} (deprecated: use {name})"
 
 
@@ -160,7 +160,7 @@ NETWORK: tuple[Metric[Network], ...] = (
         "bytes/s",
         symbol="radio load",
     ),
-    # deprecated: these keep their values, and have other names now
+    # deprecated: these keep their values under their old names
     Metric(
         "receivers_in_range_per_frame",
         deprecation("nodes_within_reach_per_frame", "mean number of nodes within reach of a frame or ACK, per frame"),

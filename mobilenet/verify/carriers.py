@@ -118,7 +118,7 @@ class _Hops(NamedTuple):
 
 
 def _hops(tables: Mapping[str, Table]) -> _Hops | None:
-    """None: they are not recorded."""
+    """Return the hops that were recorded, or None if none were."""
     if "messages" in tables:
         table, names = tables["messages"], ("send_ns", "receive_ns", "sender", "receiver")
         rows = table.column("fate").rows("received")
@@ -136,8 +136,8 @@ def _hops(tables: Mapping[str, Table]) -> _Hops | None:
 
 
 def _by_hops(run: Evidence, hops: _Hops) -> str | None:
-    """In one nanosecond nodes first receive, then broadcast, then send, and then deliver: whatever is possible. What
-    takes no time is received, and sent on, before the deliveries.
+    """Judge by recorded hops. In one nanosecond nodes receive, then broadcast, then send, and then deliver, the most
+    permissive order. Hops that take no time are received, and passed on, before the deliveries.
     """
     knowledge, events, began_ns = Knowledge(), run.events, dict[str, int]()
     at_once = _at_once(hops)
@@ -173,7 +173,7 @@ def _by_hops(run: Evidence, hops: _Hops) -> str | None:
 
 
 def _at_once(hops: _Hops) -> dict[int, list[int]]:
-    """Return the last hop that is sent in a nanosecond in which some take no time -> all that are sent in it."""
+    """Map the last hop sent in a nanosecond in which some hops take no time to all hops sent in it."""
     instants = np.unique(hops.sent_ns[hops.sent_ns == hops.received_ns])
     if not len(instants):
         return {}
@@ -184,7 +184,7 @@ def _at_once(hops: _Hops) -> dict[int, list[int]]:
 
 
 def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
-    """Pass on what these hops bring at once, in any order, as long as anybody learns anything new by it."""
+    """Pass on what these hops bring at once, in any order, until no node learns anything new."""
     has_news = bool(group)
     while has_news:
         has_news = False
@@ -195,7 +195,9 @@ def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
 
 
 def _by_causes(events: Table, causes: Table) -> str | None:
-    """Processes: each message that was sent, and that arrived, has a row, which counts the events before it."""
+    """Judge processes by causes: each message that was sent, and that arrived, has a row, which counts the events
+    before it.
+    """
     knowledge = Knowledge()
     rows, steps = events.column("event").rows("broadcast", "deliver"), causes.column("step").rows("wire", "arrived")
     upcalls = [events.pick(name, rows) for name in ("event", "node", "message", "time_ns")]
@@ -218,7 +220,7 @@ def _by_causes(events: Table, causes: Table) -> str | None:
 
 
 def _too_early(run: Evidence) -> str | None:
-    """Without a record of what came when: no frame, and no hop between processes, is shorter."""
+    """Return the first delivery that is earlier than the shortest frame or hop allows, without a record of each."""
     if run.plan is not None:
         least_ns, carrier = run.plan.hop_ns, "hop"
     elif run.of_hosts is not None and run.of_hosts.radio is not None:
@@ -292,7 +294,7 @@ def _by_lines(run: Evidence) -> str | None:
 
 
 def _by_counters(run: Evidence) -> str | None:
-    """Without a record of what came when: how many there must have been."""
+    """Return why the counters show too few receptions for the deliveries, without a record of each."""
     foreign = list(_foreign(run.events))
     if not foreign:
         return None
