@@ -1,4 +1,4 @@
-"""The search: every state that can be reached, once.
+"""Search every state that can be reached, once.
 
 Model     depth first; or breadth first, where the first violation found has a shortest trace, in moves. States with
           the same nodes, wires and history differ in the frames sent and in what is left of the bounds. One is left
@@ -30,11 +30,11 @@ from .judge import Violation
 from .space import Broken, Space, State, Step
 from .symmetry import Mirror, is_symmetric
 
-LOOK_EVERY = 2000  # states between two looks at the clock
+LOOK_EVERY = 2000  # states between two checks of the clock
 
 
 class KeptState:
-    """A state that no other one covers."""
+    """A state that no other state covers."""
 
     __slots__ = ("before", "budget", "covered", "depth", "frames", "state", "step", "used")
 
@@ -67,8 +67,8 @@ class Result(NamedTuple):
     seconds: float
     gib: float  # peak of the process
     violation: Violation | None = None
-    path: tuple[Step, ...] = ()  # to the violation, where the search was breadth first ...
-    after: tuple[tuple[int, Input], ...] = ()  # ... and what was done from there on, without faults
+    path: tuple[Step, ...] = ()  # to the violation, if the search was breadth first ...
+    after: tuple[tuple[int, Input], ...] = ()  # ... and the inputs from there on, without faults
 
 
 class Search:
