@@ -1,4 +1,4 @@
-"""When each message of a record that grows was broadcast.
+"""When was each message of a growing record broadcast?
 
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md

@@ -1,4 +1,4 @@
-"""What a page or a script asks of a live run: JSON in, a checked command out.
+"""The requests of a page or a script to a live run: JSON in, a checked command out.
 
 Errors    ScenarioError, one line
 Source    ours: docs/guide/live-messages.md
@@ -160,7 +160,7 @@ Command = (
     | Cancel
     | Since
 )
-WORDS = {  # what is expected, in our words instead of pydantic's
+WORDS = {  # our words for what is expected, instead of pydantic's
     "speed": "expected a number from 0.01 to 1000, or max",
     "name": "expected at most 80 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
 }
@@ -170,7 +170,7 @@ KINDS: dict[str, type[Command]] = {
 
 
 def parse_command(text: str | bytes) -> Command:
-    """Parse one message; ScenarioError if it is wrong."""
+    """Parse one message. Raise ScenarioError if it is wrong."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -191,7 +191,7 @@ def parse_command(text: str | bytes) -> Command:
 
 
 def id_of(text: str | bytes) -> int | None:
-    """Return the id of a message that may be wrong otherwise."""
+    """Return the id of a message that may otherwise be wrong."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -204,6 +204,6 @@ STEPS = ("event", "frame", "handoff", "delivery", "violation")
 
 
 def is_step(what: str, event: str) -> bool:
-    """Return whether an event of the record is what a step of that kind goes to."""
+    """Return whether a step of that kind ends at an event of the record."""
     kinds = {"delivery": ("deliver",), "handoff": ("handoff_start", "handoff_end")}
     return what not in kinds or event in kinds[what]

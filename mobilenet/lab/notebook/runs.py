@@ -1,4 +1,4 @@
-"""Runs that draw themselves: what mobilenet.run and mobilenet.load return.
+"""Runs that draw themselves, as mobilenet.run and mobilenet.load return them.
 
 Model     what a run is, api.py knows; here is only what needs the pictures, which lie above it. A figure belongs to the
           caller: pyplot does not keep it

@@ -84,7 +84,7 @@ class Search:
         self._transitions = self._expanded = self._depth = 0
 
     def run(self, seconds: float = 900, gib: float = 16, breadth: bool = False) -> Iterator[Progress]:
-        """Go on until all is seen, a check is broken, or a limit is reached; `result` is set at the end."""
+        """Search until all states are seen, a check is broken, or a limit is reached. `result` is set at the end."""
         started = time.perf_counter()
         outcome = "exhausted"
         violation: Violation | None = None
@@ -121,7 +121,7 @@ class Search:
         yield last
 
     def _begin(self) -> State:
-        """Every host asks to join, and the search begins with what that sends."""
+        """Return the first state: every host asks to join."""
         return self.space.joining_state()
 
     def _expand(self, entry: KeptState, breadth: bool) -> None:
@@ -131,7 +131,7 @@ class Search:
             self._enter(state, entry, step, breadth)
 
     def _enter(self, state: State, before: KeptState | None, step: Step | None, breadth: bool) -> None:
-        if self.mirror is not None and not breadth:  # a trace is about one host, not now one and now the other
+        if self.mirror is not None and not breadth:  # a trace is about one host, and does not change between the two
             state = self.mirror.choose(state)
         key, budget, frames, used = state[:-3], state[-3], state[-2], state[-1]
         known = self._entries.get(key)
@@ -161,7 +161,7 @@ class Search:
 
 
 class NotCalm(Exception):
-    """A state that does not come to rest."""
+    """The state does not come to rest."""
 
     def __init__(self, violation: Violation, entry: KeptState) -> None:
         super().__init__(violation.explanation)
@@ -179,6 +179,6 @@ def trail(entry: KeptState | None) -> tuple[Step, ...]:
 
 
 def peak_gib() -> float:
-    """Return the most memory that this process has had."""
+    """Return the most memory that this process has used."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**30 if sys.platform == "darwin" else 2**20)

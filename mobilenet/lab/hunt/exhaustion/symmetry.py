@@ -1,4 +1,4 @@
-"""Two hosts with the same part to play: of a state and its mirror image one is enough.
+"""The symmetry of two hosts with the same role: of a state and its mirror image, one is enough.
 
 Model     the image of a state is what would have come if everything had happened to the other host. It is found by
           doing that: a node's state is reached by inputs, and the images of these lead its counterpart (the other

@@ -31,11 +31,11 @@ from mobilenet.simulation.plugin_code import require_allowed
 
 T = TypeVar("T")
 OnTrial = Callable[[str], None]
-SEEDS = 4  # that a candidate is played with
+SEEDS = 4  # seeds with which a candidate is played
 
 
 class Shrinking:
-    """The search, step by step. `scenario` is the smallest one so far."""
+    """A search, step by step. `scenario` is the smallest one so far."""
 
     def __init__(
         self,
@@ -45,7 +45,9 @@ class Shrinking:
         minutes: float = math.inf,
         on_trial: OnTrial = print,
     ) -> None:
-        """`most`: trials; `minutes`: of wall time; `on_trial` is called after each trial with its finding."""
+        """Prepare the search. `most`: trials; `minutes`: of wall time; `on_trial` is called after each trial with its
+        result.
+        """
         self._allow_code = allow_code
         self._most = most
         self._ends_s = math.inf
@@ -76,7 +78,7 @@ class Shrinking:
     # --- the search
 
     def run(self) -> None:
-        """Make it smaller until nothing can be taken away any more, or until the trials or the time are used up."""
+        """Shrink the scenario until nothing more can be removed, or until the trials or the time are used up."""
         self._kind.run()
 
     @property
@@ -85,7 +87,7 @@ class Shrinking:
         return self.trials >= self._most or time.monotonic() > self._ends_s
 
     def cut_list(self, key: str, items: Sequence[T]) -> None:
-        """Shorten the list of a key as far as it is still violated."""
+        """Shorten the list of a key as long as the property is still violated."""
 
         def still(subset: Sequence[T]) -> bool:
             return not self.is_over and self.attempt({key: subset})
@@ -93,8 +95,8 @@ class Shrinking:
         ddmin(items, still)
 
     def attempt(self, changes: Changes, seeds: int = SEEDS, first: int = 0) -> bool:
-        """Return whether it is still violated with these values and one of the seeds tried; if so, they stay. `first`:
-        how many seeds were tried before.
+        """Return whether the property is still violated with these values and one of several seeds; if so, they stay.
+        `first`: how many seeds were tried before.
         """
         seed = self.scenario.seed
         return any(self._trial({**changes, "seed": seed + more}) for more in range(first, first + seeds))
@@ -108,7 +110,7 @@ class Shrinking:
             with scratch_folder("shrink") as folder:
                 verdicts = run(candidate, out=folder / "run", allow_code=self._allow_code).verdicts
         except ScenarioError:
-            return False  # no scenario, or one that its protocol does not survive
+            return False  # not a scenario, or one that its protocol does not survive
         is_violated = self.violated in verdicts and verdicts[self.violated].answer == "violated"
         if is_violated:
             self.scenario = self._kind.without_the_late(candidate)
@@ -119,22 +121,22 @@ class Shrinking:
 
     @property
     def to_look_at(self) -> Sequence[str]:
-        """Changes that alter nothing that happens, and let it be drawn."""
+        """The changes that let the run be drawn, and alter nothing that happens."""
         changes: Sequence[str] = self._kind.to_look_at
         return changes
 
     def around(self, small: Run) -> str:
-        """Return where to look, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
+        """Return the place to look at, as options of `mobilenet spacetime`; empty: it cannot be drawn."""
         return str(self._kind.around(small.verdicts[self.violated].explanation, small.events))
 
     def summary(self) -> str:
-        """Return how small it is, for people."""
+        """Return the size of the scenario in words."""
         return str(self._kind.summary(self.scenario))
 
 
 def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """Return a shorter list for which `fails` still holds, and which it does not for any one item less, unless `fails`
-    gives up before.
+    """Return a shorter list for which `fails` still holds, and no longer holds if any one item is removed, unless
+    `fails` gives up before.
     """
     current, parts = list(items), 2
     while current:

@@ -23,7 +23,7 @@ from mobilenet.network.wired.parameters import DETECTING
 from mobilenet.protocols.vcube.backbone import new_layer
 
 MAX_DELAY_NS = 20 * MILLISECOND  # of a bundle
-SUSPICION = 0.01  # probability of one, for each message
+SUSPICION = 0.01  # probability of a suspicion, for each message
 
 
 class VCubeWire:
@@ -47,7 +47,7 @@ class VCubeWire:
         return all(layer.is_idle for layer in self.layers)
 
     def send(self, at: int, to: int | None, message: Any) -> None:
-        """Send what a station hands over; None: for all others."""
+        """Send a message of a station; None: to all others."""
         layer = self.layers[at]
         if to is None:
             layer.broadcast(message)
@@ -65,7 +65,7 @@ class VCubeWire:
         self.layers[b].on_receive(a, message)
 
     def _suspect(self, by: int, about: int) -> None:
-        """Suspect the station a moment later, as no handler runs then; and back again."""
+        """Suspect the station a moment later, when no handler runs, and trust it again after a while."""
         if by == about or (by, about) in self._suspected:
             return
         self._suspected.add((by, about))
