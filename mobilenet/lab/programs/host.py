@@ -19,7 +19,7 @@ from mobilenet.protocols.port import MessageId
 
 @dataclass(slots=True)
 class Memory:
-    """What survives a crash."""
+    """The memory of a host that survives a crash."""
 
     stored: str = "null"  # JSON
     seq: int = 0  # number of the next own message

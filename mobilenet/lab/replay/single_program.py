@@ -35,7 +35,7 @@ def feed(
     within_s: float,
     on_event: Callable[[int], None] = lambda number: None,
 ) -> Parting | None:
-    """Return the first answer that is not as recorded; None: all are. `within_s`: wall time for one answer."""
+    """Return the first answer that differs from the recorded one, or None. `within_s`: wall time for one answer."""
     inputs_and_outputs = [(event, recorded, _values(recorded, folder)) for event, recorded in exchanges(lines)]
     children = Children(folder)
     name = lines[0].node
@@ -52,7 +52,7 @@ def feed(
 
 
 def exchanges(lines: Sequence[Line]) -> Iterator[tuple[str, list[str]]]:
-    """Yield an event, and the lines of its answer."""
+    """Yield each event, and the lines of its answer."""
     event: str | None = None
     answer: list[str] = []
     for line in lines:

@@ -23,7 +23,7 @@ from .space import Space, State
 
 
 def is_symmetric(case: Case) -> bool:
-    """Return whether its hosts, two of them, have the same part to play from the beginning on."""
+    """Return whether the case has two hosts with the same role from the beginning on."""
     alike = len(case.cells) == 2 and len(set(case.cells)) == len(set(case.messages)) == 1
     return alike and not case.joined and (case.moves == 0 or set(case.movers) == {0, 1})
 

@@ -26,8 +26,8 @@ HEADER_BYTES = 16  # of Datagram
 
 
 class UdpSockets:
-    """The sockets of one run. `command`: None if the user starts the programs; `ports`: the network's, and programs'
-    own.
+    """The sockets of one run. `command`: None if the user starts the programs; `ports`: that of the network, and
+    programs' own.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class UdpSockets:
         self._tcp = TcpRefusal(addresses)
         self._children = children
         self._running: dict[str, Child] = {}
-        self._over: set[int] = set()  # processes of those that have ended
+        self._over: set[int] = set()  # processes of the programs that have ended
         self.too_long = 0
 
     def open(self, pace: Pace) -> None:

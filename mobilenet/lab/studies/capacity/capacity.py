@@ -39,7 +39,7 @@ from mobilenet.record.writer import write_json
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer, and what became of the runs."""
+    """The answer, and how many runs were made or failed."""
 
     store: Store
     result: SearchResult
@@ -67,7 +67,7 @@ class Rounds:
         self._is_over_budget = False
 
     def __iter__(self) -> Iterator[Round]:
-        """Yield what to run next, until the runs answer the question, one of them fails, or they exceed the budget."""
+        """Yield the next runs, until the runs answer the question, one of them fails, or they exceed the budget."""
         targets, note, budget, judged = list(self._targets), "", self._plan.question.budget, self._judged
         for value in first_values(self._plan.last):
             targets[value] = look(0)
@@ -99,7 +99,7 @@ class Rounds:
         return self._step.run_counts
 
     def answer(self, question: SearchQuestion, targets: list[int]) -> SearchResult:
-        """Return the answer, after the last round."""
+        """Return the answer after the last round."""
         values, step = self._plan.values, self._step
         return SearchResult(
             question,
@@ -113,8 +113,8 @@ class Rounds:
         )
 
     def _require_metrics(self, rows: dict[int, list[Row]]) -> None:
-        """Require metrics that the runs have, since runs of plug-ins and of processes show only now which they have.
-        The others were known before, and may be missing in the first runs by chance.
+        """Require metrics that the runs have. Those of plug-ins and processes are known only now; the others were
+        checked before, and may be missing in the first runs by chance.
         """
         declared = known_metrics(self._plan.search_question.words)
         known = sorted({name for own in rows.values() for row in own for name in row})

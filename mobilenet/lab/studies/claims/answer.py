@@ -1,4 +1,4 @@
-"""What a claims file was answered: one value with all that reports, tables and exit codes need.
+"""The answers to a claims file: one value with everything that reports, tables and exit codes need.
 
 Shapes    rows: one for each claim, in the order of the file
 Units     those of the metrics; ratios and shares have none
@@ -35,7 +35,7 @@ from mobilenet.record.stamp import PLACE
 
 @dataclass(frozen=True)
 class AnsweredClaim:
-    """A claim with its answer. `what`: the quantity that `bounds` are about, with its unit in `unit`."""
+    """A claim with its answer. `what`: the quantity that `bounds` refer to, with its unit in `unit`."""
 
     question: Question
     answer: Answer
@@ -43,20 +43,20 @@ class AnsweredClaim:
     unit: str
     required: str
     bounds: Bounds | None  # value and interval
-    replications: int  # of each configuration; of schedules, their number
+    replications: int  # of each configuration; for schedules, their number
     command: str  # in normal form: PLACE stands for the directory
     why: str = ""
     is_clear: bool = True
     is_left: bool = False  # --quick has left it
     assumes: bool = False  # the answer neglects rare outcomes
-    had: int | None = None  # replications that have the metric; None: not known
+    had: int | None = None  # replications that have the metric; None: unknown
     delivery: Delivery | None = None
     violated: int = 0  # runs of its configurations
     printed: Ends = NO_ENDS  # of a paper's number
 
     @property
     def is_expected(self) -> bool:
-        """Whether it is the answer that the file expects, or may still become it."""
+        """Whether the answer is the one that the file expects, or may still become it."""
         return self.answer is Answer.UNDECIDED or self.answer.value == self.question.claim.expect
 
     @property
