@@ -40,7 +40,7 @@ LAST_WORDS = "; the end of its standard error: "
 
 
 class Child(NamedTuple):
-    """A program that runs: its process, and our ends of its standard input and output."""
+    """A running program: its process, and our ends of its standard input and output."""
 
     pid: int
     to: int

@@ -91,7 +91,7 @@ def until_precise(store: Store, spark: SparkSession) -> Iterator[Round]:
         yield Round(targets, note, sum(rule.most - target for target in targets))
         if rule.until is None or not (widths := _imprecise(store, targets, rule.until)):
             return
-        write_tables(store, targets, spark)  # so that there is something to look at
+        write_tables(store, targets, spark)  # so that the tables can be read meanwhile
         targets = [min(rule.most, n + rule.step * (number in widths)) for number, n in enumerate(targets)]
         label, width = store.configurations[next(iter(widths))].label, next(iter(widths.values()))
         requested = f"requested ± {rule.until.relative_half_width:.0%}"
