@@ -1,4 +1,4 @@
-"""The page: Leaflet, our drawing on top of it, and the data; nothing in it asks for anything.
+"""Make the page: Leaflet, our drawing on top of it, and the data. It makes no requests.
 
 Model     what comes from a run is not a part of markup, of a style or of a script: it is JSON in an element of its
           own, and the scripts write text only

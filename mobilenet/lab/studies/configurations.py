@@ -186,7 +186,7 @@ def _try(
 
 
 def _advice(study: Study, message: str) -> str:
-    """Return where to put a file that lies next to the study."""
+    """Return advice on where to put a file that lies next to the study."""
     missing = re.search("file '([^']+)' not found next to the scenario", message)
     own = study.folder / missing[1] if missing is not None else None
     if own is None or not own.is_file():

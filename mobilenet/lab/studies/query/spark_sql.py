@@ -251,7 +251,7 @@ def tasks_done(session: SparkSession) -> tuple[int, int]:
 
 
 def _reason(error: Exception) -> str:
-    """Spark's, or that of the code that it ran, in one line; with the run's file that it was reading."""
+    """Return the reason of Spark, or of the code that it ran, in one line, with the run's file that it was reading."""
     whole = str(error)
     if (own := OF_PYTHON.search(whole)) is not None:
         return own[1][:400]
