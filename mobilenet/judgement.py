@@ -109,9 +109,7 @@ def with_own_metrics(
     own: Sequence[OwnMetric],
     captures: Captures | None = None,
 ) -> tuple[Row, dict[str, str]]:
-    """Return one row of our metrics and a user's, and for each user's metric that failed, file, line and what went
-    wrong.
-    """
+    """Return one row of our metrics and a user's, and why each user's metric that failed did so, with file and line."""
     row = metrics(events, samples, counters, facts, captures)
     values, errors = measure(own, Record(events, samples, counters, as_measured(facts))) if own else ({}, {})
     failed = {m.name: place_of(errors[m.name], m.path, m.function) for m in own if m.name in errors}
@@ -229,9 +227,7 @@ def _restore(path: Path, document: dict[str, Any]) -> str:
 
 
 def answer_in_words(verdicts: dict[str, Verdict], delivery_ratio: float | int | None) -> str:
-    """Return the verdict, and the delivery ratio unless the verdict covers it: a valid run need not deliver
-    everything.
-    """
+    """Return the verdict, and the delivery ratio unless the verdict covers it: a valid run may lack deliveries."""
     answer = overall(verdicts)
     if delivery_ratio is None or (delivery_ratio == 1 and verdicts.keys() & {"delivery", "validity", "agreement"}):
         return answer

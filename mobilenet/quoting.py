@@ -45,9 +45,7 @@ def pluralize(number: int, what: str) -> str:
 
 
 def there_are(count: int, what: str, letter: str = "") -> str:
-    """Write `there is only 1 host, h0`, `there are 3 hosts, h0 to h2`, `there are no hosts`; without a
-    letter: numbers.
-    """
+    """Write `there is only 1 host, h0`, `there are 3 hosts, h0 to h2`, `there are no hosts`; or numbers."""
     if count == 0:
         return f"there are no {pluralize(0, what)[2:]}"
     if count == 1:

@@ -228,9 +228,7 @@ def _in_the_way(error: OSError, reads: Sequence[Path]) -> str | None:
 
 
 def was_stopped() -> bool:
-    """Return whether a signal asked us to stop, or does so now: a signal to the group may reach another
-    process first.
-    """
+    """Return whether a signal asked us to stop, or does so now, since a signal to the group may reach others first."""
     with suppress(KeyboardInterrupt):
         time.sleep(0.0 if _stop_signals else GROUP_S)
     return bool(_stop_signals)

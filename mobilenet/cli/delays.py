@@ -108,9 +108,7 @@ def _print_parts(whole: Shares, tail: Shares, node: str) -> None:
 
 
 def _print_groups(title: str, shares_of: Mapping[tuple[Any, ...], Shares], place: int, node: str) -> None:
-    """Print the cells, or the receivers, with the largest mean delay. `place`: the position of their name in a key of
-    shares.
-    """
+    """Print the cells, or the receivers, with the largest mean delay. `place`: where a key of shares has the name."""
     from mobilenet.why.shares import add
 
     groups: dict[str, list[Shares]] = defaultdict(list)

@@ -96,9 +96,7 @@ LONGEST_S = 1e12  # of a delay; no run lasts as long
 
 
 class Seconds(simpy.Environment):
-    """The clock and the queue of a kernel for processes that count seconds. An event at `end_ns` or later never
-    happens.
-    """
+    """The clock and the queue of a kernel for processes that count seconds. No event happens at or after `end_ns`."""
 
     def __init__(self, kernel: Kernel, end_ns: int) -> None:
         super().__init__()

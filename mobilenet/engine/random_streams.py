@@ -71,9 +71,7 @@ class RandomNumbers(Protocol):
 
 
 class Stream(RandomNumbers):
-    """Single draws from one stream, the same that `generator` gives, fetched in blocks because numpy is slow one by
-    one.
-    """
+    """Single draws from one stream, the same as `generator` gives, fetched in blocks since numpy is slow one by one."""
 
     __slots__ = ("_ahead", "_key", "_next")
 

@@ -27,9 +27,7 @@ def metrics(
     manifest: dict[str, Any],
     captures: Captures | None = None,
 ) -> Row:
-    """Return one row from the columns of a run. The manifest has its kind and the window. `captures`: of
-    real software.
-    """
+    """Return one row from the columns of a run. The manifest has kind and window. `captures`: of real software."""
     if run_kind(manifest) is PROCESSES:
         return process_metrics(events, samples, counters, as_measured(manifest))
     return mobile_metrics(events, samples, counters, as_measured(manifest), captures)

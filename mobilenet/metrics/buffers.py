@@ -100,9 +100,7 @@ def buffers(fold: EventFold, samples: Columns, manifest: Mapping[str, Any]) -> R
 
 
 def lists(samples: Columns, begin: int, end: int, are_known: bool) -> Row:
-    """Measure the lists that were sampled. If `are_known`, the protocol samples lists whenever it has any, so all have
-    values.
-    """
+    """Measure the lists that were sampled. If `are_known`, the protocol samples all lists that it has."""
     table = Table.of(samples)
     times, quantities = table.numbers("time_ns"), table.column("quantity")
     inside = (begin <= times) & (times < end)

@@ -52,9 +52,7 @@ def values(metrics: Iterable[Metric[T]], gathered: T, traits: Collection[str] = 
 
 
 def as_whole(value: Any) -> Any:
-    """Return a whole number instead of a float with a whole value, such as a size, except for -0.0, which would lose
-    its sign.
-    """
+    """Return a whole number for a float with a whole value, such as a size, but not for -0.0, to keep its sign."""
     is_whole = isinstance(value, float) and value.is_integer() and not (value == 0 and copysign(1, value) < 0)
     return int(value) if is_whole else value
 

@@ -163,8 +163,8 @@ class EventFold:
         return pairs, done
 
     def missed_by_gaps(self) -> int:
-        """Return the number of pairs (gap in the window, message that its host was entitled to until then and never
-        got).
+        """Return the number of pairs (gap in the window, message that its host should have had by then and
+        never got).
         """
         return sum(len(self._without(node, first, last)) for node, first, last in self._missed)
 
@@ -187,9 +187,7 @@ class EventFold:
         return len(begun), sum(node not in last or last[node] > began for node, began in begun)
 
     def memberships(self) -> dict[str, list[tuple[int, int]]]:
-        """Return for each host the times of its membership. A host that never left stays until the end of
-        the window.
-        """
+        """Return for each host the times of its membership. A host that never left stays to the end of the window."""
         spans = {node: list(known) for node, known in self._spans.items()}
         for node, time in self._member_since.items():
             spans.setdefault(node, []).append((time, max(time, self.end_ns)))

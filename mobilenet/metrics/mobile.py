@@ -388,9 +388,7 @@ def _within(moments: list[int], begin: int, end: int) -> bool:
 
 
 def _usual_interval(times: np.ndarray, breaks: list[int]) -> float:
-    """Return the mean time between deliveries of the whole run, without those between which the host crashed
-    or left.
-    """
+    """Return the mean time between deliveries of the whole run, except those between which the host crashed or left."""
     before, after = np.searchsorted(breaks, times[:-1], "left"), np.searchsorted(breaks, times[1:], "right")
     intervals = np.diff(times)[before >= after]
     return int(intervals.sum()) / len(intervals) if len(intervals) else 0.0

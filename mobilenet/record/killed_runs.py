@@ -24,9 +24,7 @@ FACTS = "partial.json"
 
 
 def keep_record(left: Path, name: Path) -> None:
-    """Make tables of the batches in a hidden directory, if there are any. `name`: the directory that the run was to
-    get.
-    """
+    """Make tables of the batches in a hidden directory, if there are any. `name`: that the run was to get."""
     files = sorted(left.glob(f"*{SUFFIX}"))
     written = {path.stem: read_batches(path) for path in files if path.stat().st_size}
     if not files or len(written) < len(files) or not all(one.batches for one in written.values()):

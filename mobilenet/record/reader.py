@@ -128,8 +128,8 @@ def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None
 
 
 def read_table(directory: Path, table: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the table as Arrow reads it. The types are those that the schema promises, and nothing is null that may
-    not be.
+    """Return the table as Arrow reads it. The types are those that the schema promises, and only what may be
+    null is.
     """
     with _reading(directory / f"{table}.parquet") as file:
         data = file.read(columns=None if columns is None else list(columns))
@@ -245,9 +245,7 @@ def glance_at_table(path: Path) -> None:
 
 
 def _has_both_ends(file: BinaryIO) -> bool:
-    """Return whether a file has both ends of Parquet: its mark at the beginning; at the end a footer, its length and
-    the mark.
-    """
+    """Return whether a file has both ends of Parquet: its mark at the beginning; a footer and the mark at the end."""
     begin = file.read(4)
     size = file.seek(-8, SEEK_END) + 8
     length = int.from_bytes(file.read(4), "little")

@@ -334,9 +334,7 @@ def _texts(texts: list[bytes], kind: pa.DataType) -> pa.Array:
 
 
 def _fill(numbers: pa.Array, nothing: int) -> np.ndarray:
-    """Return Arrow's numbers, with `nothing` for those that are missing. Its own functions for that take long
-    to load.
-    """
+    """Return Arrow's numbers, with `nothing` for those that are missing. Its own functions take long to load."""
     bits, data = numbers.buffers()
     begin, end = numbers.offset, numbers.offset + len(numbers)
     values = np.frombuffer(data or b"", numbers.type.to_pandas_dtype(), end)[begin:]

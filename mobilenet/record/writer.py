@@ -116,9 +116,7 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
 
 
 def _put_in_place_of(path: Path, fresh: Path) -> None:
-    """Replace the old directory, and bring it back if that fails. The next process does so if this one is killed in
-    between.
-    """
+    """Replace the old directory, and bring it back if that fails. If this process is killed, the next one does so."""
     old = path.parent / f".{path.name}.replaced-{os.getpid()}"
     with _alone_in(path.parent):
         os.rename(path, old)

@@ -30,9 +30,7 @@ def round_trip(network: AbstractNetwork | WiredNetwork, n: int) -> float:
 
 
 def errs_for_ever(detector: DetectorParameters, network: AbstractNetwork | WiredNetwork, n: int) -> bool:
-    """Return whether correct processes are suspected in each round, because the longest test takes more than the
-    timeout.
-    """
+    """Return whether correct processes are suspected in each round, because the longest test exceeds the timeout."""
     takes = round_trip(network, n)
     if isinstance(network, WiredNetwork):
         takes = _over(network, _links(network, n, [1 << s for s in range(dimension(n))]))

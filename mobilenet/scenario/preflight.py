@@ -159,7 +159,7 @@ def _strangers(scenario: MobileKeys, hosts: int) -> Iterator[tuple[str, str]]:
 
 
 def _no_ground(scenario: MobileKeys, hosts: int, sites: NDArray[np.float64]) -> Iterator[tuple[str, str]]:
-    """Yield a problem if there is no ground to walk on; one cell is enough."""
+    """Yield a problem if hosts have nowhere to walk; one cell is enough."""
     mobility = scenario.hosts.mobility
     if hosts == 0 or isinstance(mobility, Tracks):
         return
@@ -212,9 +212,7 @@ def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
 
 
 def check_world(scenario: MobileKeys) -> Population:
-    """Check the world, and read what is too long to be read each time: imported tracks. Return all
-    hosts' trajectories.
-    """
+    """Check the world, including imported tracks, which take long to read. Return all hosts' trajectories."""
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     coverage = Coverage(sites, model_of(scenario.wireless).ground_m)
     population = trajectories(

@@ -184,9 +184,7 @@ class ProcessScenario(ScenarioFile):
 
     @property
     def wires(self) -> Network:
-        """The network of the processes. They have no radio, cells or interventions, so the properties below
-        are empty.
-        """
+        """The network of the processes. They have no radio, cells or interventions, so what follows here is empty."""
         return self.network
 
     @property
@@ -359,8 +357,8 @@ class ProcessScenario(ScenarioFile):
         return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))
 
     def _span(self, detector: DetectorParameters) -> float:
-        """Return about how long everything takes: the last planned event, a round of the detector if a process crashes,
-        a tree.
+        """Return about how long everything takes: the last planned event, a detector round if a process crashes, a
+        tree.
         """
         instants, drawn = self.workload.instants, self.random_faults
         last = instants.typical * (self.workload.messages if isinstance(instants, Exponential) else 1)

@@ -157,9 +157,7 @@ class OwnOverConnections(OwnDeclaration):
 
 
 def declaration_of(protocol: Any) -> type[Declaration]:
-    """Return the declaration for the group `protocol` of a scenario. For a plug-in it is what is known without its
-    code.
-    """
+    """Return the declaration for the group `protocol` of a scenario. For a plug-in it needs no code."""
     if isinstance(protocol, (OwnProgram, RealTimePrograms)):
         return OwnDeclaration
     if isinstance(protocol, OwnProtocol):

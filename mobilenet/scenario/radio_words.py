@@ -43,9 +43,7 @@ def radio_of_run(folder: Path) -> str | None:
 
 
 def radio_of_study(directory: Path) -> str | None:
-    """Return the radios of a study's directory, as far as its configurations can be read, or None if none has
-    a radio.
-    """
+    """Return the radios of a study, as far as its configurations can be read, or None if none has a radio."""
     radios: list[dict[str, Any]] = []
     words = ""
     for file in sorted(directory.glob("configurations/*/scenario.yaml")):

@@ -237,9 +237,7 @@ DEFAULT = "default"  # no key has this word as a value
 
 
 class Change(str):
-    """A change `a.b=value`, with the words that stand for it in messages. Plain text appears as an option, `--set
-    a.b=value`.
-    """
+    """A change `a.b=value`, with its words for messages. Plain text appears as an option, `--set a.b=value`."""
 
     where: str
 
@@ -258,8 +256,8 @@ def in_python(overrides: Sequence[str]) -> list[Change]:
 
 
 def override(root: Node, changes: Sequence[str]) -> Node:
-    """Set values among the nodes of a scenario, each by `a.b=value`; return the root. With `a.b=default`, the
-    key is left out.
+    """Set values in the nodes of a scenario by `a.b=value`, and return the root. With `a.b=default`, the key is
+    omitted.
     """
     if not isinstance(root.value, dict):
         raise ScenarioError(f"{root.where}: expected keys with values, such as `seed: 1`")

@@ -76,9 +76,7 @@ class CauseLog:
         return note_and_enqueue
 
     def note_drop(self, node: str, message: Any) -> None:
-        """Note that the MAC of this node gives up the frame with the message, unless it only had no room for
-        the frame.
-        """
+        """Note that the MAC of this node gives up the frame with the message, unless it only lacked room for it."""
         if self._is_queueing:
             return
         row = next((row for frame, row, _ in self._queues[node] if frame.message is message), NONE)
@@ -121,9 +119,7 @@ class CauseLog:
     # --- timers
 
     def timer(self, node: str, fire: Callable[[], None], action: Callable[[], None] | None = None) -> NotedTimer:
-        """Return a timer that notes when it fires, and where it was started. `action` provides its name if `fire` does
-        not.
-        """
+        """Return a timer that notes when it fires, and where it was started. `action` names it if `fire` does not."""
         return NotedTimer(self, node, fire, fire if action is None else action)
 
     def note_timer(self, node: str, name: str, since_ns: int, cause: int) -> None:

@@ -139,16 +139,12 @@ class RadioChannels(Channels):
         return self._node.counterpart(to)
 
     def hand_up(self, frame: Frame) -> None:
-        """Hand up a segment that came from the radio. Stations in range of each other overhear nothing: frames are
-        addressed.
-        """
+        """Hand up a segment that came from the radio. Stations overhear nothing, since frames are addressed."""
         self.on_segment(frame.sender.number, frame.message)
 
 
 class WiredChannels(Channels):
-    """The connections between a station and its neighbours. They never end: a wire loses nothing, so a delay is only a
-    delay.
-    """
+    """The connections between a station and its neighbours. They never end, because a wire loses nothing."""
 
     def __init__(
         self,

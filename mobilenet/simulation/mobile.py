@@ -255,9 +255,7 @@ class Simulation:
             self._go_on(min(self._watch.look(self.kernel.now), until_ns))
 
     def step(self) -> bool:
-        """Go on by one entry of the calendar. Return False if none is left in the present stage, which is
-        then played.
-        """
+        """Go on by one entry of the calendar. Return False if none is left in the present stage, which is over."""
         next_ns = self.kernel.calendar.next_ns()
         if next_ns is None or next_ns > self._until_ns:
             self.play(self._until_ns)
@@ -268,9 +266,7 @@ class Simulation:
         return self.kernel.calendar.step()
 
     def intervene(self, scenario: Scenario, one: AnyIntervention) -> None:
-        """Apply the intervention now, after everything else of this nanosecond. `scenario`: the run's, with it in its
-        list.
-        """
+        """Apply the intervention now, after everything else of this nanosecond. `scenario`: the run's, including it."""
         self.scenario = scenario
         self._interventions.begin_one(one)
         self.kernel.run_until(self.kernel.now)
@@ -372,9 +368,7 @@ class Simulation:
                 progress(self.kernel.now / SECOND, self.scenario.duration_s)
 
     def _go_on(self, until_ns: int) -> None:
-        """Go on to that time. In real time the run keeps in step with the wall clock: no event comes before
-        its time.
-        """
+        """Go on to that time. In real time the run keeps step with the wall clock: no event is early."""
         if (pace := self.parties.pace) is None:
             self.kernel.run_until(until_ns)
             return

@@ -170,9 +170,7 @@ class Movement:
             self._walk(host)
 
     def _way(self, host: int, x_m: float, y_m: float, speed: float) -> tuple[float, float, int | None]:
-        """Return the velocity from here to the end of the leg and the time it takes, which is None for a host that
-        stands.
-        """
+        """Return the velocity from here to the end of the leg and the time it takes, None for a host that stands."""
         if speed == 0:
             return 0.0, 0.0, None
         dx, dy = self._goals[host][0] - x_m, self._goals[host][1] - y_m

@@ -258,9 +258,7 @@ class Node:
         self.buffers, self._buffer_names = sizes, names
 
     def sample_at_end(self) -> None:
-        """Sample every buffer once more, changed or not, so that a reader need not guess those that were
-        never sampled.
-        """
+        """Sample every buffer once more, changed or not, so that a reader need not guess any."""
         self.sample()
         for name, size in zip(self._buffer_names, self.buffers, strict=True):
             self._samples.add(self._calendar.now, self.name, name, size)

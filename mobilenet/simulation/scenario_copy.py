@@ -68,9 +68,7 @@ def words_anywhere(text: str, copies: Mapping[Path, str], folder: Path) -> str:
 
 
 def loaded_files(scenario: AnyScenario) -> dict[str, Path]:
-    """Return the files that programs load, by the names of their copies. Raise ScenarioError for names of a run's own
-    files.
-    """
+    """Return the files that programs load, by the names of their copies. Raise ScenarioError for names of run files."""
     files = {}
     for key, pattern in scenario.patterns():
         matching = files_matching(scenario.folder, pattern)

@@ -195,9 +195,7 @@ def _pass_on(knowledge: Knowledge, hops: _Hops, group: list[int]) -> None:
 
 
 def _by_causes(events: Table, causes: Table) -> str | None:
-    """Judge processes by causes: each message that was sent, and that arrived, has a row, which counts the events
-    before it.
-    """
+    """Judge processes by causes: each message that was sent or arrived has a row, which counts earlier events."""
     knowledge = Knowledge()
     rows, steps = events.column("event").rows("broadcast", "deliver"), causes.column("step").rows("wire", "arrived")
     upcalls = [events.pick(name, rows) for name in ("event", "node", "message", "time_ns")]

@@ -49,9 +49,7 @@ class Evidence:
 
     @classmethod
     def of_directory(cls, directory: Path) -> Evidence:
-        """Read everything but the tables from a run's directory, after checking that its files are as the run wrote
-        them.
-        """
+        """Read everything but the tables from a run's directory, after checking that its files are unchanged."""
         manifest = read_manifest(directory)
         require_files(directory, manifest)
         counters = read_json(directory, "counters.json")

@@ -66,9 +66,7 @@ def _delivery(run: Evidence) -> Verdict | str | None:
 
 
 def _unless_cut(run: Evidence, problem: str | None) -> Verdict | str | None:
-    """Make the verdict unknown if messages that were lost by hand may explain the problem: the protocol never repairs
-    that.
-    """
+    """Make the verdict unknown if messages that were lost by hand may explain it: the protocol never repairs that."""
     cuts, lost = (() if run.of_hosts is None else run.of_hosts.lossy_cuts), run.counters["wired"].get("lost", 0)
     if problem is None or not cuts or not lost:
         return problem

@@ -30,9 +30,7 @@ class FirstViolation(NamedTuple):
 
 
 class SafetyJudge:
-    """A judge of safety. `columns` returns the events so far, the same lists each time; `senders`: all
-    possible hosts.
-    """
+    """A judge of safety. `columns` returns the events so far, always the same lists; `senders`: all possible hosts."""
 
     def __init__(
         self,

@@ -33,9 +33,7 @@ class Activity:
         self._queued = record.by_node(np.flatnonzero(queued))  # in the order in which they left
 
     def explain(self, parts: list[Stretch]) -> list[Stretch]:
-        """Divide what is not explained: first by such timers that ran at the place, then by such frames that were
-        queued.
-        """
+        """Divide what is not explained: first by such timers at the place, then by such frames in the queue."""
         record = self._record
         for kind, rows_of, begin_ns, end_ns in (
             (TIMER_WAIT, self._fired, record.start_ns.__getitem__, record.time_ns.__getitem__),

@@ -50,9 +50,7 @@ class Connections:
                 self._lost[frozenset((record.node[row], record.to[row]))].append(row)
 
     def of(self, rule: Stretch, node: str) -> list[Stretch]:
-        """Return the parts of a wait that ended in the row of `rule` at this node, in order. The rest is
-        like `rule`.
-        """
+        """Return the parts of a wait that ended in the row of `rule` at this node, in order. The rest is as `rule`."""
         record, row, end_ns = self._record, rule.row, rule.end_ns
         out: list[Stretch] = []
         while end_ns > rule.begin_ns and row != NONE:
@@ -87,9 +85,7 @@ class Connections:
         return CUT if is_cut else IMPAIRED_LINK
 
     def _lost_before(self, timer: int, segment: int) -> int:
-        """Return the segment whose loss made this timer retransmit: lost since it was started, or with the same
-        messages.
-        """
+        """Return the segment whose loss made this timer retransmit: lost since its start, or with the same messages."""
         record, a, b = self._record, self._record.node[segment], self._record.to[segment]
         losses = self._lost[frozenset((a, b))]
         place = bisect_left(losses, timer)

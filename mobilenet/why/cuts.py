@@ -18,9 +18,7 @@ LOSES = '"loses"'  # in the detail of a cut that loses what is on the link
 
 
 class Cut(NamedTuple):
-    """A cut of a link. `begin`, `end`: the rows of `events`. `loses`: what is put on the link, or is on it already, is
-    lost.
-    """
+    """A cut of a link. `begin`, `end`: the rows of `events`. `loses`: what is or comes on the link is lost."""
 
     begin: int
     end: int

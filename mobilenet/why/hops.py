@@ -88,9 +88,7 @@ class Hops:
         self.in_queue(queued, queued, head_ns, out, leg)
 
     def in_queue(self, queued: int, row: int, end_ns: int, out: list[Stretch], leg: str) -> None:
-        """Add the time from when the frame was queued up to this time, shown by this row: queue and delay line,
-        backwards.
-        """
+        """Add the time since the frame was queued, shown by this row: queue and delay line, backwards."""
         node, queued_ns = self._record.node[queued], self._record.time_ns[queued]
         left_ns = min(self._lines.left_ns(queued), end_ns)
         out.append(Stretch(left_ns, end_ns, QUEUE, leg, node, row))

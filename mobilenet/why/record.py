@@ -96,9 +96,7 @@ class RowsByKey:
 
 
 class Deliveries(Sequence[Delivery]):
-    """A sequence of deliveries, each made when it is accessed. `numbers`: which deliveries of the run, in
-    which order.
-    """
+    """A sequence of deliveries, each made when it is accessed. `numbers`: which ones of the run, in which order."""
 
     def __init__(self, events: Table, rows: np.ndarray, handlers: np.ndarray, numbers: np.ndarray) -> None:
         self._of_run, self.numbers = (events, rows, handlers), numbers

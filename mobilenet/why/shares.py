@@ -52,9 +52,7 @@ def _delays_ns(stories: Stories, deliveries: Deliveries) -> tuple[np.ndarray, np
 
 
 def counted_deliveries(stories: Stories, begin_ns: int, end_ns: int) -> Deliveries:
-    """Return the deliveries of messages that were broadcast between these times; for processes, without those at the
-    sender.
-    """
+    """Return the deliveries of messages broadcast between these times; of processes, not those at the sender."""
     deliveries = stories.record.deliveries
     if not deliveries:
         return deliveries

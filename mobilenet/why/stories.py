@@ -213,9 +213,7 @@ class Stories:
         return bool(radioed) or (came, message) in self._personal
 
     def _is_for(self, row: int, host: str) -> bool:
-        """Return whether a frame of a station is for this host: addressed to it or to all, while the host is there or
-        arrives.
-        """
+        """Return whether a frame of a station is for this host: addressed to it or to all, while it is there."""
         record = self.record
         if record.to[row] not in ("", host):
             return False
@@ -230,9 +228,7 @@ class Stories:
         return brought[0] if brought and record.time_ns[brought[0]] <= until_ns else NONE
 
     def _attempts(self, out: list[Stretch], errand: Errand, sender: str, departed: int, came_ns: int) -> None:
-        """Add the attempts, backwards from the departure: what the sender waited for, and earlier frames with the
-        message.
-        """
+        """Add the attempts, backwards from the departure: what the sender waited for, and earlier frames."""
         record = self.record
         message, leg, node = errand
         cursor_ns, handler, window = record.time_ns[departed], record.cause[departed], record.window[departed]
@@ -268,9 +264,7 @@ class Stories:
     def _wait(
         self, errand: Errand, node: str, begin_ns: int, end_ns: int, row: int, outcome: str = "", window: str = ""
     ) -> list[Stretch]:
-        """Return why the node did nothing for the message between these times: what led to the handler that ended the
-        wait.
-        """
+        """Return why the node did nothing for the message between these times: what led to the end of the wait."""
         record, holder = self.record, node
         message, leg, _ = errand
         out: list[Stretch] = []

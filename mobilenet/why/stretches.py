@@ -14,9 +14,7 @@ from mobilenet.why.record import NONE
 
 
 class Stretch(NamedTuple):
-    """A stretch. `row`: the row of `causes` that shows it; `reason`: the outcome of the frame before, a timer, a
-    message.
-    """
+    """A stretch. `row`: the row of `causes` that shows it; `reason`: an earlier frame's outcome, a timer, a message."""
 
     begin_ns: int
     end_ns: int
@@ -45,9 +43,7 @@ def cut(stretch: Stretch, begin_ns: int, end_ns: int) -> Stretch:
 
 
 def clip(story: Iterable[Stretch], begin_ns: int, end_ns: int) -> list[Stretch]:
-    """Return the part of a story between two times. It is called for each message in a chain, and most stretches lie
-    within.
-    """
+    """Return the part of a story between two times. Most stretches lie within."""
     out: list[Stretch] = []
     for stretch in story:
         a, b = stretch[0], stretch[1]

@@ -43,9 +43,7 @@ class Departures(Protocol):
 
 
 class InOrder:
-    """A queue in which the first to come is served first. `second`: for each row, which of the queues of a node it
-    uses.
-    """
+    """A queue that serves the first to come first. `second`: for each row, which of the queues of a node it uses."""
 
     def __init__(self, record: Record, second: np.ndarray) -> None:
         self._record, self._second = record, second
@@ -123,9 +121,7 @@ class OverSeveral:
 
 
 class OnServers(InOrder):
-    """The queues at send servers, with a fixed time for each message; the tests of the failure detector have another
-    server.
-    """
+    """The queues at send servers, with a fixed time for each message; tests of the failure detector have another."""
 
     def __init__(self, record: Record, each_ns: int) -> None:
         super().__init__(record, record.kinds.among(TESTS))

@@ -72,9 +72,7 @@ class Walls:
         self._dx, self._dy = np.concatenate(vectors).T.copy()
 
     def hit(self, x: float, y: float, dx: float, dy: float) -> tuple[float, float, float] | None:
-        """Return the first wall along (dx, dy), its distance as a share and its direction, or None if no wall
-        is hit.
-        """
+        """Return the first wall along (dx, dy), its distance as a share and its direction, or None for a free way."""
         across = dx * self._dy - dy * self._dx
         from_x, from_y = self._x - x, self._y - y
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -165,9 +165,7 @@ def both_lose(one: float, other: float) -> float:
 
 
 def segments(interventions: Sequence[AnyIntervention]) -> list[Interval]:
-    """Return the changes of the workload, in order. From the n-th on, counted from 1, hosts broadcast as in its
-    segment.
-    """
+    """Return the changes of the workload, in order. From the n-th on, counted from 1, hosts follow its segment."""
     return [one for one in in_order(interventions) if isinstance(one, Interval)]
 
 

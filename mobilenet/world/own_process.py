@@ -55,9 +55,7 @@ class OwnProcess(Parameters):
 
 
 def fastest_mps(processes: Sequence[OwnProcess], host: str | None = None) -> float:
-    """Return the highest speed that these processes may give to a host, or to any host; a process of the world may move
-    all.
-    """
+    """Return the highest speed that these processes may give a host, or to any; a process of the world may move all."""
     acting = [one for one in processes if host is None or isinstance(one.hosts, str) or host in one.hosts]
     return max((one.speed_limit_mps or 0.0 for one in acting), default=0.0)
 

@@ -204,9 +204,7 @@ def require_continuous(recorded: RecordedSamples, max_gap_s: float, max_speed_mp
 
 
 def steps(recorded: RecordedSamples) -> tuple[Floats, Floats]:
-    """Return how long after the same host's last sample each one is, and the speed in between; nan for
-    first samples.
-    """
+    """Return how long after the same host's last sample each one is, and the speed between; nan for first samples."""
     first = np.r_[True, recorded.host[1:] != recorded.host[:-1]]
     gap_s, dx, dy = (np.diff(v, prepend=v[:1]) for v in (recorded.t_s, recorded.x, recorded.y))
     gap_s[first] = np.nan

@@ -36,9 +36,7 @@ PICTURES = (".svg", ".png", ".pdf")
 
 
 def files_of(part: Part) -> Files:
-    """Return all files of a part by their names in the archive. Raise ArtefactError or StudyError if it cannot be
-    packed.
-    """
+    """Return all files of a part by name in the archive. Raise ArtefactError or StudyError if it cannot be packed."""
     if part.kind == STUDIES:
         return _study(part.path, part.place) | _search(part)
     require_answered(part.path)

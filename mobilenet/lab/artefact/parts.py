@@ -32,9 +32,7 @@ class Part(NamedTuple):
 
 
 def parts_of(paths: Sequence[Path]) -> list[Part]:
-    """Return the parts that the arguments name, in the order of their places in the archive. Raise ArtefactError for
-    others.
-    """
+    """Return the parts that the arguments name, in the order of the archive. Raise ArtefactError for others."""
     parts: dict[str, Part] = {}
     for path in paths:
         part = _part(path)

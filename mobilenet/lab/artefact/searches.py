@@ -64,9 +64,7 @@ def verb_of(path: Path) -> str | None:
 
 
 def plan_of(path: Path) -> Any:
-    """Return the plan of the search that made a directory. Raise StudyError or ScenarioError if it cannot
-    be repeated.
-    """
+    """Return the plan of the search that made a directory. Raise StudyError or ScenarioError if it is damaged."""
     verb = verb_of(path)
     missing = [name for name in FILES[str(verb)] if not (path / name).is_file()]
     if missing:

@@ -24,9 +24,7 @@ EVERY_S = 0.25
 
 
 class Baseline:
-    """The timer of what happens from `begin` to `end`, without its own turns. `look` must be called now and then in
-    between.
-    """
+    """The timer of what happens from `begin` to `end`, without its own turns. `look` must be called in between."""
 
     def __init__(self) -> None:
         delays = [1 + 7919 * n % ENTRIES for n in range(ENTRIES)]  # all of 1..ENTRIES, in a mixed order

@@ -169,9 +169,7 @@ def _reasons(hops: pd.DataFrame, causes: pd.DataFrame) -> tuple[np.ndarray, np.n
 def _entries(
     hops: pd.DataFrame, events: pd.DataFrame, causes: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the events of the log, and the hops and rows of events in their order, each with the number of
-    its event.
-    """
+    """Return the events of the log, and hops and rows of events in their order, each with the number of its event."""
     import pandas as pd
 
     send, receive = hops.send_ns.to_numpy(), hops.receive_ns.to_numpy()

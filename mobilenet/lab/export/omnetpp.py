@@ -152,9 +152,7 @@ def _scalars(run: OpenRun) -> Iterator[tuple[names.Named, float | None]]:
 
 
 def _event_counts(run: OpenRun) -> Iterator[tuple[names.Named, int]]:
-    """Count the events of each node in the measurement period. A kind of event that some host has is counted at each
-    host.
-    """
+    """Count the events of each node in the measurement period. A kind that some host has is counted at all hosts."""
     begin, end = run_kind(run.manifest).window_ns(run.manifest)
     times, nodes, events = (run.events.numbers("time_ns"), *map(run.events.column, ("node", "event")))
     counts = _crosstab(nodes.codes, len(nodes.words), events.codes, len(events.words), (begin <= times) & (times < end))

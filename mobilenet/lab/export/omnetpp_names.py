@@ -175,9 +175,7 @@ def of_events(node: str, event: str) -> Named:
 
 
 def of_samples(node: str, quantity: str) -> Named:
-    """Return the name of a quantity over time. Lengths of lists are single values; all others hold until
-    they change.
-    """
+    """Return the name of a quantity over time. Lengths of lists are samples; all others last until they change."""
     if node == "network":
         module = BACKBONE if quantity.startswith("wired_") else MEDIUM
     else:

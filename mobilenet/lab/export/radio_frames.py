@@ -116,9 +116,7 @@ def _firsts_of(table: Table) -> np.ndarray:
 
 
 def addresses(table: Table, name: str, path: Path) -> np.ndarray:
-    """Return for each row the number of the node in a column, or all within reach if there is none. `path`:
-    for errors.
-    """
+    """Return for each row the number of the node in a column, or that of all if there is none. `path`: for errors."""
     column = table.column(name)
     if wrong := [word for word in column.words if word and not NODE.fullmatch(word)]:
         raise RunError(f"{path}: {name} has {wrong[0][:40]!r}, expected a node; the run is damaged")

@@ -68,7 +68,7 @@ def instant_ns(what: str, time_s: float) -> int:
 
 
 def untouched_ns(interventions: Sequence[AnyIntervention], time_ns: int) -> int:
-    """Return this time, or the first one after it at which there is no intervention."""
+    """Return this time, or the first one after it without an intervention."""
     taken = {ns(one.at_s) for one in interventions}
     while time_ns in taken:
         time_ns += 1

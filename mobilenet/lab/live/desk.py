@@ -30,9 +30,7 @@ BUSY_S = 0.1  # between two reports of progress
 
 
 class Desk:
-    """The desk at which requests are carried out. `tell_all`: sends states to listeners, `at_once` or to each at its
-    pace.
-    """
+    """The place where requests are carried out. `tell_all`: sends states to listeners, `at_once` or at their pace."""
 
     def __init__(self, session: LiveSession, allow_code: bool = False, out: Path | None = None) -> None:
         """Set up the desk. `out`: where a branch without a name is kept."""

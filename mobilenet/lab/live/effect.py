@@ -116,9 +116,7 @@ def compare_worlds(runs: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def outcome(events: Table, one: AnyIntervention, end_s: float) -> dict[str, float]:
-    """Return EFFECTS, and THERE and CELL if they have hosts, by `end_s`, for messages broadcast since
-    the intervention.
-    """
+    """Return EFFECTS, and THERE and CELL if they have hosts, by `end_s`, of messages since the intervention."""
     host = one.host if isinstance(one, OnHost) else None
     at_ns = ns(one.at_s)
     cells = dict(station_changes(events, at_ns))

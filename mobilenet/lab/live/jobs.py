@@ -231,9 +231,7 @@ class Jobs:
         self._end(job, "done", f"{job.about}: {delivery.delay_ns / SECOND:.4g} s after its broadcast{most}")
 
     def _command(self, job: Job, *arguments: str, fine: tuple[int, ...], output: Path | None = None) -> bool:
-        """Run one of our commands. Return False if it failed and the job has the reason. `output`: for what
-        it prints.
-        """
+        """Run one of our commands. Return False if it failed and the job has the reason. `output`: for its output."""
         if self._is_closing or job.is_cancelled:
             return False
         allow = ["--allow-code"] if self._allow_code else []
@@ -277,9 +275,7 @@ class Jobs:
         return job
 
     def _start(self, job: Job, work: Callable[[Path], None], out: Path | None) -> None:
-        """Start a job. `out`: its directory, if it keeps one. The directory of a study is removed unless the study is
-        complete.
-        """
+        """Start a job. `out`: its directory, if it keeps one. That of an incomplete study is removed."""
 
         def run() -> None:
             try:

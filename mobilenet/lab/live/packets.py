@@ -93,9 +93,7 @@ class PacketCards:
         }  # fmt: skip
 
     def _path(self, node: str) -> Path | None:
-        """Return the capture's path. The names of nodes are compared with files, so that a request cannot name any
-        other file.
-        """
+        """Return the capture's path. Names are compared with files, so that a request cannot name another file."""
         return next((path for path in self._folder.glob("*.pcap") if path.stem == node), None)
 
     def _read(self, path: Path, device: Device) -> None:

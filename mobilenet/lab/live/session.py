@@ -268,9 +268,7 @@ class LiveSession:
         self._with(check_request(what), untouched_ns(self._interventions_until(back_ns), back_ns), is_back=True)
 
     def _with(self, what: dict[str, Any], at_ns: int, is_back: bool = False) -> tuple[Scenario, int]:
-        """Return the scenario with the intervention, and its place in the list. `is_back`: after time went
-        back there.
-        """
+        """Return the scenario with the intervention, and its place in the list. `is_back`: time went back there."""
         if at_ns >= self.simulation.duration_ns:
             instead = "start the run again with" if self.is_real_time else "go back, or set"
             end = f"the active part, which ended at {self.scenario.duration_s:g} s; {instead} a longer duration_s"
@@ -284,9 +282,7 @@ class LiveSession:
         return scenario, place
 
     def _interventions_until(self, to_ns: int | None = None) -> list[AnyIntervention]:
-        """Return the interventions that remain if time goes back to this point: the scenario's own, and the manual ones
-        by then.
-        """
+        """Return the interventions that remain if time goes back to this point: the scenario's and the manual ones."""
         return self.branch.interventions_until(self._scenario_interventions, to_ns)
 
     def manual_interventions(self, branch: Branch) -> list[AnyIntervention]:
@@ -296,9 +292,7 @@ class LiveSession:
     # --- back again
 
     def rewind(self, to_s: float) -> None:
-        """Go back to that earlier time, with the interventions by then. Later ones belong to the branch that
-        is left.
-        """
+        """Go back to that earlier time, with the interventions by then. Later ones stay in the branch that is left."""
         self.require_virtual_time("rewind")
         to_ns, now_s = instant_ns("rewind", to_s), self.now_s
         if to_ns > self.now_ns:

@@ -93,9 +93,7 @@ class Children:
         return self._how(self._status(child))
 
     def failure(self, child: Child) -> str | None:
-        """Return how a program that may end at any time failed, or None if its exit code is 0 or it only closed its
-        output.
-        """
+        """Return how a program that may end at any time failed, or None for exit code 0 or a closed output."""
         answer = self._status(child)
         return self._how(answer) if answer["code"] else None
 
@@ -151,9 +149,7 @@ class Children:
 
     @staticmethod
     def _wait_for_end(there: Sequence[Child], listens_s: float, is_heard: Callable[[bytes], bool]) -> list[Child]:
-        """Wait until all outputs are closed, or the time is over. Return the programs that wrote a line that
-        `is_heard`.
-        """
+        """Wait until all outputs are closed, or the time is over. Return those that wrote a line that `is_heard`."""
         outputs = select.poll()
         for child in there:
             outputs.register(child.back, select.POLLIN)

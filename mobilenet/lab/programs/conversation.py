@@ -45,8 +45,8 @@ def short_line(line: str) -> str:
 
 
 class Conversation:
-    """The conversation with one program. `name`: of the node, for messages; `answer_within_s`: how long one answer may
-    take.
+    """The conversation with one program. `name`: of the node, for messages; `answer_within_s`: the limit of each
+    answer.
     """
 
     def __init__(self, children: Children, child: Child, name: str, answer_within_s: float) -> None:
@@ -182,9 +182,7 @@ class Conversation:
         self._fail_line(1, first, 'after {"do":"done"}: a program writes only in response to an event', "")
 
     def refuse(self, number: int, answered: int, line: str, what: str, event: str) -> NoReturn:
-        """Refuse line `number` of the last answer, which had `answered` lines, because it requests something
-        impossible.
-        """
+        """Refuse line `number` of the last answer, which had `answered` lines, as it requests something impossible."""
         self._fail_line(number - answered, line, what, event)
 
     def _fail_late(self, event: str) -> NoReturn:

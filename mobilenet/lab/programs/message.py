@@ -33,9 +33,7 @@ def text_of(key: str, value: Any) -> str:
 
 
 class Says:
-    """A message of a program. `text` is its value as receivers get it, `tag` the sender's name for the frame, also as
-    JSON.
-    """
+    """A message of a program. `text` is its value as receivers get it, `tag` the sender's JSON for the frame."""
 
     __slots__ = ("payload_bytes", "size_bytes", "tag", "text", "value")
     messages: ClassVar[tuple[()]] = ()  # unknown here, so packets.py counts application messages in it

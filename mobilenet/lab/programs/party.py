@@ -97,7 +97,7 @@ class Party:
         self.tell("receive", f',"from":{sender},"message":{message.text}')
 
     def on_end(self) -> None:
-        """End this life."""
+        """End this life of the node."""
         self._cast.end_life(self._name)
 
     # --- events
@@ -186,9 +186,7 @@ class Party:
         self.port.broadcast(self._frame(action))
 
     def _frame(self, action: dict[str, Any]) -> Says:
-        """Return the frame of an action. Raise ValueError if it is larger than a datagram, also with a
-        computed size.
-        """
+        """Return the frame of an action. Raise ValueError if it is larger than a datagram, even by a computed size."""
         message = says(action, self._cast.kinds)
         if message.size_bytes > MOST_FRAME_BYTES:
             raise ValueError(

@@ -40,9 +40,7 @@ class Setting(NamedTuple):
 
 
 class Cast(Parties):
-    """The programs of one run. `errors_into`: where standard error is kept; `note`: called for each line, in both
-    directions.
-    """
+    """The programs of one run. `errors_into`: where standard error is kept; `note`: called for each line, both ways."""
 
     def __init__(self, setting: Setting, errors_into: Path | None = None, note: Note = None) -> None:
         self.setting = setting

@@ -32,9 +32,7 @@ class Line(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The first difference of two runs of programs: line `number` of a life of a node, from 1, counted for each
-    direction.
-    """
+    """The first difference of two runs of programs: line `number` of a life of a node, from 1, each way."""
 
     node: str
     life: int

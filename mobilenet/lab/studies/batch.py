@@ -251,9 +251,7 @@ def missing(words: list[str], tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _needs(scenario: AnyScenario) -> Iterator[str]:
-    """Yield the files that a configuration needs: the programs of its commands, and absolute paths among
-    the arguments.
-    """
+    """Yield the files that a configuration needs: the programs of its commands, and absolute paths in arguments."""
     protocol = scenario.protocol
     if isinstance(protocol, OwnProgram):
         commands = [protocol.command.host, protocol.command.station]

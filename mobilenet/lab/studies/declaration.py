@@ -130,8 +130,8 @@ class Compare(Parameters):
 
 
 def split_label(level: Any) -> tuple[Any, str | None]:
-    """Return a level and its label: `{label: TCP, name: tcp_flooding}` is a mapping, `{label: quiet, value: 0.1}` a
-    number.
+    """Return a level and its label: `{label: TCP, name: tcp_flooding}` is a mapping, `{label: low, value: 1}`
+    a number.
     """
     if not isinstance(level, dict) or "label" not in level:
         return level, None
@@ -289,9 +289,7 @@ class Study(Parameters):
         return VOCABULARIES[self.base().kind]
 
     def scenario_of(self, number: int, overrides: Sequence[str]) -> AnyScenario:
-        """Return the scenario of a configuration. `overrides`: the changes of its levels. Raise ScenarioError if it is
-        wrong.
-        """
+        """Return the scenario of a configuration. `overrides`: of its levels. Raise ScenarioError for an error."""
         if self.is_kept:
             return load_scenario(self._folder / KEPT.format(number), overrides)
         return self.scenario_with(overrides)

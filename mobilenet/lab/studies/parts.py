@@ -90,9 +90,7 @@ def in_order(folder: Path, targets: list[int], columns: Sequence[str] = SCHEMA.n
 
 
 def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list[Mapping[str, float]]]:
-    """Return the metrics of the runs that count, for each configuration by replication, up to the first missing
-    replication.
-    """
+    """Return the metrics that count, for each configuration by replication, up to the first missing replication."""
     metrics: dict[int, list[Mapping[str, float]]] = {}
     for table in in_order(folder, targets, ("configuration", "replication", "metrics")):
         rows = enumerate(table.to_pylist(), 1)
@@ -102,9 +100,7 @@ def metrics_by_configuration(folder: Path, targets: list[int]) -> dict[int, list
 
 
 def planned_targets(directory: Path, configurations: int) -> list[int]:
-    """Return the last planned replication of each configuration, from the table of runs. Raise StudyError if it is
-    damaged.
-    """
+    """Return the last planned replication of each configuration, by the table of runs. Raise StudyError for damage."""
     runs = read_table(directory, "runs").to_pandas()
     last = runs.groupby("configuration")["replication"].max().reindex(range(configurations), fill_value=0)
     return [int(replication) for replication in last]

@@ -286,9 +286,7 @@ def _share_in_words(one: Share, baseline: str) -> str:
 
 
 def objection(shares: Iterable[Share], of_baseline: bool, names: tuple[str, str]) -> Objection | None:
-    """Return why a setting must not be called better, or None if it may be. `names`: of the setting and
-    the baseline.
-    """
+    """Return why a setting must not be called better, or None if it may be. `names`: of setting and baseline."""
     own = names[1] if of_baseline else names[0]
     behind, unsettled = [], []
     for one in shares:

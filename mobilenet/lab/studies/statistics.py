@@ -333,9 +333,7 @@ def may_grow(slopes: Values) -> bool:
 
 
 def relative_slope(times: Values, levels: Values) -> float:
-    """Return the growth of a straight line through a series over its length, divided by the mean level, or 0 if that is
-    0.
-    """
+    """Return the growth of a straight line through a series over its length, relative to the mean level if not 0."""
     if len(times) < 3:
         return 0.0
     mean = float(np.mean(levels))

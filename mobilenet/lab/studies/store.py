@@ -170,9 +170,7 @@ def is_done(directory: Path, seed: int) -> bool:
 
 
 def create(study: Study, path: Path, allow_code: bool = False, say: Callable[[str], None] = lambda line: None) -> Store:
-    """Return a new directory for a study, or the one that it has begun. `say` is called for files that are written
-    again.
-    """
+    """Return a new directory for a study, or one already begun. `say` is called for files that are written again."""
     all_configurations = configurations(study, allow_code)
     text = to_yaml(study.model_copy(update={"scenario": KEPT.format(0)}).model_dump(by_alias=True))
     if (path / "study.yaml").is_file():

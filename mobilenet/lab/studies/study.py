@@ -52,9 +52,7 @@ class Result:
 
 
 def default_directory(study: Study, file: Path) -> Path:
-    """Return studies/NAME, where the name is the study's, or else its file's. For a study in its directory, return
-    that.
-    """
+    """Return studies/NAME, where the name is the study's, or else its file's. Return the directory of a kept study."""
     if study.is_kept:
         return study.folder
     return STUDIES / (as_file_name(study.name or "") or file.stem)

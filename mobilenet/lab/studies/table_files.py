@@ -113,9 +113,7 @@ def by_run(directory: Path, name: str, numbers: Sequence[str] = ()) -> pd.DataFr
 
 
 def values_of_runs(directory: Path, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return these metrics by configuration and replication; nan: not measured. Raise StudyError if the table is
-    damaged.
-    """
+    """Return metrics by configuration and replication; nan: not measured. Raise StudyError for a damaged table."""
     return by_run(directory, "tables/runs", metrics).reindex(columns=dict.fromkeys(metrics))
 
 

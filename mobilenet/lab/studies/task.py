@@ -43,9 +43,7 @@ SEED = re.compile(r"^seed:.*$", re.MULTILINE)
 
 
 def perform(folder: Path, kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Make the runs of the study in `folder`, which is of this kind. The results are in the folder, and nothing is
-    yielded.
-    """
+    """Make the runs of the study in `folder`, which is of this kind. Results are in the folder, not in the yield."""
     not_for_programs()
     for batch in batches:
         perform_runs(folder, kind, _runs_in(batch))

@@ -129,9 +129,7 @@ class Dcf(Mac):
             self.defer(transceiver.busy_from)
 
     def defer(self, first: int) -> None:
-        """Defer to energy that arrives at `first` (the transceiver knows until when): keep the slots that remain,
-        rounded up.
-        """
+        """Defer to energy from `first` on (the transceiver knows until when): keep the remaining slots, rounded up."""
         expiry = self.deadline_ns
         if expiry <= first:
             return  # sends before, or in the same instant: cannot have sensed it

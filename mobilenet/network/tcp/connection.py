@@ -61,9 +61,7 @@ class Connection:
     )  # fmt: skip
 
     def __init__(self, port: Port, parameters: TcpParameters, incarnation: int, counts: Counts | None = None) -> None:
-        """Set up a closed connection. `incarnation`: a positive number that no other connection of this node
-        ever has.
-        """
+        """Set up a closed connection. `incarnation`: a positive number that no other connection here ever has."""
         if incarnation <= UNKNOWN:
             raise ValueError(f"an incarnation must be a positive number, got {incarnation}")
         self._port = port
@@ -201,9 +199,7 @@ class Connection:
             self._send_ack()
 
     def _on_stranger(self, segment: Segment) -> None:
-        """Handle a segment that does not belong to the current connection, if there is one. RFC 9293,
-        3.10.7.1-4, 3.5.3
-        """
+        """Handle a segment that is not of the current connection, if there is one. RFC 9293, 3.10.7.1-4, 3.5.3"""
         if self.state is State.SYN_SENT and segment.target == self.incarnation:
             if segment.flags & RST:
                 self._close("refused")

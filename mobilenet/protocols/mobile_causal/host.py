@@ -367,7 +367,7 @@ class Host:
         self._send(station, AckH(self._port.me, self.stable.ses, self.stable.nxt))
 
     def _make_app(self, seq: int) -> AppHs | None:
-        """Return a copy of an own message, or None if there is no station to send it to (A1:10, A1:50-52)."""
+        """Return a copy of an own message, or None without a station to send it to (A1:10, A1:50-52)."""
         if not self._connected or self._cell is None or self._cell != self._session_station:  # F4b
             return None
         return AppHs(self._port.me, seq, self.stable.sbuf[seq])  # A1:10

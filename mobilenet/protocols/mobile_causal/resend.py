@@ -32,7 +32,7 @@ Key = TypeVar("Key", bound=int | tuple[int, int])  # ordered by age
 
 
 class Resender(Generic[Key]):
-    """The pending messages of one buffer. `make` returns a fresh copy, or None if there is no listener."""
+    """The pending messages of one buffer. `make` returns a fresh copy, or None without a listener."""
 
     __slots__ = (
         "_batch_began",

@@ -260,9 +260,7 @@ class CausalBroadcast:
                 branch.free.append((order, m))
 
     def _cover(self, missing: int) -> int:
-        """Return `missing`, after widening the masks of the branches: a message may depend on ones far ahead of the
-        prefix.
-        """
+        """Return `missing`, after widening the masks of the branches: a message may depend on ones far ahead."""
         while missing.bit_length() > self._covered:
             for branch in self._branches.values():
                 branch.sources |= branch.sources << self._covered

@@ -34,9 +34,7 @@ def everybody(n: int) -> frozenset[int]:
 
 @lru_cache(maxsize=256)
 def without(believed: frozenset[int], j: int) -> frozenset[int]:
-    """Return `believed` without j, one object for all that believe it: a thousand would have a thousand sets of
-    64 KB.
-    """
+    """Return `believed` without j, one object for all: a thousand processes would have a thousand sets of 64 KB."""
     return believed - {j}
 
 

@@ -245,9 +245,7 @@ def _share_untouched(scenario: Scenario, hosts: int) -> float:
 
 
 def _share_placed(scenario: Scenario) -> float:
-    """Return the largest share of hosts' assumed places that can be in a cell: errors are normal in
-    both coordinates.
-    """
+    """Return the largest share of hosts' assumed places that can be in a cell: errors are normal in both axes."""
     error_m = scenario.hosts.attachment.error_m
     if not error_m:
         return 1.0

@@ -261,9 +261,7 @@ class Air(Observer):
             self._note(flight, sender, f"is sent {start_ns - times[1]} ns after {other}, before DIFS is over")
 
     def _check_losses(self, flight: Flight) -> None:
-        """Check that each loss that another transmission causes has one. All frames that overlapped this one
-        are known.
-        """
+        """Check that each loss that another transmission causes has one. All overlapping frames are known."""
         for node, outcome in flight.outcomes.items():
             if outcome in (COLLISION, NEVER_ATTEMPTED, HALF_DUPLEX) and node not in flight.excused:
                 self._note(flight, node, f"is lost ({SINR_OUTCOMES[outcome]}), and nothing overlaps it")

@@ -45,9 +45,7 @@ def plays_among_processes(key: str, reference: str, folder: Path, allow_code: bo
 def broadcast_for(
     scenario: ProcessScenario, allow_code: bool = False
 ) -> Callable[[ProcessPort, int], BroadcastProtocol]:
-    """Return a function that makes one process of a scenario's broadcast. A plug-in's code is run if that
-    is allowed.
-    """
+    """Return a function that makes one process of a scenario's broadcast. A plug-in's code is run if allowed."""
     protocol = scenario.protocol
     if isinstance(protocol, BroadcastParameters):
         return protocol.create

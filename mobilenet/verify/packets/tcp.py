@@ -33,9 +33,7 @@ class Direction:
         return near(number, self.first, self._near)
 
     def _part(self, segment: Segment) -> tuple[int, bytes]:
-        """Return the offset of the segment's first byte, and its bytes, without those of a keep-alive before the first
-        one.
-        """
+        """Return the offset of the segment's first byte, and its bytes, without a keep-alive before the first one."""
         start = self.offset(segment.number + bool(segment.flags & SYN))
         return max(0, start), segment.payload[max(0, -start) :]
 

@@ -104,8 +104,8 @@ def _both(rows: Table) -> bool:
 
 
 def _columns(rows: Table, lonlat: bool, id: str | None) -> list[Columns]:
-    """Return the columns of each kind of host, name and place; the first of a kind counts. With an `id`, no name is
-    read.
+    """Return the columns of each kind of host, name and place; the first of a kind counts. With an `id` it has
+    no name.
     """
     a, b = (LON, LAT) if lonlat else (X, Y)
     choices: list[Columns] = []

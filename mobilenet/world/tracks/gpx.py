@@ -105,9 +105,7 @@ def read(stream: IO[bytes], file: str, lonlat: bool | None) -> RecordedSamples:
 
 
 def seconds(text: str) -> float:
-    """Return a date as seconds since 1970. Raise ValueError for anything else, and outside the years 1 to 9999
-    in UTC.
-    """
+    """Return a date as seconds since 1970. Raise ValueError for anything else, and outside years 1 to 9999 in UTC."""
     date = datetime.fromisoformat(text)
     since_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     if not EARLIEST_EPOCH_S <= since_s < LATEST_EPOCH_S:  # the last microseconds of 9999 are 10000 as a float

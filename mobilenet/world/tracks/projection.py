@@ -108,9 +108,7 @@ def is_far(x: Floats, y: Floats) -> NDArray[np.bool_]:
 
 
 def beyond_the_line(lon: Floats, seen_from: float) -> NDArray[np.bool_]:
-    """Return which places lie across the 180th meridian from a longitude, if all of them would be close together
-    without it.
-    """
+    """Return which places lie across the 180th meridian from a longitude, if all would be close together without it."""
     if np.ptp(lon) <= 180 or np.ptp(lon % 360) >= 90:
         return np.zeros(len(lon), dtype=np.bool_)
     return np.not_equal(lon < 0, seen_from < 0)

@@ -97,9 +97,7 @@ class Sink:
         waypoints: bool = False,
         dates: bool = False,
     ) -> RecordedSamples:
-        """Return the samples, checked and sorted. `columns`: where t, x and y are, if that is the same in all lines,
-        from 1.
-        """
+        """Return the samples, checked and sorted. `columns`: where t, x and y are, from 1, if all lines agree."""
         if not self._t:
             raise ScenarioError(f"{self.file}: contains no tracks")
         t_s, x, y = (np.frombuffer(column, dtype=np.float64) for column in (self._t, self._x, self._y))

@@ -202,9 +202,7 @@ def read_sites(path: Path, box_of: Callable[[bool], Box] | None = None) -> Sites
 
 
 def sites_near(path: Path, recorded: RecordedSamples, origin: Anchor | None, range_m: float) -> Sites:
-    """Read the stations that a host comes within range of: the range of OpenCelliD's cell, or range_m if it
-    has none.
-    """
+    """Read the stations that a host comes within range of: the range of OpenCelliD's cell, or else range_m."""
     tracks = recorded.on_plane(origin)
     reach_m = max(FARTHEST_CELL_M, range_m)
     west, east = float(tracks.x.min()) - reach_m, float(tracks.x.max()) + reach_m

@@ -60,9 +60,7 @@ class Table:
         return places[0] if places else None
 
     def need(self, titles: Titles, instead: Titles = (), advice: str = "") -> int:
-        """Return the column with one of these titles, or one of `instead` if there is none; else
-        raise ScenarioError.
-        """
+        """Return the column with one of these titles, or else of `instead`; or raise ScenarioError."""
         place = self.find(titles)
         if place is None and instead:
             place = self.find(instead)

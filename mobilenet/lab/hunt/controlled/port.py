@@ -116,9 +116,7 @@ class ControlledPort:
         effects: EffectHandler,
         new_timer: Callable[[Callable[[], None]], Any] | None = None,
     ) -> None:
-        """Set up the port. `new_timer`: for a driver whose timers fire by themselves; otherwise each waits for
-        `Timer.fire`.
-        """
+        """Set up the port. `new_timer`: for a driver whose timers fire by themselves; others wait for `Timer.fire`."""
         self.me = me
         self.uniform = uniform
         self.effects = effects

@@ -119,9 +119,7 @@ class Processes:
     # --- shortcuts
 
     def settle(self) -> None:
-        """Let everything arrive, oldest first, and fire timers in turn, until nothing is in transit and all buffers are
-        empty.
-        """
+        """Let everything arrive, oldest first, and fire timers in turn, until nothing is in transit or in a buffer."""
         for _ in range(ROUNDS):
             while self.under_way:
                 self.deliver(self.under_way[0])

@@ -251,9 +251,7 @@ class Adversary:
         return True
 
     def heard_ns(self, s: int, host: int) -> int:
-        """Return when the last packet of a host arrived at a station, as the network noted it, whatever the protocol
-        believes.
-        """
+        """Return when the last packet of a host arrived at a station, whatever the protocol believes."""
         return self._last_packet_ns.get((s, host), 0)
 
     def _at_host(self, h: int, sender: int, message: Any) -> bool:
@@ -270,9 +268,7 @@ class Adversary:
     # --- the end
 
     def rests(self) -> bool:
-        """Return whether no buffer holds a message, nothing is in flight, and every member is served by the station of
-        its cell.
-        """
+        """Return whether no buffer holds a message, nothing is in flight, and every member is served in its cell."""
         nodes = [*self.stations, *self.hosts]
         if self.tally.wired_in_flight or not self.backbone.is_at_rest:
             return False

@@ -72,9 +72,7 @@ def run_campaign(
     protocol: str = DEFAULT,
     radio: scenes.Radio = "dcf",
 ) -> Iterator[Result]:
-    """Return the results in the order of the seeds. `keep`: the folder for the run directories of those that are not
-    valid.
-    """
+    """Return the results in the order of the seeds. `keep`: the folder for runs that are not valid."""
     look = partial(judge_seed, keep=keep, backbone=backbone, protocol=protocol, radio=radio)
     return in_order(look, seeds, workers)
 

@@ -48,7 +48,7 @@ class PlugIn(NamedTuple):
         return self.parties.as_played(self.scene).protocol  # type: ignore[return-value]
 
     def end(self) -> None:
-        """End the schedule."""
+        """End the schedule of a plug-in."""
         self.parties.end(0)
 
 
@@ -122,9 +122,7 @@ def experiment_of(seed: int, protocol: str) -> ProcessScenario:
 
 
 def plug_in_of(protocol: str, scene: Scenario, seed: int, stations: int, hosts: int) -> PlugIn:
-    """Return the plug-in that plays in the schedule of a seed on the adversary's network. `scene`: one that has the
-    protocol.
-    """
+    """Return the plug-in for the schedule of a seed on the adversary's network. `scene`: one that has the protocol."""
     scene = cast("Scenario", with_declared(scene, True))
     named = scene.model_copy(update={"seed": seed})
     parties = parties_of(named, {"stations": stations, "hosts": hosts}, None)

@@ -158,9 +158,7 @@ def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs:
 
 
 def _parameters(stream: Stream, f: Flavour) -> MobileCausalParameters:
-    """Return parameters that are faster than in a radio network, so that more happens, with T well above
-    the heartbeat.
-    """
+    """Return parameters faster than in a radio network, so that more happens, and T well above the heartbeat."""
     return MobileCausalParameters(
         window=(150, 150, 8, 3)[stream.below(4)],
         mac_backlog=(20, 2)[stream.below(2)],

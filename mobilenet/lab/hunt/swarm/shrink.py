@@ -45,9 +45,7 @@ class Shrinking:
         minutes: float = math.inf,
         on_trial: OnTrial = print,
     ) -> None:
-        """Prepare the search. `most`: trials; `minutes`: of wall time; `on_trial` is called after each trial with its
-        result.
-        """
+        """Prepare the search. `most`: trials; `minutes`: of wall time; `on_trial` gets the result of each."""
         self._allow_code = allow_code
         self._most = most
         self._ends_s = math.inf

@@ -111,9 +111,7 @@ def wait_for(child: int) -> NoReturn:
 
 
 def map_users(child: int, order: Order) -> None:
-    """Map users and groups, each pair inside and outside. Only root may give other pairs than its own, and then drop
-    groups.
-    """
+    """Map users and groups, each pair inside and outside. Only root may map others than itself, and drop groups."""
     if order["become"] is None:
         write(f"/proc/{child}/setgroups", "deny")
     for kind in ("uid", "gid"):
@@ -270,9 +268,7 @@ def limit(order: Order) -> None:
 
 
 def over_limit(order: Order) -> str | None:
-    """Return the limit that the node's processes exceed together. Shared pages count once, but finding them takes
-    longer.
-    """
+    """Return the limit that the node's processes exceed together. Shared pages count once, but take longer to find."""
     own = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
     if len(own) > order["processes"]:
         return "processes"

@@ -31,9 +31,7 @@ Place = tuple[str, int]  # address and port of a program's socket
 
 
 class Gateway:
-    """The socket that takes datagrams from programs and hands them over. `own_port`: where programs listen, or None to
-    learn it.
-    """
+    """The socket between programs and the network. `own_port`: where programs listen, or None to learn it."""
 
     def __init__(self, addresses: Addresses, hosts: int, own_port: int | None) -> None:
         self._addresses = addresses

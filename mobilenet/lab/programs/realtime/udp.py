@@ -26,7 +26,7 @@ HEADER_BYTES = 16  # of Datagram
 
 
 class UdpSockets:
-    """The sockets of one run. `command`: None if the user starts the programs; `ports`: that of the network, and
+    """The sockets of one run. `command`: None if the user starts programs; `ports`: the network's, and
     programs' own.
     """
 

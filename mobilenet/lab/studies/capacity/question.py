@@ -87,9 +87,7 @@ class Plan:
 
 
 def plan(question: Question, allow_code: bool = False) -> Plan:
-    """Check the question against the scenario. `allow_code`: as for mobilenet.run. Raise ScenarioError if it cannot be
-    answered.
-    """
+    """Check the question against the scenario. `allow_code`: as for mobilenet.run. Raise ScenarioError for an error."""
     require_sense(question)
     all_requirements = requirements(question.require, question.tolerance, question.word("require"))
     bare = _study(question, None)
@@ -273,9 +271,7 @@ def command_of(question: Question, scenario: str, out: Path | None = None, allow
 
 
 def normal_form(question: Question, allow_code: bool) -> str:
-    """Return the command for the provenance of files, with the scenario in the directory. `allow_code`: whether it runs
-    code.
-    """
+    """Return the command for provenance, with the scenario in the directory. `allow_code`: whether it runs code."""
     command = command_of(question, f"STUDY/{KEPT.format(0)}", None, allow_code)
     return command if question.budget == BUDGET else f"{command} --budget {question.budget}"
 

@@ -52,8 +52,8 @@ STEPS = 200  # of the search for an end of a ratio's interval, at most
 
 
 class Delivery(NamedTuple):
-    """The mean delivery ratios of both places of a test. `is_common`: its values are delays of the deliveries that both
-    made.
+    """The mean delivery ratios of both places of a test. `is_common`: its values cover the deliveries that
+    both made.
     """
 
     value: float | None
@@ -157,9 +157,7 @@ def _judgement(
 def _decide(
     question: Question, sides: Sequence[Side | None], open_: Judgement, slopes: Sequence[Values], of_backlog: float
 ) -> Judgement:
-    """Decide from the sides of all tests. `open_`: the answer while nothing is decided; `of_backlog`: the error of its
-    test.
-    """
+    """Decide from all sides. `open_`: the answer while nothing is decided; `of_backlog`: the error of its test."""
     open_ = open_._replace(sides=tuple(sides))
     if question.metric != BACKLOG:
         if any(grows(own, of_backlog / len(slopes)) for own in slopes):
@@ -199,9 +197,7 @@ def _exact(question: Question, rows: Runs, pairs: Sequence[tuple[Inequality, Run
 
 
 def _without_ratio(sides: Sequence[Side | None]) -> str | None:
-    """Return why a ratio has no value, or None if it has one. `below` and `grows` only compare two means, and need
-    none.
-    """
+    """Return why a ratio has no value, or None if it has one. `below` and `grows` only compare means, so need none."""
     for side in sides:
         if side is not None and side.test.is_ratio and not side.test.is_strict and (mean := side.mean_of_other) <= 0:
             return f"the denominator is {format_number(mean)} on average; a ratio needs a denominator above 0"

@@ -102,9 +102,7 @@ class Plan:
 
 
 def plan(claims: Claims, allow_code: bool = False) -> Plan:
-    """Check everything before the first run. `allow_code`: as for mobilenet.run. Raise ScenarioError if the file is
-    wrong.
-    """
+    """Check everything before the first run. `allow_code`: as for mobilenet.run. Raise ScenarioError for an error."""
     named = {place.experiment for claim in claims.claims.values() for _, place in _places(claim)}
     _require_experiments(claims)
     studies = {name: claims.study(name) for name in claims.experiments if name in named}

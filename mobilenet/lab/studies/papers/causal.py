@@ -64,9 +64,7 @@ def printed_numbers() -> dict[str, dict[str, str]]:
 
 
 def replications(n: int) -> int:
-    """Return how many runs have about a million packets for a size and mode, at least two and at most the
-    paper's 30.
-    """
+    """Return the number of runs with about a million packets for a size and mode, from two to the paper's 30."""
     return max(2, min(30, 1_200_000 // (n * (n - 1))))
 
 

@@ -89,9 +89,7 @@ def results_of(
     file: Path,
     look: Callable[[], None] = nothing,
 ) -> Results:
-    """Return the results of `work` on the jobs. `file` keeps them; `look` is called every second, and may raise to
-    stop.
-    """
+    """Return the results of `work` on the jobs. `file` keeps them; `look` is called every second, and may raise."""
     names = [f"{work.__name__} {identity(job)}" for job in jobs]
     completed = completed_results(file)
     missing = [k for k, name in enumerate(names) if name not in completed]

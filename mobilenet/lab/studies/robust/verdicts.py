@@ -124,9 +124,7 @@ class Claim:
 
 
 def claims(findings: dict[str, list[Finding]], confidence: float) -> list[Claim]:
-    """Judge each claim. `findings` has the findings of each radio in the same order; those of the first are
-    the claims.
-    """
+    """Judge each claim. `findings` has the findings of each radio in one order; those of the first are the claims."""
     all_claims: list[Claim] = []
     for own in zip(*findings.values(), strict=True):
         first = own[0]

@@ -64,9 +64,7 @@ def _cell(effect: Effect, estimate: EffectInterval | None, as_ratio: bool, inter
 
 
 def deliveries(claims: list[Claim], plan: Plan) -> list[str]:
-    """Return a line for each comparison and radio in which the levels delivered different shares, and which
-    is behind.
-    """
+    """Return a line for each comparison and radio whose levels delivered different shares, and which is behind."""
     lines: dict[str, None] = {}
     for claim in claims:
         baseline = plan.names.name(plan.factor, claim.baseline)

@@ -41,9 +41,7 @@ class Interference:
         self.frames: list[Frame] = []  # by start
 
     def _find(self, other: Frame, node: Transceiver, now: int) -> bool:
-        """Find when a frame's first bit reaches a node, and how strong. Return False beyond the cut-off, or for its
-        sender.
-        """
+        """Find when a frame reaches a node, and how strong. Return False beyond the cut-off, or at its sender."""
         if other.sender is node:
             return False
         elapsed = now - node.since_ns
@@ -81,8 +79,8 @@ class Interference:
         return total
 
     def above_threshold(self, node: Transceiver, frame: Frame, first: int, last: int, power: int) -> int:
-        """Return until when the sum of the strong frames at `first` is above the threshold; it only falls from
-        then on.
+        """Return until when the sum of the strong frames at `first` is above the threshold; it only falls
+        after that.
         """
         ends = [(last, zeptowatts(power))]
         for other in self.frames:
@@ -131,9 +129,7 @@ class Interference:
         return changes
 
     def keep_earlier(self, frame: Frame) -> None:
-        """Keep the earlier frames before the MAC sends one again: the previous attempt may still be looked up as it
-        was.
-        """
+        """Keep the earlier frames before the MAC sends one again: the previous attempt may still be looked up."""
         for i, other in enumerate(self.frames):
             if other is frame:
                 earlier = Frame(frame.sender, None, None, frame.psdu_bytes, frame.duration_ns, frame.rate_mbps)

@@ -94,9 +94,7 @@ def half_heard_m(wireless: SinrKeys) -> float:
 
 @lru_cache(maxsize=32)
 def between_stations_m(wireless: SinrKeys) -> float:
-    """Return how far stations are received by each other without obstacles in the way: with umi farther than by
-    hosts.
-    """
+    """Return how far stations are received by each other without obstacles in the way: with umi, farther."""
     return _distance_m(wireless, station_tx_dbm(wireless), detected_cdbm(wireless), (2,))
 
 
@@ -106,9 +104,7 @@ def tx_dbm_to_reach(wireless: SinrKeys, distance_m: float) -> float:
 
 
 def detected_cdbm(wireless: SinrKeys) -> int:
-    """Return the least power at which a broadcast's preamble is detected in silence: above the threshold, and above
-    noise.
-    """
+    """Return the least power at which a broadcast's preamble is detected in silence: above threshold and noise."""
     noise_cdbm = reception_noise_cdbm(wireless.broadcast_rate_mbps, wireless.noise_figure_db)
     return max(hundredths(wireless.preamble_rssi_dbm), noise_cdbm + hundredths(wireless.preamble_sinr_db))
 

@@ -237,9 +237,7 @@ class Sinr(Medium):
                 self._lock(state, serial, end + delays[i])
 
     def _choose(self, state: ReceiverState) -> None:
-        """Choose the frame to lock on, because the preamble's time is over: the node receives the strongest, or listens
-        on.
-        """
+        """Choose the frame to lock on, since the preamble is over: the node receives the strongest, or listens on."""
         frame = self._in_air[state.rival]
         state.first_frame = 0
         i = frame.receivers.index(state.node)
