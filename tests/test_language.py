@@ -44,7 +44,6 @@ LEFT: dict[str, tuple[int, int]] = {  # in the documents, in the code
     "mend": (0, 2),
     "of one's own": (0, 1),
     "whoever": (1, 0),
-    "a docstring of those": (0, 3),
     "alone": (1, 1),
     "tell": (0, 19),
     "say": (1, 20),

@@ -163,9 +163,7 @@ class EventFold:
         return pairs, done
 
     def missed_by_gaps(self) -> int:
-        """Return the number of pairs (gap in the window, message that its host should have had by then and
-        never got).
-        """
+        """Count the pairs (gap in the window, message that its host should have had by then and never got)."""
         return sum(len(self._without(node, first, last)) for node, first, last in self._missed)
 
     def _without(self, node: str, first: int, last: int | None = None) -> np.ndarray:

@@ -206,9 +206,7 @@ OF_PROCESSES: tuple[Metric[Processes], ...] = (
 
 
 def _sources(events: Table) -> np.ndarray:
-    """Return the code of the process that each message's id names, by code of the message; the last is for
-    no message.
-    """
+    """Return the code of the process that each message's id names, by message code; the last is for no message."""
     node = {name: code for code, name in enumerate(events.column("node").words)}
     codes = [node.get(message.partition(":")[0], -1) for message in events.column("message").words]
     return np.array([*codes, -1])

@@ -128,9 +128,7 @@ def read_frame(directory: Path, table: str, columns: Sequence[str] | None = None
 
 
 def read_table(directory: Path, table: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the table as Arrow reads it. The types are those that the schema promises, and only what may be
-    null is.
-    """
+    """Return the table as Arrow reads it. The types are those of the schema, and nulls are only where allowed."""
     with _reading(directory / f"{table}.parquet") as file:
         data = file.read(columns=None if columns is None else list(columns))
     return _as_promised(directory, table, columns, data)

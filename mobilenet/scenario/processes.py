@@ -357,9 +357,7 @@ class ProcessScenario(ScenarioFile):
         return self.estimated_messages() + tests(self.detector, self.network, self.processes, self._span(self.detector))
 
     def _span(self, detector: DetectorParameters) -> float:
-        """Return about how long everything takes: the last planned event, a detector round if a process crashes, a
-        tree.
-        """
+        """Return about how long everything takes: the last planned event, a detector round after a crash, a tree."""
         instants, drawn = self.workload.instants, self.random_faults
         last = instants.typical * (self.workload.messages if isinstance(instants, Exponential) else 1)
         last = max(

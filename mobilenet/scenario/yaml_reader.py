@@ -256,9 +256,7 @@ def in_python(overrides: Sequence[str]) -> list[Change]:
 
 
 def override(root: Node, changes: Sequence[str]) -> Node:
-    """Set values in the nodes of a scenario by `a.b=value`, and return the root. With `a.b=default`, the key is
-    omitted.
-    """
+    """Set values in the nodes of a scenario by `a.b=value`, and return the root. `a.b=default` omits the key."""
     if not isinstance(root.value, dict):
         raise ScenarioError(f"{root.where}: expected keys with values, such as `seed: 1`")
     for change in changes:

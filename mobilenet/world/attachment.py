@@ -87,9 +87,7 @@ class Attachment:
     def look(
         self, xy: NDArray[np.float64], current: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the cells, as `update` does, and float64 (n,): the metres that each may walk before its cell can
-        change.
-        """
+        """Return the cells, as `update` does, and float64 (n,): how far each may walk before its cell can change."""
         if self._tree is None:
             dx = xy[:, :1] - self._x
             dy = xy[:, 1:] - self._y

@@ -45,9 +45,7 @@ def short_line(line: str) -> str:
 
 
 class Conversation:
-    """The conversation with one program. `name`: of the node, for messages; `answer_within_s`: the limit of each
-    answer.
-    """
+    """The conversation with one program. `name`: of the node, for messages; `answer_within_s`: for one answer."""
 
     def __init__(self, children: Children, child: Child, name: str, answer_within_s: float) -> None:
         self._children = children

@@ -130,8 +130,8 @@ class Compare(Parameters):
 
 
 def split_label(level: Any) -> tuple[Any, str | None]:
-    """Return a level and its label: `{label: TCP, name: tcp_flooding}` is a mapping, `{label: low, value: 1}`
-    a number.
+    """Return a level and its label: a mapping in `{label: TCP, name: tcp_flooding}`, a number in `{label: 1, value:
+    1}`.
     """
     if not isinstance(level, dict) or "label" not in level:
         return level, None

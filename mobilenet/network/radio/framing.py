@@ -47,9 +47,7 @@ class Framing:
         return self.segment(size_bytes + UDP_BYTES)
 
     def segment(self, size_bytes: int) -> tuple[int, int]:
-        """Return size and airtime of the acknowledged frame that carries a TCP segment of this size,
-        header included.
-        """
+        """Return size and airtime of the acknowledged frame for a TCP segment of this size, header included."""
         known = self._segments.get(size_bytes)
         if known is None:
             in_all = size_bytes + IP_BYTES + self._link_bytes

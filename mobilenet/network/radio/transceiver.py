@@ -79,9 +79,7 @@ class Transceiver:
         self.x_m, self.y_m, self.vx, self.vy, self.since_ns = x_m, y_m, vx, vy, now
 
     def sense(self, start: int, end: int) -> None:
-        """Sense energy from `start` to `end`; calls come in order of sending, so times may be out of order by one
-        delay.
-        """
+        """Sense energy from `start` to `end`; calls come in order of sending, not quite in order of time."""
         if self.busy_until < start:
             self.idle_since = self.busy_until
             self.busy_from = start

@@ -155,16 +155,14 @@ class Connection:
             self._timer.start(min(self.estimator.rto_ns, self._deadline - self._port.now))
 
     def _learn(self, syn: Segment) -> None:
-        """Take the other end's values. A segment never exceeds its window.                        RFC 9293,
-        3.7.1
-        """
+        """Take the other end's values. A segment never exceeds its window. RFC 9293, 3.7.1"""
         self.peer_incarnation = syn.source
         self._peer_window = syn.window
         self._mss = min(self._mss, syn.mss, syn.window)
 
     def _establish(self) -> None:
-        """Establish the connection, because the other end has answered our SYN. RFC 9293, 3.10.7.3-4; RFC 6298, 5.7;
-        RFC 5681, 3.1
+        """Establish the connection: the other end has answered our SYN. RFC 9293, 3.10.7.3-4; RFC 6298, 5.7; RFC 5681,
+        3.1
         """
         self._timer.stop()
         if self._attempts:
@@ -284,9 +282,7 @@ class Connection:
     # --- sending
 
     def _output(self) -> None:
-        """Send what the windows let out: full segments, or all there is.           RFC 9293, 3.7.4, 3.8.6.2.1; RFC
-        5681, 3.1
-        """
+        """Send what the windows let out: full segments, or all there is. RFC 9293, 3.7.4, 3.8.6.2.1; RFC 5681, 3.1"""
         backlog = self.backlog
         mss = self._mss
         while True:

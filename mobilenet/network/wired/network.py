@@ -123,7 +123,7 @@ class WiredNetwork:
         self._receive: list[Receive] = [_nobody] * stations
 
     def watch(self, on_hop: Hop) -> None:
-        """Also show each message put on a link to another observer, and its fate to both."""
+        """Show each message put on a link to another observer as well, and its fate to both."""
         first = self._on_hop
         self._on_hop = on_hop if first is None else _both(first, on_hop)
 

@@ -107,7 +107,7 @@ class MobileCausal(Declaration):
 
     @staticmethod
     def hops_per_join(p: MobileCausalParameters, stations: int, mean_hops: float) -> float:
-        """Req1 floods the tree (A2:36), and each station answers (A4:54)."""
+        """Return the messages of Req1, which floods the tree (A2:36), and of each station's answer (A4:54)."""
         return stations - 1 + stations * mean_hops
 
     @staticmethod

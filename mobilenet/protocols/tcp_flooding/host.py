@@ -281,7 +281,7 @@ class Host:
             self._wait_timer.start(round(self._p.handoff_wait_s * SECOND))
 
     def on_taken(self, channel: Channel) -> None:
-        """A station has these messages: it will pass them on, whatever becomes of this host."""
+        """Forget messages that a station has: it will pass them on, whatever becomes of this host."""
         if channel is not self._primary:
             return
         sent, taken = self._sent, channel.taken
@@ -308,7 +308,7 @@ class Host:
 
     @timer_name("handoff wait")
     def _on_wait(self) -> None:
-        """The new link does not become safe: the old one is of no use any more."""
+        """Give up the old link, which is useless if the new one does not become safe."""
         self._forget_primary()
         self._reenter()
 
@@ -326,7 +326,7 @@ class Host:
 
     @timer_name("keep-alive")
     def _on_silence(self) -> None:
-        """The keep-alive probe; where something is not acknowledged, TCP asks the same question already."""
+        """Probe the links. If something is not acknowledged, TCP asks the same question already."""
         links = [link for link in (self._primary, self._next if self._next_is_open else None) if link is not None]
         for link in links:
             if not link.backlog and self._cell is not None:

@@ -114,7 +114,7 @@ class CausalBroadcast:
     # --- broadcast
 
     def broadcast(self, body: Any) -> MessageId:
-        """CO_Broadcast(m)                                               Algorithm 2 l.5-12"""
+        """Broadcast a message: CO_Broadcast(m) (Algorithm 2 l.5-12)."""
         source, ts = self._i, self._count
         self._count += 1
         last = self._delivered & ~(self._delivered >> self._n)  # of each source, as delivery is FIFO
@@ -165,7 +165,7 @@ class CausalBroadcast:
         """Ignore it: this protocol assumes that no process fails."""
 
     def _hand_on(self, h: int, packet: Packet) -> None:
-        """CheckAgg for what these messages set free                     Algorithm 2 l.18-21, 23-28"""
+        """Hand on what these messages set free: CheckAgg (Algorithm 2 l.18-21, 23-28)."""
         messages = packet.messages
         touched = False
         for m in messages:
@@ -270,7 +270,7 @@ class CausalBroadcast:
     # --- delivery
 
     def _deliver_when_ready(self, m: Message) -> None:
-        """CheckDelivery(): each message waits for one missing dependency at a time.    Algorithm 2 l.29-33"""
+        """Deliver a message once it lacks nothing, waiting for one at a time: CheckDelivery() (Algorithm 2 l.29-33)."""
         if self._waits(m):
             self._pending += 1
             return
@@ -296,7 +296,7 @@ class CausalBroadcast:
         return free
 
     def _deliver(self, m: Message) -> None:
-        """CO_Deliver(m)                                                  Algorithm 2 l.10, 31"""
+        """Deliver a message: CO_Deliver(m) (Algorithm 2 l.10, 31)."""
         self._delivered |= m.mask  # l.6, 32
         self._deliver_to(m.id, m.body)
 

@@ -48,7 +48,7 @@ class Packet(NamedTuple):
 
 
 def children(i: int, r: int, h: int, n: int) -> list[int]:
-    """Children of i in the tree of r, of height h                     Algorithm 1"""
+    """Return the children of i in the tree of r, of height h (Algorithm 1)."""
     if i == r:  # Alg. 1 l.2
         return neighbours(i, h, range(n))  # Alg. 1 l.3
     s = cluster(r, i)

@@ -104,9 +104,7 @@ def _both(rows: Table) -> bool:
 
 
 def _columns(rows: Table, lonlat: bool, id: str | None) -> list[Columns]:
-    """Return the columns of each kind of host, name and place; the first of a kind counts. With an `id` it has
-    no name.
-    """
+    """Return each kind of host's columns, name and place; the first of a kind counts. With an `id`, no name is read."""
     a, b = (LON, LAT) if lonlat else (X, Y)
     choices: list[Columns] = []
     if rows.find(ID) is None:

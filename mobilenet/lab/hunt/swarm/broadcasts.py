@@ -39,9 +39,7 @@ PATIENCE = 3000.0  # t.u., if it is unknown when a run comes to rest
 
 
 def draw(seed: int, protocol: str, own: OwnBroadcast | None = None) -> ProcessScenario:
-    """Return the scenario of a seed. `own`: a plug-in's protocol, with what its class declares, if `protocol`
-    is `own`.
-    """
+    """Return the scenario of a seed. `own`: a plug-in's protocol with its declarations, if `protocol` is `own`."""
     stream = Stream(seed, f"swarm/{protocol}")
     declared = own or PARAMETERS[protocol]
     below_dimension = declared.delivers == BELOW_DIMENSION

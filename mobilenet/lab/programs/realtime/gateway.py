@@ -123,8 +123,8 @@ class Gateway:
 
     def hand_over(self, source: int, to: int, data: bytes) -> bool:
         """Give a datagram to the program of a host, from the address by which it knows the sender. It listens at its
-        `own_port`, or else where it last sent from to this sender, or to any host. Return False if there is no such
-        place, or its buffer is full.
+        `own_port`, or else where it last sent from to this sender, or to any host. Return False without such a place,
+        or if its buffer is full.
         """
         name = socket.inet_aton(self._addresses.of(to, source))
         ours = self._from.get(name) or self._from[None]

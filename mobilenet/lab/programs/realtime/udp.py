@@ -26,9 +26,7 @@ HEADER_BYTES = 16  # of Datagram
 
 
 class UdpSockets:
-    """The sockets of one run. `command`: None if the user starts programs; `ports`: the network's, and
-    programs' own.
-    """
+    """The sockets of one run. `command`: None if the user starts programs; `ports`: the network's and programs' own."""
 
     def __init__(
         self,

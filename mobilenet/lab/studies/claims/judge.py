@@ -52,9 +52,7 @@ STEPS = 200  # of the search for an end of a ratio's interval, at most
 
 
 class Delivery(NamedTuple):
-    """The mean delivery ratios of both places of a test. `is_common`: its values cover the deliveries that
-    both made.
-    """
+    """The mean delivery ratios of a test's places. `is_common`: its values cover the deliveries that both made."""
 
     value: float | None
     other: float | None

@@ -79,9 +79,7 @@ class Interference:
         return total
 
     def above_threshold(self, node: Transceiver, frame: Frame, first: int, last: int, power: int) -> int:
-        """Return until when the sum of the strong frames at `first` is above the threshold; it only falls
-        after that.
-        """
+        """Return until when the sum of the strong frames at `first` is above the threshold; it only falls then."""
         ends = [(last, zeptowatts(power))]
         for other in self.frames:
             if (
