@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-DOTS_PER_INCH = 110  # on a screen
+DOTS_PER_INCH = 110  # resolution on a screen
 
 
 class Canvas(Figure):

@@ -52,7 +52,7 @@ from .style import (
     unstable_mark,
 )
 
-MOST_PLACES = 8  # of a picture
+MOST_PLACES = 8  # places in a picture
 
 
 def draw(study: Path, target: Path, captions: bool = True, look: Look = LOOK, only_metrics: Sequence[str] = ()) -> None:
@@ -117,7 +117,7 @@ class Layout(NamedTuple):
     tables: StudyTables
     factor: str
     others: list[str]
-    levels: list[str]  # as the tables have them
+    levels: list[str]  # in the form of the tables
     places: list[str]  # the combinations of the other factors' levels
 
     @classmethod

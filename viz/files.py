@@ -43,7 +43,7 @@ def whole_file(target: Path, suffixes: tuple[str, ...] = PICTURES) -> Iterator[P
         raise RecordError(f"{target}: cannot be written: {error.strerror}", is_input=True) from None
     finally:
         for folder in new_folders:
-            with suppress(OSError):  # it is no longer empty
+            with suppress(OSError):  # the folder is not empty any more
                 folder.rmdir()
 
 
@@ -85,7 +85,7 @@ def together(folder: Path) -> Iterator[Path]:
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)
         for above in new_folders:
-            with suppress(OSError):  # it is no longer empty
+            with suppress(OSError):  # the folder is not empty any more
                 above.rmdir()
 
 

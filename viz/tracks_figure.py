@@ -159,7 +159,7 @@ def _presence(axes: Any, inspection: Any) -> None:
 
     recorded, cells = inspection.recorded, inspection.cells
     begins_s, ends_s = float(recorded.t_s.min()), float(recorded.t_s.max())
-    turns_s = np.unique(recorded.t_s[np.r_[inspection.begins, inspection.ends]])  # when the number changes
+    turns_s = np.unique(recorded.t_s[np.r_[inspection.begins, inspection.ends]])  # times at which the number changes
     edges_s = (
         turns_s
         if cells is None and 2 <= len(turns_s) <= MOST_STEPS

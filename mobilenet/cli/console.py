@@ -42,10 +42,10 @@ EXTRAS = {  # library -> the extra that installs it, for those that the core doe
     "SALib": "sensitivity", "folium": "pictures", "matplotlib": "pictures", "pyspark": "studies", "websockets": "live",
 }  # fmt: skip
 NO_MEMORY = "out of memory; nothing was written"
-LONGEST_LINE = 800  # of what went wrong
+LONGEST_LINE = 800  # characters of an error message
 WIDEST = 10_000  # columns of a table
 SELDOM = (100_000, 20, 20)  # for the garbage collector: modules that are imported are not garbage
-WORDINGS = {  # of typer's messages
+WORDINGS = {  # replacements for typer's messages
     "Value error, ": "",
     "Invalid value for '([^']+)'": r"\1",
     r"(['\"])(.*?)\1 is not one of ": r"unknown value \2; expected one of ",

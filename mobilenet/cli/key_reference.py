@@ -38,7 +38,7 @@ WHOLE_UNITS = {
     "rate_per_host_per_min": "1/min",
 }
 PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Any: "any", type(None): "null"}
-COLUMNS = 100  # of the list
+COLUMNS = 100  # width of the list
 INDENTED: Any = {"initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
 BOUNDS = {
     "ge": "≥ {}",

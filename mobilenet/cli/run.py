@@ -30,7 +30,7 @@ from mobilenet.engine.gc_pause import no_collections, set_modules_aside
 from mobilenet.engine.scratch import scratch_folder
 from mobilenet.quoting import cut, format_number, pluralize, quote, spell_out, unknown
 
-MOST_PARTITIONS = 10  # in a summary
+MOST_PARTITIONS = 10  # partitions listed in a summary
 EXITS = {
     "valid": Exit.FINE,
     "violated": Exit.VIOLATED,

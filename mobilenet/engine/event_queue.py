@@ -56,7 +56,7 @@ class Calendar:
         self.handled = 0
         self.max_events = sys.maxsize
         self._sequence = -1  # the last number taken in the order of scheduling
-        self._until = -1  # where the present run_until ends
+        self._until = -1  # the end of the present run_until
         self._horizon = 0  # the heap holds what happens before, and nothing else
         self._base = 0  # when the present bucket began: keys in the heap count from here
         self._heap: list[Entry] = []

@@ -25,7 +25,7 @@ class WallLimit:
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self._thread = 0
-        self._begun_s: float | None = None  # of the present step
+        self._begun_s: float | None = None  # start of the present step
         self._lock = Lock()
         self._stopped = Event()
 

@@ -114,7 +114,7 @@ class OwnMetric(NamedTuple):
     words: str
     unit: str
     function: Function
-    path: Path  # of its file
+    path: Path  # path of its file
 
 
 def own_metric(function: Any, reference: str, folder: Path = Path(".")) -> OwnMetric:

@@ -24,7 +24,7 @@ class Deliveries:
         self.time_ns = times[rows]
         self.messages = len(message.words) + 1  # the last code stands for no message
         self.broadcasts = event.rows("broadcast")
-        self.broadcast_message = message.codes[self.broadcasts]  # in their order
+        self.broadcast_message = message.codes[self.broadcasts]  # in order of broadcast
         self.broadcast_ns = times[self.broadcasts]
         self._nodes = {name: code for code, name in enumerate(node.words)}
         self._last = _last_before(self.broadcasts, self.broadcast_message, rows, self.message, self.messages)

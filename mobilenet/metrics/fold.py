@@ -55,7 +55,7 @@ class EventFold:
         self.deliveries_inside = int(np.count_nonzero((begin_ns <= times) & (times < end_ns)))
         self.counts: dict[str, int] = defaultdict(int)  # counts of refused, gap and crash in the window
         self.breaks: dict[str, list[int]] = defaultdict(list)  # node -> crashes and leaves: it receives nothing then
-        self.handoffs: list[Handoff] = []  # that began in the window
+        self.handoffs: list[Handoff] = []  # handoffs that began in the window
         self.superseded = 0
         self.traits: set[str] = set()  # handoffs: there was one; recovered, skipped: a handoff reported it
         self._spans: dict[str, list[tuple[int, int]]] = {}

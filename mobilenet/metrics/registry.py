@@ -57,7 +57,7 @@ OF_STUDIES: tuple[Declared, ...] = (  # studies compute them from several runs' 
 NEVER = "delivery_delay_survival_"  # a run without a value of these never delivered that share
 SURVIVAL = tuple(metric.name for metric in OF_STUDIES if metric.name.startswith(NEVER))
 PHYSICAL = ("s", "1/s", "bytes", "bytes/s", "t.u.")  # the unit of a count follows from its name
-LONGEST_SYMBOL = 30  # of what has no symbol
+LONGEST_SYMBOL = 30  # characters of a metric without a symbol
 LONGEST_WORDS, LONGEST_UNIT = 200, 40  # of a user's metric, which may be any text
 
 

@@ -53,7 +53,7 @@ class Datagram(NamedTuple):
     number: Number
     to: Id
     payload: Body
-    data: Annotated[bytes, Bytes(0)]  # what the payload counts
+    data: Annotated[bytes, Bytes(0)]  # its length counts as payload
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from mobilenet.record.schema import LONGEST_NAME
 
 Role = Literal["host", "station", "process"]
 MOST = 10**18 - 1  # the most that names of messages and stations have room for
-MOST_FRAME_BYTES = 65_507  # of a datagram
+MOST_FRAME_BYTES = 65_507  # size of a datagram
 CAUSES = ("join", "cell", "recovery", "reinit")
 
 

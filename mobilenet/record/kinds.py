@@ -26,13 +26,13 @@ def count_hosts(manifest: Mapping[str, Any]) -> int:
 class RunKind:
     """A run of hosts and stations."""
 
-    name = "hosts"  # as of its scenario
+    name = "hosts"  # the scenario's kind
     look = "map"  # the command that draws it
     unit = "s"
     same_times = "to the nanosecond"  # how well the events of a repeated run agree
-    numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")  # for pictures
-    buffers: tuple[str, ...] = BUFFERS  # where the manifest names none
-    places: tuple[str, ...] = ("station_positions_m",)  # for pictures
+    numbers: tuple[str, ...] = ("simulated_s", "warmup_s", "duration_s", "range_m", "stations")  # numbers for pictures
+    buffers: tuple[str, ...] = BUFFERS  # if the manifest names none
+    places: tuple[str, ...] = ("station_positions_m",)  # positions for pictures
     hops_key = "record.messages"  # the scenario's key that records each message from node to node
     carried_in = "radio", "frames"  # the counters of what carries a message to a node, and its name
     is_heard_twice = True  # a message to another node is received at a station first, and then there

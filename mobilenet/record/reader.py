@@ -50,7 +50,7 @@ def copy_name(named: str, taken: Iterable[str]) -> str:
     return name
 
 
-AGAIN = "remove the file, and `mobilenet verify` recreates it"  # what follows from the record
+AGAIN = "remove the file, and `mobilenet verify` recreates it"  # for files that follow from the record
 TEXTS = (".json", ".yaml")
 AT_ONCE = 200_000  # rows of one part of a table
 SMALL_BYTES = 32_000_000  # tables up to this size take a twentieth of a second to read

@@ -72,10 +72,10 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "message": "string",
         "detail": "string",  # JSON
     },
-    "lines": {  # of programs
+    "lines": {  # lines to and from programs
         "time_ns": "int64",
         "node": "string",
-        "life": "int64",  # of the node, from 1
+        "life": "int64",  # life of the node, from 1
         "said": "bool",  # true: sent by the program; false: sent to it
         "line": "string",
     },
@@ -91,12 +91,12 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {  # table -> column -> type
         "end_ns": "int64",  # of sent: to here; otherwise -1
         "size_bytes": "int64",  # of wire: with headers; otherwise -1
         "window": "string",  # for a segment of TCP: the window, or rule, that had held it back
-        "events": "int64",  # how many rows `events` had
+        "events": "int64",  # number of rows in `events`
         "heard": "string",  # of sent: each node within reach, with :OUTCOME if it did not receive it
     },
 }
 
-BUFFERS: Final = ("sbuffer", "rbuffer")  # of our own protocols
+BUFFERS: Final = ("sbuffer", "rbuffer")  # buffers of built-in protocols
 NULLABLE: Final = ("message", "station", "session", "detail", "host", "receive_ns")
 
 

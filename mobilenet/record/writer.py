@@ -107,7 +107,7 @@ def run_directory(path: Path, replaces: bool = False, keeps_record: bool = True)
         if begun:
             shutil.rmtree(partial, ignore_errors=True)  # if it is still there
         for folder in new_folders:
-            with suppress(OSError):  # it is no longer empty
+            with suppress(OSError):  # the folder is not empty any more
                 folder.rmdir()
         if lock is not None:
             os.close(lock)

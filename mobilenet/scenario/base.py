@@ -24,7 +24,7 @@ ITS_OWN = "scenario.yaml"  # the scenario's file in the directory of a run
 
 
 class ScenarioFile(Parameters):
-    kind: ClassVar[str]  # of run: hosts or processes
+    kind: ClassVar[str]  # kind of run: hosts or processes
     _folder: Path = PrivateAttr(default=Path("."))
 
     @classmethod

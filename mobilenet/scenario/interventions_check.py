@@ -158,7 +158,7 @@ def _link_problem(scenario: MobileKeys, sites: NDArray[np.float64], ends: tuple[
     try:
         wires = links(scenario.stations.backbone, sites.tolist())
     except ValueError:
-        return None  # that is reported already
+        return None  # reported already
     if a != b and (b < len(sites) if wires is None else {(a, b), (b, a)} & set(wires)):
         return None
     if wires is None:

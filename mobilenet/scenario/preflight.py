@@ -198,7 +198,7 @@ def _separate_cell_warnings(scenario: MobileKeys) -> list[str]:
         return []
     model = model_of(scenario.wireless)
     if model.is_narrow:
-        return []  # that is reported already
+        return []  # reported already
     sites = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor)
     ground = Coverage(sites, model.ground_m).ground
     parts = len(ground.geoms) if hasattr(ground, "geoms") else 1

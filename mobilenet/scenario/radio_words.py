@@ -25,7 +25,7 @@ from mobilenet.scenario.run_source import read_source
 from mobilenet.world.tracks.projection import Anchor
 
 STANDARDS = {"b": "802.11b", "g_mixed": "802.11g mixed with b", "g_erp": "802.11g", "g": "802.11g", "a": "802.11a"}
-Radio = RadioKeys  # for those who read runs
+Radio = RadioKeys  # for readers of runs
 
 
 MOST_LEVELS = 6

@@ -38,7 +38,7 @@ def copies_in(directory: Path, source: Any) -> set[str]:
     """
     protocol = source.protocol
     files = [file for _, file in source.files()] if isinstance(source, ScenarioFile) else []
-    if (own := getattr(protocol, "file", None)) is not None:  # of a schedule as well
+    if (own := getattr(protocol, "file", None)) is not None:  # a schedule has it as well
         files.append(directory / own)
     commands = [*getattr(protocol, "commands_by_role", dict)().values()]
     commands += [command for _, command in getattr(protocol, "commands_by_key", tuple)()]

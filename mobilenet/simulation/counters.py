@@ -180,7 +180,7 @@ class Counters:
                 "bytes": sum(link.bytes for link in links),
                 "in_flight": wires.in_flight,
                 **({"lost": lost} if lost else {}),  # where links were cut or impaired by hand
-                **({"suspicions": suspicions} if suspicions else {}),  # of stations, which never fail
+                **({"suspicions": suspicions} if suspicions else {}),  # suspicions of stations, which never fail
             },
             "by_message_type": kinds,
         }

@@ -33,7 +33,7 @@ from mobilenet.world.interventions import (
     in_order,
 )
 
-LAST = 2  # of simpy's priorities, after NORMAL
+LAST = 2  # a priority of simpy's, after NORMAL
 
 
 @dataclass(frozen=True)

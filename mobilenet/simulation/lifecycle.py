@@ -44,8 +44,8 @@ class Lifecycle:
         self.pending: dict[int, str] = {}  # host -> join, leave or vanish: the request still to be met
         self._joining: set[int] = set()  # hosts that were asked to join, and not to leave since
         self._gone: set[int] = set()  # hosts that left for good
-        self._crashes = [0] * len(hosts)  # of each host so far
-        self._workload, self._segment = scenario.workload, 0  # which changes by hand
+        self._crashes = [0] * len(hosts)  # crashes of each host so far
+        self._workload, self._segment = scenario.workload, 0  # may be changed by hand
 
     def begin(self) -> None:
         """Begin all processes that the protocol cannot influence. Their order decides ties."""

@@ -136,7 +136,7 @@ def _way(message: Any) -> Callable[[Any], Look]:
     if {"body", "seq"} <= names and ("host" in names or "origin" in names):
         ways.append(_by_number)
     if "says" in names and hasattr(message, "text") and hasattr(message, "value"):
-        ways.append(lambda m: (names_in(m.value), ()))  # of a program
+        ways.append(lambda m: (names_in(m.value), ()))  # a program's message
 
     def look(m: Any) -> Look:
         return next((answer for way in ways if (answer := way(m)) is not None), ([], _parts(m).values()))

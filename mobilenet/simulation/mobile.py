@@ -120,7 +120,7 @@ class Simulation:
         )
         parts = self.kernel, self.lifecycle, self.movement, self.nodes, self.world.trajectories
         self._own_processes = OwnProcesses(scenario, allow_code, *parts)
-        self._until_ns = 0  # where the present stage ends
+        self._until_ns = 0  # end of the present stage
         self._is_at_rest = False
 
     # --- building

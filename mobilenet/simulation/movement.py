@@ -57,7 +57,7 @@ class Movement:
         self._tick_ns = tick_ns
         self._ns_per_m = SECOND / max(speed_limit_mps, 1e-9)
         self._on_cell = on_cell
-        self._places = np.full((count, 2), NOWHERE)  # at since
+        self._places = np.full((count, 2), NOWHERE)  # places at the time `since`
         self._velocities = np.zeros((count, 2))
         self._since = np.zeros((count, 1), dtype=np.int64)
         self.present = np.zeros(count, dtype=bool)
@@ -66,7 +66,7 @@ class Movement:
         self._legs: list[Iterator[Leg]] = [iter(()) for _ in range(count)]
         self._leg_ends = [Timer(kernel, _walk_on(self, host)) for host in range(count)]
         self._paused: dict[int, tuple[float, float, int]] = {}  # host -> velocity, rest of its leg (-1: no end)
-        self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # where the current leg ends
+        self._goals: list[tuple[float, float]] = [(0.0, 0.0)] * count  # end of the current leg
         self._astray: set[int] = set()  # hosts dragged by hand, until the end of a leg
         self._frozen = False
         self._ticking = False

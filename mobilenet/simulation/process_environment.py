@@ -28,7 +28,7 @@ class ProcessError(ScenarioError):
 class Origin(NamedTuple):
     """Where a process comes from, for messages."""
 
-    key: str  # of the scenario
+    key: str  # key in the scenario
     path: Path
     owner: str  # `bus of h0`
 

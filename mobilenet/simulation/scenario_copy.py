@@ -22,7 +22,7 @@ from mobilenet.scenario.base import ITS_OWN, files_matching, is_pattern
 from mobilenet.scenario.yaml_writer import to_yaml
 from mobilenet.simulation.plugin_code import source_that_ran
 
-OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # of a run directory
+OWN_NAMES = {*OWN_FILES, "map.html", "report.html"}  # file names of a run directory
 OF_ERRORS = re.compile(r"[hps]\d+\.stderr\.txt")
 MOST_MATCHING = 1000  # files that the kept scenario lists
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mobilenet.record.table import Columns
 from mobilenet.scenario.plans.expectations import Expectations
 
-MOST_BYTES = 65_507  # of a datagram
+MOST_BYTES = 65_507  # size of a datagram
 GROUPS = ("cell", "all")
 
 

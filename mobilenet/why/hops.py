@@ -46,7 +46,7 @@ class Hops:
         """Trace a message from the receiver's handler back to the queue of the sender. Return the sender."""
         record = self._record
         row_sent = record.cause[row]
-        if row_sent == NONE:  # not on record as queued
+        if row_sent == NONE:  # its queueing is not on record
             out.append(Stretch(record.start_ns[row], record.time_ns[row], AIR, leg, record.node[row], row))
             return record.node[row]
         if record.step[row] == ARRIVED:

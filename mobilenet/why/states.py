@@ -41,7 +41,7 @@ PRIORITY = (OFF_AIR, DOWN, OUT_OF_COVERAGE, HANDOFF)
 SERVED = ("join", "handoff_end", "gap")  # events that name the station which serves the host from then on
 WAITING = frozenset(
     (RETRY, RETRANSMISSION, TIMER_WAIT, UNEXPLAINED, PROGRAM, ELSEWHERE)
-)  # what a state explains better
+)  # waits that a state explains better
 Interval = tuple[int, int, str]
 
 

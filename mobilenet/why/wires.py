@@ -142,7 +142,7 @@ def departures(record: Record, cuts: Cuts, scenario: AnyScenario) -> Departures:
         return OnServers(record, ns(network.send))
     if isinstance(network, PacketNetwork):
         return OnServers(record, ns(network.queue))
-    if not isinstance(network, WiredNetwork):  # between stations
+    if not isinstance(network, WiredNetwork):  # wires between stations
         return OnLinks(record, cuts, network.bandwidth_mbps, network.delay_ms)
     if network.edges is not None:
         return OverSeveral(record)

@@ -21,7 +21,7 @@ from mobilenet.parameters import ScenarioError
 TRIES = 100_000
 
 
-LEAST_SHARE = 1 / 300  # of the box around all
+LEAST_SHARE = 1 / 300  # share of the box around all
 
 
 class Ground:

@@ -29,7 +29,7 @@ from mobilenet.world.tracks.source import short
 MOST_LOOKS = 4_000_000
 JUMP_MPS = 70.0  # 250 km/h
 LONG_GAP_S = 10.0
-LONGEST_GAP_S = 1e6  # all that max_gap_s may be
+LONGEST_GAP_S = 1e6  # the limit of max_gap_s
 LEAST_S = float(Tracks.model_fields["leave_before_end_s"].default)  # a host there for no longer is not part of a run
 
 

@@ -99,7 +99,7 @@ class HostsParameters(Parameters):
 
 
 class Population(NamedTuple):
-    trajectories: list[Trajectory]  # of h0, h1, ...
+    trajectories: list[Trajectory]  # trajectories of h0, h1, ...
     speed_limit_mps: float  # no host is ever faster
     skipped_tracks: int  # imported tracks that were too short to join and leave
     names: dict[str, str]  # h0 -> its name in an imported file
@@ -208,7 +208,7 @@ def _require_place(mobility: OwnMobility, leg: Leg) -> None:
 
 def _within_the_limit(mobility: OwnMobility, walk: Walk, stream: Stream) -> Iterator[Leg]:
     limit_mps = mobility.speed_limit_mps
-    here: tuple[float, float] | None = None  # where the last leg ended
+    here: tuple[float, float] | None = None  # end of the last leg
     for leg in _legs_of(mobility, walk(stream)):
         if not isinstance(leg, Leg):
             raise _wrong(mobility, f"{_repr(leg)} is not a Leg; see between() in mobilenet/world/trajectory.py")

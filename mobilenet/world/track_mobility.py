@@ -119,7 +119,7 @@ class Track(NamedTuple):
 
 class ImportedTracks(NamedTuple):
     trajectories: list[Trajectory]
-    names: list[str]  # what the file calls them
+    names: list[str]  # names in the file
     too_short: int
     speed_limit_mps: float
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 class Leg(NamedTuple):
     duration_ns: int | None  # None: for ever
-    x_m: float  # where it begins
+    x_m: float  # the start of the leg
     y_m: float
     vx_mps: float
     vy_mps: float

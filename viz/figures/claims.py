@@ -43,7 +43,7 @@ from ..style import (
 )
 
 MOST_ROWS = 25
-MOST_TICKS = 4  # of a narrow figure
+MOST_TICKS = 4  # ticks in a narrow figure
 WIDTH_IN = 9.5
 TITLE = "Measured, and required by the claims"
 LOOKS = {"holds": (COLOURS[0], "o"), "does not hold": (COLOURS[1], "s"), "undecided": (QUIET, "D")}

@@ -22,7 +22,7 @@ from .record import Record, edges_of, time_axis
 MOST_LANES = 8
 MANY = 5
 OF_METRICS = ", which is excluded from the numbers"
-FILL = 0.86  # of a lane's height
+FILL = 0.86  # share of a lane's height
 STALL = "#D55E00"
 
 

@@ -22,7 +22,7 @@ from mobilenet.quoting import pluralize
 from ..study_tables import StudyTables
 from ..style import COLOURS, WIDE_IN, Look, large_numbers, page, percent, plain
 
-MOST_ROWS = 12  # of a panel
+MOST_ROWS = 12  # rows of a panel
 ROW_IN = 0.22
 GREY = "#999999"
 

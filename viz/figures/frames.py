@@ -24,7 +24,7 @@ from ..style import COLOURS, LINES, in_words, legend_below, thousands
 
 STEP_M = 10.0
 FEWEST = 50  # pairs of a point
-FARTHEST_M = 100_000.0  # all beyond it counts there
+FARTHEST_M = 100_000.0  # larger distances count as this one
 PAIRS = 4_000_000
 LEAST_SHARE = 0.005  # the axis ends soon after the last share of this size
 SENDERS = (("s", "stations"), ("h", "hosts"))

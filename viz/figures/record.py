@@ -60,7 +60,7 @@ class Record:
     """The data of a run for figures."""
 
     manifest: dict[str, Any]
-    events: pd.DataFrame  # all but deliveries
+    events: pd.DataFrame  # without deliveries
     deliveries: Deliveries
     samples: pd.DataFrame
     positions: pd.DataFrame
@@ -68,8 +68,8 @@ class Record:
     radio: type[Radio] = field(default_factory=lambda: radio_keys("unit_disk"))
     buildings: list[Building] = field(default_factory=list)
     stories: Stories | None = None  # if the run recorded its causes
-    connections: list[ShownConnection] = field(default_factory=list)  # of real software
-    delivery_ratio: float = 1.0  # of what was owed
+    connections: list[ShownConnection] = field(default_factory=list)  # connections of real software
+    delivery_ratio: float = 1.0  # share of the owed deliveries
 
     @property
     def kind(self) -> RunKind:

@@ -68,10 +68,10 @@ from .record import (
 from .stretches import bars_of_run, draw_bars
 
 MOST_LINES = 8
-BINS = 60  # of delays over time
+BINS = 60  # bins for delays over time
 STEPS = 2000  # of a cumulative distribution, more than the pixel rows of a picture
 LOG_Y = {"delays_over_time", "station_buffers", "host_buffers", "pending"}  # have values that --log-y concerns
-SHORTEST = 1e-4  # that a logarithmic axis shows
+SHORTEST = 1e-4  # shortest delay on a logarithmic axis
 
 
 def run_figures(directory: Path, folder: Path, look: Look = LOOK) -> list[DrawnFigure]:

@@ -50,7 +50,7 @@ from .stretches import draw_bars, level_bars
 
 MOST_LINES = 8
 MOST_BANDS = 3  # over each other
-SHORTEST_S = 1e-4  # that a logarithmic axis shows
+SHORTEST_S = 1e-4  # shortest delay on a logarithmic axis
 EFFECTS, DELAYS, PARTS = "Effects of the settings", "Delivery delay", "Parts of the delay"
 NEEDED = {
     "means": "a factor with at least two levels, and a metric",

@@ -35,7 +35,7 @@ from .plane import Plane, collection, feature, inert
 STEPS = 900  # at most, of the time line
 POINTS = 100_000  # at most, of hosts if all of them always move, and about as many of tracks
 STEP_MS = (50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000)
-PLAYED_MS = 60_000  # of the watcher's time
+PLAYED_MS = 60_000  # of the viewer's time
 LINGER_SHARE = 0.04  # share of the run for which a handoff stays visible
 GONE = 3.5  # intervals of the record without a place, after which the host was away, as on the animated map
 NO_CELL, DOWN = -1, -2

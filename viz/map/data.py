@@ -35,7 +35,7 @@ from .radio import radio
 from .record import Record, harmless_text, name_of_run, record
 from .stories import MOST, stories
 
-VALUES = 1_500_000  # of buffers in one page
+VALUES = 1_500_000  # values of buffers in one page
 WORDS = {"sbuffer": "SBuffer", "rbuffer": "RBuffer"}
 FINEST_BIN_S = 0.25
 
@@ -298,7 +298,7 @@ MOST_IN_A_MESH = 16
 
 def edges(manifest: dict[str, Any], stations: int) -> list[Edge]:
     links = manifest.get("station_links", [])
-    if links is None:  # all with all
+    if links is None:  # a full mesh
         return [(a, b) for a in range(stations) for b in range(a)] if stations <= MOST_IN_A_MESH else []
     pairs = links if isinstance(links, list) else []
     return [(pair[0], pair[1]) for pair in pairs if _is_pair(pair, stations)]

@@ -21,7 +21,7 @@ import numpy as np
 from .pack import narrow, pack_column
 from .record import Ints, Record
 
-DELIVERIES = 1_000_000  # in one page
+DELIVERIES = 1_000_000  # deliveries in one page
 NOTHING: frozenset[int] = frozenset()
 
 

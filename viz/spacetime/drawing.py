@@ -30,7 +30,7 @@ from .words import RECEIVED, legend_lines
 
 MOST_LABELS = 60
 MANY_ARROWS = 150
-MOST_NAMES = 4  # in one label
+MOST_NAMES = 4  # names in one label
 LINE_INCHES = 0.95
 WIDTH_INCHES = 13.0
 BAND = 0.16  # half the height of a band, in lanes

@@ -23,7 +23,7 @@ from .broadcasts import broadcasts_carried
 
 LEAST_MARGIN_NS = 5_000_000
 AROUND_A_MOMENT_NS = 210_000_000  # on either side
-AFTER_A_BROADCAST_NS = 150_000_000  # that is not delivered
+AFTER_A_BROADCAST_NS = 150_000_000  # if it is not delivered
 PRINTED_NS = 500  # moments are printed in microseconds
 MOST_NAMED = 8  # hosts in an error
 # simulation/plugin_failure.py: the host that failed, or whose message a station failed at

@@ -30,7 +30,7 @@ from mobilenet.lab.artefact.limits import (
 from mobilenet.quoting import cut, spell_out
 
 END = struct.Struct("<4s4H2LH")  # end of central directory record
-LOCATOR_BYTES = 20  # of ZIP64, before it
+LOCATOR_BYTES = 20  # the locator of ZIP64, before it
 
 
 def require_plain(path: Path, stream: IO[bytes]) -> None:

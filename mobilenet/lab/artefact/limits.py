@@ -14,8 +14,8 @@ from collections.abc import Iterable
 MOST_FILES = 20_000
 MOST_ARCHIVE_BYTES = 1_000_000_000
 MOST_LIST_BYTES = 10_000_000  # of the list of files at the end of the archive
-MOST_FILE_BYTES = 500_000_000  # of a file, unpacked
-MOST_BYTES = 2_000_000_000  # of all files, unpacked
+MOST_FILE_BYTES = 500_000_000  # size of a file, unpacked
+MOST_BYTES = 2_000_000_000  # size of all files, unpacked
 MOST_RATIO = 100  # unpacked to packed size of a file
 FREE_BYTES = 1_000  # bytes that a file may have beyond the ratio, since short files may shrink by any factor
 LONGEST_NAME = 300  # characters

@@ -47,7 +47,7 @@ class CheckResult(NamedTuple):
     """The results of a check."""
 
     lines: list[Line]
-    sha256: str  # of the archive
+    sha256: str  # digest of the archive
     promise: str  # in words, whether identical bits are promised
     unchecked: list[str]  # files that were not compared
 

@@ -25,7 +25,7 @@ from mobilenet.record.stamp import KEY
 
 CAPACITY, SCREENING = "capacity", "sensitivity"  # the verbs of their commands, and the names of their files
 TITLES = {CAPACITY: "Capacity search", SCREENING: "Screening"}
-NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # of what is compared
+NAMES = {CAPACITY: "answer", SCREENING: "ranking"}  # names of the compared parts
 ANSWERS = {CAPACITY: of_capacity.ANSWER, SCREENING: of_screening.ANSWER}
 FILES = {
     CAPACITY: (of_capacity.ANSWER, "capacity.csv", "capacity.parquet", "capacity.md"),

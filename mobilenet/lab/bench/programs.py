@@ -32,7 +32,7 @@ from mobilenet.lab.programs.message import Says
 from mobilenet.lab.programs.run_programs import Cast, Setting
 
 EVENTS = 30_000
-LEAST_PER_CPU_S = 20_000  # of the emulator's own
+LEAST_PER_CPU_S = 20_000  # events per CPU second of the emulator
 MOST_GROWTH = 1.2  # of the cost per event, from 10 programs to 300
 MOST_LATE_MS = 10.0  # p99, in real time
 REAL_TIME_S = 20

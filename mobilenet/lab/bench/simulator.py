@@ -44,7 +44,7 @@ class Case:
     target: float | None  # simulated seconds per CPU second, in proportion; None: only its cost is judged
     hosts: int = 70
     stations: int = 7
-    overrides: tuple[str, ...] = ()  # of the scenario
+    overrides: tuple[str, ...] = ()  # changes to the scenario
 
 
 CASES = (
@@ -162,7 +162,7 @@ def run_and_measure(case: Case) -> tuple[Simulation, dict[str, float]]:
     return simulation, {
         "simulated_s": outcome.simulated_ns / 1e9,
         "cpu_s": baseline.cpu_s,
-        "frames": medium.frames + medium.acks,  # all that cost time
+        "frames": medium.frames + medium.acks,  # everything that costs time
         "pairs": sum(medium.pairs) + sum(medium.ack_pairs),
         "baseline": baseline.events_per_s,
     }

@@ -27,7 +27,7 @@ MEDIUM, BACKBONE = f"{NETWORK}.radioMedium", f"{NETWORK}.backbone"
 APPLICATION, PROTOCOL, RADIO = "app[0]", "protocol", "wlan[0].radio"  # parts of a node
 KINDS = {"h": "host", "s": "accessPoint", "p": "process"}
 STATISTIC = re.compile(r"(.+)_(mean|max|p\d+)")
-SECTIONS = {"radio": MEDIUM, "wired": BACKBONE}  # of counters.json
+SECTIONS = {"radio": MEDIUM, "wired": BACKBONE}  # sections of counters.json
 COUNTERS = {
     "received": "packetReceived",
     "queue_drops": "packetDropQueueOverflow",

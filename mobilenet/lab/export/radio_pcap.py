@@ -37,7 +37,7 @@ DATA, QOS_DATA, ACK = 0x08, 0x88, 0xD4  # the first byte of frame control
 TO_STATION, FROM_STATION, RETRY = 0x01, 0x02, 0x08  # bits of the second
 SNAP = b"\xaa\xaa\x03\x00\x00\x00\x88\xb5"  # with the EtherType for local experiments
 LOCAL = 0x0200  # addresses that are locally administered
-VERSION = 1  # of our header
+VERSION = 1  # version of our header
 NODE = [("prefix", ">u2"), ("number", ">u4")]
 HEADERS = np.dtype(
     [
@@ -51,7 +51,7 @@ HEADERS = np.dtype(
         ("in_reach", ">u2"), ("received", ">u2"), ("psdu_bytes", ">u4"), ("class_bytes", "u1"),
     ]
 )  # fmt: skip
-PLACES = {name: place for name, (_, place, *_) in (HEADERS.fields or {}).items()}  # in bytes
+PLACES = {name: place for name, (_, place, *_) in (HEADERS.fields or {}).items()}  # offsets in bytes
 TYPES = {  # types with a length; the code of an outcome is the type of the number of nodes that had it
     "power_dbm": 32, "sinr_db": 33, "host": 48, "session": 49, "message": 50, "held_back_by": 51, "seq": 52, "ack": 53,
     "window": 54,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
-MAY_BE_EMPTY = ("buffers.csv", "delays.csv", "distribution.csv", "handoffs.csv")  # of a study without them
+MAY_BE_EMPTY = ("buffers.csv", "delays.csv", "distribution.csv", "handoffs.csv")  # tables that a study may lack
 
 
 def run_tables(source: Source | None, folder: Path, target: Path) -> None:

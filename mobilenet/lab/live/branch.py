@@ -27,7 +27,7 @@ from mobilenet.scenario.yaml_writer import inline
 from mobilenet.world.interventions import AnyIntervention, in_order
 
 HERE = "by hand"  # the place of an intervention, in error messages
-LONGEST_S = 1e7  # of a run
+LONGEST_S = 1e7  # longest time of a run
 MOST = 5_000  # interventions, because a file with more could not be read again
 _WHERE = re.compile(rf"^{HERE}: (interventions(\.\d+)?[.:] *)?")
 _KEY = re.compile(r"[a-z_]{1,20}")

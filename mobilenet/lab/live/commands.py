@@ -16,7 +16,7 @@ from mobilenet.quoting import cut
 from mobilenet.scenario.error_messages import problems
 from mobilenet.scenario.yaml_reader import Node
 
-LONGEST_BYTES = 65_536  # of one message
+LONGEST_BYTES = 65_536  # length of one message
 Id = Annotated[int | None, Field(ge=0, le=2**53)]
 Speed = Annotated[float, Field(ge=0.01, le=1000)] | Literal["max"]
 
@@ -139,7 +139,7 @@ class Since(_Command):
     row: int = Field(ge=0)
     point_ns: int = Field(default=-1, ge=-1)  # the last one of the curves
     sample: int = Field(default=0, ge=0)  # the first that the page does not have
-    bins_s: Annotated[list[BinS], Field(min_length=2, max_length=2)] | None = None  # of its curves of buffers
+    bins_s: Annotated[list[BinS], Field(min_length=2, max_length=2)] | None = None  # bins of its curves of buffers
 
 
 Command = (

@@ -40,7 +40,7 @@ from mobilenet.world.interventions import (
     OnHost,
 )
 
-EFFECTS = ("delivery_delay_mean_s", "deliveries")  # of the whole network
+EFFECTS = ("delivery_delay_mean_s", "deliveries")  # metrics of the whole network
 THERE = ("delivery_delay_mean_there_s", "deliveries_there")  # at the host or station concerned
 CELL = ("delivery_delay_mean_cell_s", "deliveries_cell")  # at the other hosts of its cell
 COUNTS = (EFFECTS[1], THERE[1], CELL[1])
@@ -158,7 +158,7 @@ def effect_in_words(one: AnyIntervention, after_s: float, findings: list[dict[st
     }  # fmt: skip
     worlds = max(finding["pairs"] for finding in findings)
     sentences, alike = [], []
-    for finding in sorted(findings, key=lambda one: one["metric"] not in COUNTS):  # what was delivered comes first
+    for finding in sorted(findings, key=lambda one: one["metric"] not in COUNTS):  # delivery metrics come first
         name, unit = words[finding["metric"]]
         if not finding["pairs"]:
             sentences.append(f"Too few runs have a value for {name}.")

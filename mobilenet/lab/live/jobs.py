@@ -57,7 +57,7 @@ class Job:
     state: str = "running"
     text: str = ""
     result: dict[str, Any] = field(default_factory=dict)
-    question: object = None  # which question it answers
+    question: object = None  # the question that it answers
     is_cancelled: bool = False
 
     def report(self) -> dict[str, Any]:

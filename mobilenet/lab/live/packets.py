@@ -28,7 +28,7 @@ from mobilenet.scenario import Scenario
 from mobilenet.scenario.ip import Ip
 from mobilenet.simulation.mobile import Simulation
 
-MOST_FLOWS = 12  # that a card lists
+MOST_FLOWS = 12  # connections that a card lists
 
 
 def temporary_folder(owner: object, scenario: Scenario) -> Path | None:

@@ -44,12 +44,12 @@ class Player:
         self.session = session
         self.speed = speed
         self.is_playing = False
-        self.is_held = False  # it waits meanwhile
+        self.is_held = False  # whether a listener holds the run
         self.rate = 0.0  # recent simulated seconds per second
         self.stopped_because = ""
         self.is_ending = False
         self.stepped: dict[str, Any] | None = None  # the last step: its number, and the event at which it ended
-        self._stepping: str | None = None  # to what
+        self._stepping: str | None = None  # the kind of event to step to
         self._rows_before = 0
         self._on_state = on_state
         self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
@@ -91,7 +91,7 @@ class Player:
             waits = self.is_going or self._is_owed
             if self._is_due or time.monotonic() >= self._next_s and waits:
                 self._tell()
-        self._do_tasks(0.0)  # what was asked before
+        self._do_tasks(0.0)  # requests that came before the end
 
     def play(self, speed: float | Literal["max"] | None = None, until_s: float | None = None) -> None:
         self._require_more()
@@ -159,7 +159,7 @@ class Player:
         """Note that something was done by hand, so that time no longer stands at the last stop."""
         if not self.is_playing:
             self.stopped_because = ""
-            if self.session.violation is not None:  # by what was done
+            if self.session.violation is not None:  # caused by the command
                 self._has_to_stop()
         self.send_state()
 
@@ -228,7 +228,7 @@ class Player:
         """Play a piece in real time, which takes its simulated time. Input from programs wakes it."""
         try:
             self.session.play_ns(self.session.now_ns + int(PIECE_S * SECOND))
-        except Exception as error:  # of a program
+        except Exception as error:  # an error of a program
             self.pause(first_line(error))
             return
         self._is_behind = True  # the next piece follows at once
@@ -248,7 +248,7 @@ class Player:
             return
         if is_there:
             self.pause()
-            self._has_to_stop()  # which may have the reason
+            self._has_to_stop()  # which sets the reason, if there is one
             number = 0 if self.stepped is None else self.stepped["number"]
             self.stepped = {"number": number + 1, "what": what, "event": self._event_of(what)}
 

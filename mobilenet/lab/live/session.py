@@ -78,7 +78,7 @@ class LiveSession:
         self._allow_code = allow_code
         scenario = cast("Scenario", with_declared(scenario, allow_code))
         self._scenario_interventions = scenario.interventions
-        self.folder = temporary_folder(self, scenario)  # of captures
+        self.folder = temporary_folder(self, scenario)  # folder for captures
         self.branches = [Branch(0, scenario)]
         self.branch = self.branches[0]
         self.violation: FirstViolation | None = None  # the one that stopped time
@@ -248,7 +248,7 @@ class LiveSession:
         at_ns = untouched_ns(self._interventions_until(), self.now_ns)
         scenario, place = self._with(check_request({"do": what, **how}), at_ns)
         require_effect(self.simulation, self.now_ns, what, how.get("host"))
-        if self.now_ns < self.branch.reached_ns:  # it went on otherwise already
+        if self.now_ns < self.branch.reached_ns:  # otherwise the branch has no later part
             self._fork(self.now_ns)
         self._advance(at_ns)
         self.forget_violation()

@@ -39,7 +39,7 @@ class Place(NamedTuple):
     row: int
     watched: str | None = None
     arrow: Mark = BEGIN
-    point_ns: int = -1  # of the curves
+    point_ns: int = -1  # last point of the curves
     touched: tuple[int, int] = (-1, -1)  # the branch, and its number of interventions
     sample: int = 0  # the first sample that it has not received
     bins_s: tuple[float, float] | None = None  # for its curves of stations' and hosts' buffers; None: it draws none
@@ -53,7 +53,7 @@ class Listener:
     def __init__(self) -> None:
         self.place: Place | None = None
         self.pause_s = 0.0
-        self.last_sent_s = -math.inf  # of the wall's clock
+        self.last_sent_s = -math.inf  # wall-clock time
         self.is_owed = False  # whether there is a state that it could not take
 
 

@@ -24,7 +24,7 @@ from mobilenet.lab.programs.children import Child, Children
 from mobilenet.quoting import cut, spell_out
 from mobilenet.simulation.parties import ProgramError
 
-LONGEST_LINE_BYTES = 1 << 20  # of a program's
+LONGEST_LINE_BYTES = 1 << 20  # length of a program's line
 LONGEST_ANSWER_BYTES = 64 << 20
 LONGEST_QUOTED = 160  # characters of a line, in a message
 CHUNK_BYTES = 1 << 16
@@ -56,7 +56,7 @@ class Conversation:
         self._soon_ms = self._soon_s * 1000
         self._output = select.poll()
         self._output.register(child.back, select.POLLIN)
-        self._lines = 0  # that it has written
+        self._lines = 0  # lines that it has written
 
     def ask(self, event: str) -> tuple[list[dict[str, Any]], list[str]]:
         """Send an event, a line without its end. Return the answer without `done`, as values and as lines."""

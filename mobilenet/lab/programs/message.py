@@ -54,7 +54,7 @@ class Says:
         return {"says": self.value}
 
 
-MOST_KINDS = 100  # of which each has counters
+MOST_KINDS = 100  # kinds with separate counters
 
 
 def message_class(value: Any, kinds: dict[str, type[Says]]) -> type[Says]:

@@ -47,7 +47,7 @@ class Cast(Parties):
         self.note = note
         self.buffers: dict[Role, tuple[str, ...]] = {}
         self.own_clock: list[str] = []
-        self.kinds: dict[str, type[Says]] = {}  # of messages, by name
+        self.kinds: dict[str, type[Says]] = {}  # kinds of messages, by name
         self._lives: dict[str, int] = {}
         self._children = Children(setting.folder, errors_into)
         self._talking: dict[str, Conversation] = {}

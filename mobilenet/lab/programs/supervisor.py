@@ -26,7 +26,7 @@ import sys
 import time
 from typing import Any
 
-Line = dict[str, Any]  # of JSON
+Line = dict[str, Any]  # a line of JSON
 
 PR_SET_CHILD_SUBREAPER = 36
 KEPT_BYTES = 65_536  # of each node's standard error, over all its lives

@@ -30,7 +30,7 @@ NOTHING = type("Nothing", (), {"__repr__": lambda nothing: "nothing"})()  # no f
 ERROR = "ended_by_error"
 WITH_LAST_WORDS = f"(.*?){re.escape(LAST_WORDS)}.*?( \\(at [^()]*\\))?"  # the parts of an error before and after them
 OF_THE_MOMENT = ("wall_s", "command", "mobilenet_version", "compiled", "files", "manifest_sha256")
-LONGEST = 80  # of a value
+LONGEST = 80  # characters of a value
 BEFORE = 20  # characters that two long values share, shown before the first difference
 
 

@@ -23,7 +23,7 @@ class Parting(NamedTuple):
     """An answer that differs: the event, and the lines of both answers."""
 
     event: str
-    number: int  # of the event, from 1
+    number: int  # number of the event, from 1
     recorded: list[str]
     answered: list[str]
 

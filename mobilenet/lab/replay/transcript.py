@@ -27,7 +27,7 @@ class Line(NamedTuple):
     time_ns: int
     node: str
     life: int
-    said: bool  # by the program
+    said: bool  # true: written by the program
     line: str
 
 

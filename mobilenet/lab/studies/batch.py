@@ -65,7 +65,7 @@ class Standing(NamedTuple):
 
     done: int
     failed: int
-    left: int  # of this round
+    left: int  # runs left in this round
     round: int
     most_left: int  # more than `left` if the stopping rule may ask for more
     note: str = ""  # for people: the reason for another round

@@ -38,7 +38,7 @@ class Configuration:
 
     number: int
     levels: dict[str, Any]  # factor -> level
-    overrides: tuple[str, ...]  # as --set takes them
+    overrides: tuple[str, ...]  # in the form of --set
     label: str = ""  # for people: `TCP, loss 0.05`
 
     def row(self) -> dict[str, Any]:

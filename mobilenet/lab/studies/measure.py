@@ -37,7 +37,7 @@ from mobilenet.record.table import Table
 from mobilenet.why.shares import counted_deliveries, shares
 from mobilenet.why.stories import recorded_stories
 
-RATIO = 1.001  # of two neighbouring bins
+RATIO = 1.001  # ratio of two neighbouring bins
 SHORTEST_S = 1e-7
 SURVIVAL = {"p50": 0.50, "p95": 0.95, "p99": 0.99}  # for delays, where undelivered messages are at least as long
 

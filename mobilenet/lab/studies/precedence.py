@@ -86,7 +86,7 @@ class CommonDeliveries(NamedTuple):
 
     delays_s: NDArray[np.float64]
     other_delays_s: NDArray[np.float64]
-    is_own: NDArray[np.bool_]  # at the sender
+    is_own: NDArray[np.bool_]  # the delivery is at the sender
 
     def count(self, metric: OfDelays) -> int:
         """Return the number of deliveries in the metric."""
@@ -107,7 +107,7 @@ class CommonDelays(NamedTuple):
     """A metric over the deliveries that both settings made."""
 
     values: Mapping[int, tuple[float, float]]  # replication -> own, baseline
-    deliveries: int  # in all pairs
+    deliveries: int  # number in all pairs
     lack: str = ""  # why there are none
 
 

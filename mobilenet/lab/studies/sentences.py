@@ -40,7 +40,7 @@ from mobilenet.metrics.registry import OF_HOSTS, SIGNED, Vocabulary
 from mobilenet.quoting import format_number, pluralize
 from mobilenet.scenario import AnyScenario, Scenario
 
-Row = Mapping[str, Any]  # of comparison.json: Finding.row()
+Row = Mapping[str, Any]  # a row of comparison.json: Finding.row()
 TIMES = 2.0  # from this value on, a ratio is given as a factor
 WHY_NOT = {
     **UNPAIRED,

@@ -90,7 +90,7 @@ class Comparison(NamedTuple):
     ratio: float | None  # geometric mean of value / baseline; None if a value is not positive
     ratio_low: float | None
     ratio_high: float | None
-    p: float  # that the difference is 0
+    p: float  # p value that the difference is 0
     equivalence_p: float | None  # that the ratio lies outside 1 ± margin; None: not judged
 
 
@@ -241,7 +241,7 @@ def _hall(y: float, skewness: float, n: int) -> float:
 
 
 RARE = 0.05  # outcomes in a smaller share of the runs may be missed, unless another share is given
-LEAST_RARE, MOST_RARE = 0.001, 0.5  # that may be given
+LEAST_RARE, MOST_RARE = 0.001, 0.5  # limits of the share
 ENOUGH = 8  # contradicting runs from which the variance is reliable
 OF_RARE = 0.25  # the share of the error for outcomes that are not rare, but were not seen
 

@@ -173,10 +173,10 @@ def compare_study(path: Path, metrics: Sequence[str] = ()) -> list[Finding] | No
 @dataclass(frozen=True, slots=True)
 class Estimate:
     configuration: Configuration
-    runs: int  # that are left
+    runs: int  # runs that are left
     most_runs: int
     cpu_s: float  # for one run; 0 if none is left
-    disk_bytes: float  # of one run
+    disk_bytes: float  # disk space of one run
 
 
 def estimate(study: Study, allow_code: bool = False, out: Path | None = None) -> list[Estimate]:

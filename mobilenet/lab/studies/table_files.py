@@ -31,7 +31,7 @@ COLUMNS = (
     | dict.fromkeys(("mean", "sd", "low", "high", "from_s", "to_s", "share", "delay_s"), pa.float64())
 )
 UNSTABLE, PROBABLY, NOT_STEADY = "unstable", "probably unstable", "not steady"  # labels, see tables.py
-KEYS = ["configuration", "replication"]  # of a run
+KEYS = ["configuration", "replication"]  # columns that identify a run
 SECONDS = dict.fromkeys(("begin_s", "duration_s", "interruption_s"), pa.float64())
 HANDOFF = {"host": pa.string(), **SECONDS, "cause": pa.string()}  # no interruption: see metrics/mobile.py
 RANKED = dict.fromkeys(("size", "low", "high", "mean", "spread", "p_adjusted"), pa.float64())

@@ -24,7 +24,7 @@ from mobilenet.network.propagation.parameters import PathLossParameters
 SPEED_OF_LIGHT_MPS = 299_792_458.0
 CM = 100
 NEAREST_M = 1.0
-BREAKPOINT_SPEED_MPS = 3.0e8  # as in 3GPP
+BREAKPOINT_SPEED_MPS = 3.0e8  # the speed of light in 3GPP
 EFFECTIVE_M = 1.0  # street, cars and people: taken off each antenna's height
 ALWAYS_IN_SIGHT_M, SIGHT_FADES_M = 18.0, 36.0
 SURE = 1 << 32
@@ -95,7 +95,7 @@ def _street_canyon(p: PathLossParameters, d: Floats, stations: int, line_of_sigh
     upper = p.host_height_m if stations == 0 else p.station_height_m
     squared = (upper - lower) ** 2
     break_m = 4 * (upper - EFFECTIVE_M) * (lower - EFFECTIVE_M) * p.frequency_ghz * 1e9 / BREAKPOINT_SPEED_MPS
-    lg = np.log10(np.sqrt(d * d + squared))  # of the distance in space
+    lg = np.log10(np.sqrt(d * d + squared))  # logarithm of the distance in space
     beyond = 40 * lg - 9.5 * np.log10(break_m * break_m + squared)
     in_sight: NDArray[np.float64] = 32.4 + 20 * np.log10(p.frequency_ghz) + np.where(d <= break_m, 21 * lg, beyond)
     if line_of_sight:

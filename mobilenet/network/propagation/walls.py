@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Ring = list[tuple[int, int]]
 Building = list[Ring]  # its outline, then its courts; the last corner is joined to the first
 
-PART: Final = 256  # of a centimetre
+PART: Final = 256  # parts of a centimetre
 NARROWEST_CM: Final = 1000
 MARGIN_CM: Final = 2
 

@@ -88,7 +88,7 @@ class Frame:
         self.serial = 0  # among all that were ever in the air, set by the medium
         self.start_ns = 0
         self.x_m = self.y_m = 0.0  # where it was sent, with sinr
-        self.receivers: list[Transceiver] = []  # in reach, by index
+        self.receivers: list[Transceiver] = []  # nodes in reach, by index
         self.outcomes: list[int] = []  # parallel to receivers, as is
         self.delays_ns: list[int] = []  # the propagation delay to each
         self.sinrs_cdb: list[int] = []  # the lowest at each receiver, if frames are watched; NEVER: not received

@@ -124,7 +124,7 @@ class Medium:
         """
         assert frame.to is not None
         i = frame.receivers.index(frame.to)
-        if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:  # else `finish` was faster
+        if frame.serial in self._in_air and frame.outcomes[i] == RECEIVED:  # otherwise `finish` was faster
             frame.settled = frame.to
             if self._is_lost(frame, frame.to):
                 frame.outcomes[i] = RANDOM

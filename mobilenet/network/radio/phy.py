@@ -31,7 +31,7 @@ class Mode:
     cw_min: int
     cw_max: int
     rates_mbps: tuple[float, ...]
-    basic_rates_mbps: tuple[float, ...]  # those that ACKs use
+    basic_rates_mbps: tuple[float, ...]  # rates that ACKs use
     signal_extension_ns: int  # after an OFDM frame in the 2.4 GHz band
 
     @property

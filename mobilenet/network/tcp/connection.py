@@ -74,7 +74,7 @@ class Connection:
         self._ack_delay_ns = ns(parameters.delayed_ack_s)
         self._timer = port.timer(self._on_timeout)
         self._ack_timer = port.timer(self._send_ack)
-        self._deadline = 0  # of the set-up
+        self._deadline = 0  # deadline of the set-up
         self._attempts = 0  # timeouts in a row
         self._owed = 0  # data segments received since an acknowledgement was last sent
         self._timed_end = 0  # the round trip being measured ends when all below this is acknowledged; 0: none is

@@ -118,7 +118,7 @@ class Endpoint:
     def __init__(self, owner: Owner, parameters: TcpParameters, counts: Counts | None = None) -> None:
         self.owner = owner
         self.parameters = parameters
-        self.counts = Counts() if counts is None else counts  # of all connections together
+        self.counts = Counts() if counts is None else counts  # counts of all connections together
         self.links: dict[tuple[int, int], Link] = {}  # (peer, our incarnation) -> link
         self._incoming_links: dict[tuple[int, int], Link] = {}  # (peer, its incarnation) -> link that it asked for
         self._accepted: dict[int, Link] = {}  # peer -> the link that the peer opened last

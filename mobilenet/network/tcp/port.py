@@ -55,6 +55,6 @@ class Counts:
     pure_acks: int = 0
     syns: int = 0  # SYN and SYN-ACK, repeated ones included
     resets: int = 0
-    timeouts: int = 0  # of data
+    timeouts: int = 0  # timeouts of data
     fast_retransmits: int = 0  # recoveries begun by duplicate acknowledgements
     duplicates_received: int = 0  # data segments that contained nothing new

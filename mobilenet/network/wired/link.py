@@ -136,7 +136,7 @@ class Link:
         held, self._held = self._held, None
         self._free_at = self._queued_until
         for size_bytes, arrive, is_spared in held or ():
-            self.sent -= 1  # it is counted already
+            self.sent -= 1  # it was counted already
             self.bytes -= size_bytes
             self.send(size_bytes, arrive, is_spared)
 

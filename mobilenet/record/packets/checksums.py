@@ -12,7 +12,7 @@ from mobilenet.record.packets.segments import TCP, is_fragment
 
 ICMP, UDP = 1, 17
 NAMES = {ICMP: "ICMP", TCP: "TCP", UDP: "UDP"}
-NO_CHECKSUM = b"\0\0"  # of UDP
+NO_CHECKSUM = b"\0\0"  # in UDP
 SHORTEST = 20  # an IP header; with options, TCP and UDP may count another destination
 
 

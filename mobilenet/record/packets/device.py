@@ -38,7 +38,7 @@ class Flow:
         self.begun_ns = self.last_ns = at_ns
         self.packets = [0, 0]  # sent, received
         self.bytes = [0, 0]  # payload bytes; for TCP, those acknowledged, and those received for the first time
-        self.sending: Sending | None = None  # of TCP
+        self.sending: Sending | None = None  # for TCP only
         self.received_again_bytes = 0
         self._expected: tuple[int, int] | None = None  # the peer's first sequence number, and the offset after its data
         self._ended = [False, False]

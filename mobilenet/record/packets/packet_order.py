@@ -14,7 +14,7 @@ from typing import NamedTuple
 from mobilenet.record.pcap import CapturedPacket
 from mobilenet.record.table import Columns
 
-Captures = Mapping[str, Sequence[CapturedPacket]]  # of each node
+Captures = Mapping[str, Sequence[CapturedPacket]]  # node -> its captures
 
 
 class PassedPacket(NamedTuple):
@@ -23,7 +23,7 @@ class PassedPacket(NamedTuple):
     at_ns: int
     node: str
     is_sent: bool
-    name: str  # of the datagram
+    name: str  # name of the datagram
     packet: bytes
 
 

@@ -19,7 +19,7 @@ class HostPlan(NamedTuple):
 
     # when it is asked to `join` and to `leave`, in order; each request is repeated until it is met
     requests: list[tuple[int, str]]
-    speed_mps: float  # it is never faster
+    speed_mps: float  # its highest speed
     drags: Sequence[int] = ()  # when it is moved by hand
     is_added: bool = False  # by hand, during the run
 
@@ -36,7 +36,7 @@ class KnownProtocol(NamedTuple):
     """A protocol that promises more than its order. Custom protocols are never known in this sense."""
 
     checks: str  # the module whose CHECKS judge those promises
-    parameters: Any  # as the scenario gives them
+    parameters: Any  # the scenario's parameters
 
 
 class LossyCut(NamedTuple):
@@ -52,7 +52,7 @@ class LossyCut(NamedTuple):
 class Radio(NamedTuple):
     """The counts of the radio, and the failure detector of the backbone."""
 
-    least_loss: float  # at random, of any time
+    least_loss: float  # random loss, lowest at any time
     most_loss: float
     acknowledges: bool  # whether frames may be acknowledged by the MAC
     least_retries: int  # for a frame that the MAC gives up; 0: it never tries again
@@ -60,7 +60,7 @@ class Radio(NamedTuple):
     always_up: bool  # no node ever crashes, appears late or vanishes, and no radio is switched off
     queue_frames: int  # the most that wait in a node's radio
     around_bytes: int  # the headers of a frame
-    least_airtime_ns: int  # of the shortest frame
+    least_airtime_ns: int  # airtime of the shortest frame
     group_retries: int = 0  # how often the MAC of a station repeats each broadcast frame with data
 
 

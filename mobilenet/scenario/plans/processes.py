@@ -24,7 +24,7 @@ def declared_manifest(scenario: ProcessScenario) -> dict[str, Any]:
     protocol = scenario.protocol
     delivers = protocol.delivers or "correct_source"
     below = (scenario.processes - 1).bit_length() if delivers.endswith("below_dimension") else None
-    named = getattr(protocol, "buffers", None)  # of a plug-in
+    named = getattr(protocol, "buffers", None)  # buffers of a plug-in
     return {
         "seed": scenario.seed,
         "protocol": protocol.name,

@@ -52,13 +52,13 @@ def _ways(scenario: Scenario) -> tuple[int, int]:
     positions_m = station_positions(scenario.stations.layout, scenario.folder, scenario.anchor).tolist()
     edges = links(backbone, positions_m)
     if edges is None:
-        return min(1, count - 1), min(1, count - 1)  # all with all
+        return min(1, count - 1), min(1, count - 1)  # a full mesh
     near = adjacency(edges, count)
     far, some_way = _farthest(near, 0)
     if backbone.kind == "tree":
         across = _farthest(near, far)[1]
         return (across + 1) // 2, across
-    return (some_way + 1) // 2, 2 * some_way  # by way of station 0
+    return (some_way + 1) // 2, 2 * some_way  # through station 0
 
 
 def _farthest(near: list[list[int]], start: int) -> tuple[int, int]:

@@ -35,7 +35,7 @@ from mobilenet.simulation.nodes import Node
 from mobilenet.simulation.observer import Observer
 
 MOST_NODES = 200  # up to this number, distances are computed for every frame
-PAIRS = ("pairs", "addressed_pairs", "ack_pairs", "addressed_ack_pairs")  # of the medium
+PAIRS = ("pairs", "addressed_pairs", "ack_pairs", "addressed_ack_pairs")  # pairs counted by the medium
 LATE_NS = 8  # an ACK beyond 3 km: docs/models/radio.md
 
 
@@ -290,7 +290,7 @@ class Air(Observer):
         counts = {"frames": self._frames, "bytes": self._bytes, "received": received, "pairs_in_range": every}
         totals = {"radio_frames": self._frames, "radio_bytes": self._bytes, "radio_airtime_ns": self._airtime_ns}
         table = recording.tables()["samples"]
-        samples = dict(zip(table["quantity"], table["value"], strict=True))  # of each the last
+        samples = dict(zip(table["quantity"], table["value"], strict=True))  # the last sample of each
         for name, count in (counts | totals | {"pairs_received": received}).items():
             noted = radio[name] if name in counts else samples[name]
             if noted != count:

@@ -41,7 +41,7 @@ class Cells(Observer):
         self._is_changed_by_hand = bool(scenario.interventions or scenario.own_processes)
         self._sites = [station.transceiver.position(0) for station in simulation.stations]
         self._walks = [Walk(trajectory) for trajectory in simulation.world.trajectories]
-        self._cells: dict[int, int | None] = {}  # at the last look
+        self._cells: dict[int, int | None] = {}  # cells at the last check
         model = model_of(wireless)
         if model.keys.by_distance:
             self._hysteresis, self._most = rule.nearer_m, model.cell_m

@@ -33,7 +33,7 @@ class Flight:
         self.place = frame.x_m, frame.y_m
         self.places = {node: node.position(frame.start_ns) for node in near or {}}
         self.sinrs_cdb = dict(zip(frame.receivers, frame.sinrs_cdb, strict=False))
-        self.others: list[Flight] = []  # that overlap it, perhaps
+        self.others: list[Flight] = []  # flights that may overlap it
 
     def __str__(self) -> str:
         return f"frame {self.serial} of {self.sender.name}"

@@ -22,7 +22,7 @@ from mobilenet.simulation.mobile import Simulation
 
 ONE_OF = 5
 ROUNDING_CDB = 2
-SUMS_CDB = 5  # of sums in whole hundredths
+SUMS_CDB = 5  # tolerance for sums in whole hundredths
 HEAD_NS, TAIL_NS = 200_000, 10_000  # longer than any preamble, and than a signal extension
 
 Place = tuple[float, float]
@@ -40,7 +40,7 @@ class Power:
         self._fading = fading_of(wireless)
         self._gains = KeyedDraws(scenario.seed, "fading")
         is_formula = wireless.shadowing is None and wireless.obstacles is None
-        self._has_formula = is_formula and wireless.path_loss.model != "umi"  # which has lines of sight
+        self._has_formula = is_formula and wireless.path_loss.model != "umi"  # umi depends on lines of sight
 
     def _arrives_cdbm(self, flight: Flight, node: Transceiver, place: Place) -> float:
         wireless, sender, distance_m = self._wireless, flight.sender, dist(flight.place, place)

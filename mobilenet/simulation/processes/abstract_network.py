@@ -80,7 +80,7 @@ class StepNetwork:
         now = self.kernel.now
         self.is_receiving = True
         rest = iter(self._calendar[now])
-        for receive, sender, message in zip(rest, rest, rest, strict=False):  # it may grow
+        for receive, sender, message in zip(rest, rest, rest, strict=False):  # the list may grow meanwhile
             receive(sender, message)
         self.is_receiving = False
         del self._calendar[now]

@@ -17,7 +17,7 @@ from mobilenet.record.table import Table
 from mobilenet.verify.among_processes.properties import ProcessJudge
 
 NEVER: Final = np.iinfo(np.int32).max
-MOST_CELLS: Final = 100_000_000  # of the table
+MOST_CELLS: Final = 100_000_000  # cells of the table
 
 
 class ScreenedProcesses(ProcessJudge):
@@ -32,7 +32,7 @@ class ScreenedProcesses(ProcessJudge):
         number = {name: i for i, name in enumerate(names)}
         self._process = node.map([number[name] for name in node.words], nothing=-1)
         sources = [text.partition(":")[0] for text in message.words]
-        self._source = np.array([number.get(name, -1) for name in sources], np.int64)  # of each message
+        self._source = np.array([number.get(name, -1) for name in sources], np.int64)  # the source of each message
         self._rows = event.rows("deliver")
         self.crashed = {node.words[node.codes[row]]: row for row in reversed(event.rows("crash").tolist())}
         self._is_correct = np.array([name not in self.crashed for name in names], np.bool_)

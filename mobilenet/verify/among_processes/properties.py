@@ -20,7 +20,7 @@ class ProcessJudge:
         self._bits: dict[str, int] = {}  # message -> its bit in sets
         self._names: list[str] = []
         self._past: list[int] = []  # for each message, what precedes it causally
-        self._own: dict[str, int] = {}  # what each has broadcast
+        self._own: dict[str, int] = {}  # broadcasts of each process
         self._has: dict[str, int] = {f"p{i}": 0 for i in range(manifest["processes"])}
         self._next: dict[tuple[str, str], int] = {}  # (process, source) -> the number due
         self._completed: list[tuple[str, int, dict[str, int]]] = []

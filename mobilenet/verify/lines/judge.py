@@ -35,7 +35,7 @@ from mobilenet.verify.lines.transit import transit_problem
 
 PROGRAM = "program"  # the protocol of scenarios in which nodes are programs
 SAYS = {"deliver": "deliver", "complete": "complete", "joined": "join", "left": "leave", "gap": "gap"}  # action: event
-REPORTED_EVENTS = ("recover", "suspect", "trust")  # of both
+REPORTED_EVENTS = ("recover", "suspect", "trust")  # events of both kinds
 MEANWHILE = ("sent", "dropped")  # while the answer takes effect
 What = tuple[str, int, str, str]  # node, time, event, of what
 

@@ -25,7 +25,7 @@ from mobilenet.record.table import Table
 
 encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 HANDOFFS = ("handoff_start", "handoff_end")
-Report = tuple[int, str, str, str]  # when, node, event, of what
+Report = tuple[int, str, str, str]  # time, node, event, subject
 
 
 class _Node:

@@ -22,7 +22,7 @@ from mobilenet.record.table import Table
 
 LONGEST = 80  # characters of a name in a sentence
 NEVER = 1 << 62
-Due = tuple[int, int]  # from when to when
+Due = tuple[int, int]  # earliest and latest time
 
 
 class Timers:

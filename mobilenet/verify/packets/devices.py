@@ -35,7 +35,7 @@ def devices_problem(packets: Sequence[PassedPacket], real_time: Any) -> str | No
     dropped = {node: sum(_of_node(real_time.get(reason), node) for reason in DROPPED) for node in devices}
     for node, counts in sorted(devices.items()):
         if not isinstance(counts, dict):
-            continue  # not known
+            continue  # the counts are not known
         sent, received = passed[node, True] + dropped[node], passed[node, False]
         if _of_node(counts, "out") != sent:
             return _differs(node, "left", _of_node(counts, "out"), f"sends {passed[node, True]}", dropped[node])

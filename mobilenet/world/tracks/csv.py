@@ -23,7 +23,7 @@ from mobilenet.world.tracks.table import Table, as_number, table
 
 TIME = ("t", "time", "t_s", "timestep_time", "timestamp")
 ID = ("id", "host", "node")
-TIME_TOO, ID_TOO = ("time_s",), ("host_id", "node_id", "vehicle", "person")  # where none of those is
+TIME_TOO, ID_TOO = ("time_s",), ("host_id", "node_id", "vehicle", "person")  # titles to try after those
 X, Y = ("x", "x_m"), ("y", "y_m")
 LON, LAT = ("lon", "longitude", "lng"), ("lat", "latitude")
 SUMO = ("vehicle", "person", "container")
@@ -31,7 +31,7 @@ SUMO = ("vehicle", "person", "container")
 CHOSEN_XY = "x and y are used, as metres; the columns lon and lat are ignored (--coordinates lonlat uses them)"
 CHOSEN_LONLAT = "lon and lat are used, as requested; the columns x and y are ignored"
 
-Columns = tuple[int, int, int]  # of id and both coordinates
+Columns = tuple[int, int, int]  # columns of id and both coordinates
 
 
 def read(path: Path, lonlat: bool | None, id: str | None = None) -> RecordedSamples:

@@ -29,7 +29,7 @@ class _Reader:
         self.xml = Xml(file, self.start, self.end)
         self.tracks = self.others = self.skipped = 0
         self.called: str | None = None  # its <name>
-        self.name: str | None = None  # by which its samples go
+        self.name: str | None = None  # the name for its samples
         self.point: tuple[float, float, int, int] | None = None
         self.time_s: float | None = None
         self.timeless: tuple[int, int] | None = None  # where the track has a point without a time

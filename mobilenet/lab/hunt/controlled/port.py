@@ -53,7 +53,7 @@ class Effects:
         self.radio: list[Transmission] = []
         self.wired: list[Transmission] = []
         self.upcalls: list[Upcall] = []
-        self.answer: Any = None  # what the called method returned
+        self.answer: Any = None  # the result of the called method
 
     def frame(self, to: int | None, message: Any) -> None:
         self.radio.append(Transmission(to, message))

@@ -30,7 +30,7 @@ class CaseProgress(NamedTuple):
 class Report(NamedTuple):
     case: Case
     result: Result
-    trace: tuple[str, ...]  # how it was violated
+    trace: tuple[str, ...]  # the steps to the violation
 
 
 def explore(cases: Iterable[Case], seconds: float = 900, gib: float = 16) -> Iterator[CaseProgress | Report]:

@@ -32,7 +32,7 @@ class Case:
         True  # begin when all hosts are members and have delivered one message of each, and nothing is in transit
     )
     leaves: int = 0
-    joins: int = 0  # of hosts that have left
+    joins: int = 0  # joins of hosts that have left
     counted: tuple[str, ...] = ()  # types of messages that may change their receiver's state a limited number of times:
     repeats: int = 3  # each message once; all of them this many times, as old ones may repeat
     step_ns: int = 10_000_000  # by which a node's clock advances with each input: see local.py

@@ -29,7 +29,7 @@ class Completion:
     def __init__(self, space: Space) -> None:
         self._space = space
         self._good: set[State] = set()
-        self.prefix: list[tuple[int, Input]] = []  # what join_all did
+        self.prefix: list[tuple[int, Input]] = []  # the steps of join_all
         self.last: list[tuple[int, Input]] = []  # what was done to the state that was judged last
 
     def judge(self, state: State) -> None:

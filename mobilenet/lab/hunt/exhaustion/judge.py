@@ -39,7 +39,7 @@ class History(NamedTuple):
     """The part of the past that still counts."""
 
     messages: tuple[MessageId, ...]  # in the order of broadcasting
-    pasts: tuple[int, ...]  # what happened before each
+    pasts: tuple[int, ...]  # the causal past of each
     hosts: tuple[Standing, ...]
 
 

@@ -104,7 +104,7 @@ class Local:
         self._inputs = Numbering()
         self._table: dict[tuple[int, int], tuple[int, StepEffects]] = {}
         self.facts: list[Facts] = []
-        self.runs = 0  # of the protocol's code
+        self.runs = 0  # number of runs of the protocol's code
         node = build(Clock(EPOCH))
         self.name = node.name
         self._enter(node, None)

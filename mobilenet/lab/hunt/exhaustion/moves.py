@@ -25,7 +25,7 @@ class Move(NamedTuple):
     input_number: int
     cost: int
     becomes: int
-    sends: int  # frames
+    sends: int  # frames that the move sends
     uses: int  # the counted frame that has its effect here
     wired: tuple[tuple[int | None, int], ...]
     story: tuple[tuple[Any, ...], ...]
@@ -118,7 +118,7 @@ class Moves:
             yield self._plain(node, local, ("join",), JOIN)
         if case.messages[node]:
             move = self._plain(node, local, ("broadcast", 1), BROADCAST)
-            if move.story:  # else it was refused
+            if move.story:  # otherwise it was refused
                 yield move
 
     def _is_counted(self, node: int, input_number: int) -> bool:

@@ -36,7 +36,7 @@ class Line(NamedTuple):
 
 
 class Trace(NamedTuple):
-    prefix: tuple[tuple[str, Input], ...]  # until all are members
+    prefix: tuple[tuple[str, Input], ...]  # the steps until all are members
     lines: tuple[Line, ...]
     violation: Violation
 

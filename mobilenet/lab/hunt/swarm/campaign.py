@@ -48,7 +48,7 @@ from mobilenet.verify.check import Check
 from mobilenet.verify.judge import Answer, overall
 
 Network = Literal["radio", "adversary", "processes"]
-ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"  # of a plug-in
+ENDED_BY_ERROR: Literal["ended with an error"] = "ended with an error"  # the error of a plug-in
 LONGEST_ERROR = 400  # of a plug-in's error, because an exception may have any text
 
 

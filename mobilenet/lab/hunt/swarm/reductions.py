@@ -17,7 +17,7 @@ from mobilenet.quoting import pluralize
 from mobilenet.scenario import ProcessScenario, Scenario
 
 Changes = dict[str, Any]  # dotted key -> value
-NAME = r"\b[hp]\d+:\d+\b"  # of a broadcast
+NAME = r"\b[hp]\d+:\d+\b"  # name of a broadcast
 MOST_DRAWN, ROOM_S = 4, 0.05  # broadcasts in one picture; seconds on either side of a moment
 SAFE_DRAIN_S = 5.0  # any violation by deliveries shows by then
 SEEDS_OF_THE_NAMED = 40  # seeds to try; a run with so few broadcasts takes no time
@@ -30,7 +30,7 @@ class Search(Protocol):
     """The parts of the search that a kind of scenario needs."""
 
     scenario: Any  # the smallest one so far
-    events: pd.DataFrame  # of the run that violated
+    events: pd.DataFrame  # events of the run with the violation
     explanation: str
 
     @property

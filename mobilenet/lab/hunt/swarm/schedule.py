@@ -47,7 +47,7 @@ class Flavour:
     pause_s: float = 0.25  # mean time between actions otherwise
     outage_s: float = 0.4  # mean length of a hole, of a crash, and of an absence
     wire_s: float = 0.03  # longest delay of a link
-    loss: float = 0.5  # at most
+    loss: float = 0.5  # highest loss
     late: float = 0.1  # highest probability of a late packet
     static: float = 0.5  # share of hosts that only broadcast
     replays: float = 1.0  # probability that old packets come again
@@ -111,7 +111,7 @@ class PlayedSchedule:
     network: Adversary
     simulated_ns: int
     quiescent: bool
-    not_at_rest: tuple[str, ...]  # for people
+    not_at_rest: tuple[str, ...]  # the nodes not at rest, in words
 
 
 def draw(seed: int, flavour: str | None = None, backbone: str = "tree", repairs: bool = False) -> Schedule:

@@ -22,7 +22,7 @@ from mobilenet.lab.hunt.swarm.wire import Wires
 from mobilenet.network.wired.parameters import DETECTING
 from mobilenet.protocols.vcube.backbone import new_layer
 
-MAX_DELAY_NS = 20 * MILLISECOND  # of a bundle
+MAX_DELAY_NS = 20 * MILLISECOND  # longest wait for a bundle
 SUSPICION = 0.01  # probability of a suspicion, for each message
 
 

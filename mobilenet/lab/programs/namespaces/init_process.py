@@ -371,7 +371,7 @@ def enter(pid: int, order: Order) -> int:
         return 2
     child = start(order, order["command"], 0 if order["on_terminal"] else None, keeps_input=True)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return code if code >= 0 else 128 - code  # as shells have it
+    return code if code >= 0 else 128 - code  # as shells report it
 
 
 def main() -> None:

@@ -114,7 +114,7 @@ class Applications(Parties):
         self._logs: dict[str, Log] = {}
         self._numbers: dict[tuple[int, int], int] = {}  # (host, its program's number of a message) -> number
         self._counts: dict[int, int] = {}
-        self._stirred_ns = 0  # when something came in last
+        self._stirred_ns = 0  # when something last came in
         self._written: dict[str, int] = {}  # node -> bytes of its standard output
         self.undeliverable = 0
         self._stopped: dict[str, str] = {}  # node -> the last signal that its program got
@@ -180,7 +180,7 @@ class Applications(Parties):
         for name in self._running:
             if self._exchange.signal(name, number):
                 self._stopped[name] = number.name
-                self._stirred_ns = self._now()  # it may have last words
+                self._stirred_ns = self._now()  # it may write last words
 
     def is_quiet(self) -> bool:
         """Return whether nothing was sent or written for a while, and no program remains to be stopped."""

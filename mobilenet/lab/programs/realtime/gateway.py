@@ -23,7 +23,7 @@ from mobilenet.parameters import ScenarioError
 IP_PKTINFO = 8  # Linux; Python knows it from 3.12 on
 IP_RECVERR = 11
 INFO = struct.Struct("@i4s4s")  # interface, our address, the destination
-MOST_BYTES = 65_507  # of a datagram
+MOST_BYTES = 65_507  # size of a datagram
 MOST_PLACES = 1000  # places that are remembered for a host
 AT_ONCE = 256  # datagrams, before the network goes on
 RECEIVE_BUFFER_BYTES = 1 << 22
@@ -77,7 +77,7 @@ class Gateway:
                     data, notes, _, source = each.recvmsg(MOST_BYTES, socket.CMSG_SPACE(INFO.size))
                 except BlockingIOError:
                     break
-                except ConnectionRefusedError:  # of an earlier datagram
+                except ConnectionRefusedError:  # the refusal of an earlier datagram
                     continue
                 if not source[0].startswith("127."):
                     self.from_outside += 1

@@ -137,7 +137,7 @@ class Log:
         there = path.stat() if path is not None and is_file(path) else None
         self.is_missing = path is not None and there is None
         self._inode = None if there is None else there.st_ino
-        self._read_bytes = 0 if there is None else there.st_size  # of an earlier run
+        self._read_bytes = 0 if there is None else there.st_size  # skip the output of an earlier run
 
     def more(self) -> bytes:
         """Return what is new in the file, or all of it if the file was started again."""

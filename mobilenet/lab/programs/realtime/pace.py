@@ -26,7 +26,7 @@ MILLISECOND = 1_000_000
 LONGEST_SLEEP_NS = 50 * MILLISECOND  # between two checks of files
 RECENT = 500  # batches
 PR_SET_TIMERSLACK = 29
-DEFAULT_SLACK = 0  # of a thread
+DEFAULT_SLACK = 0  # default of a thread
 
 
 class FellBehind(ProgramError):

@@ -32,7 +32,7 @@ from mobilenet.scenario.protocol_groups import OwnDeclaration
 from mobilenet.simulation.parties import RealTime
 from mobilenet.simulation.scenario_copy import write_scenario
 
-Counts = dict[str, int]  # of stations and hosts
+Counts = dict[str, int]  # numbers of stations and hosts
 
 
 class RelayedPrograms(Applications):

@@ -39,7 +39,7 @@ AT_ONCE = 16  # packets of one device, before the network goes on
 MASK = "255.255.0.0"
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 OVERFLOW_ID = 65_534  # a user without rights: programs run as that user if the emulator runs as root
-MACHINES = "machines.json"  # in a run in progress
+MACHINES = "machines.json"  # exists during a run
 TO_ENTER = ("folder", "become", "processes", "memory_mb", "output_mb")  # the parts of an order that are needed to enter
 
 

@@ -22,7 +22,7 @@ from mobilenet.lab.programs.realtime.tcp_refusal import TcpRefusal
 from mobilenet.protocols.datagram_relay import Datagram, Memory, RelayHost
 from mobilenet.protocols.port import UnicastHostPort
 
-HEADER_BYTES = 16  # of Datagram
+HEADER_BYTES = 16  # header of Datagram
 
 
 class UdpSockets:

@@ -29,7 +29,7 @@ class SearchQuestion(NamedTuple):
     """The question of a search, as readers of the answer need it."""
 
     key: str
-    values: tuple[Number, ...]  # of the key, ascending
+    values: tuple[Number, ...]  # values of the key, ascending
     requirements: tuple[Requirement, ...]
     error: float
     budget: int

@@ -46,7 +46,7 @@ class Outcome:
     failed: list[str]  # run: why
     violated: list[str]  # runs
     is_out_of_time: bool
-    command: str  # that makes the directory again
+    command: str  # the command that makes the directory again
 
 
 class TimeIsUp(StudyError):

@@ -52,7 +52,7 @@ class AnsweredClaim:
     had: int | None = None  # replications that have the metric; None: unknown
     delivery: Delivery | None = None
     violated: int = 0  # runs of its configurations
-    printed: Ends = NO_ENDS  # of a paper's number
+    printed: Ends = NO_ENDS  # bounds of a paper's number
 
     @property
     def is_expected(self) -> bool:

@@ -20,7 +20,7 @@ from mobilenet.lab.studies.claims.declaration import Answer, NoViolation
 from mobilenet.lab.studies.papers.jobs import digest_of_code
 
 FILE = "schedules.jsonl"
-SECONDS_EACH = 0.025  # of one core, roughly
+SECONDS_EACH = 0.025  # time of one core, approximately
 
 
 class ScheduleTally(NamedTuple):

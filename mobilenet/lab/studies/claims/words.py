@@ -41,7 +41,7 @@ def _numbers(one: AnsweredClaim) -> tuple[str, str]:
     if one.bounds is None:
         return "–", "–"
     unit = f" {one.unit}" if one.unit else ""
-    if math.isinf(one.bounds.mean):  # and so is its interval
+    if math.isinf(one.bounds.mean):  # its interval is infinite as well
         return format_number(one.bounds.mean), "–"
     return f"{format_number(one.bounds.mean)}{unit}", " to ".join(map(format_number, one.bounds[1:])) + unit
 

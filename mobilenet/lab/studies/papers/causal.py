@@ -53,7 +53,7 @@ OF_PROCESSES = (  # figure, quantity, mode, what is counted, from, to, whether i
     ("10", "processes_sending_7_to_11_percent", AGGREGATED, "company", 7, 11, True),
     ("10", "processes_sending_8_to_12_percent_5_bytes", SHORT, "company", 8, 12, True),
 )
-Runs = dict[str, list[Result]]  # of one size, by mode
+Runs = dict[str, list[Result]]  # runs of one size, by mode
 Values = Any  # float64 (runs,), or (1,) for a ratio of means
 
 

@@ -47,7 +47,7 @@ class Finding(NamedTuple):
 
 
 class Job(NamedTuple):
-    key: tuple[Any, ...]  # what it belongs to
+    key: tuple[Any, ...]  # the key of its results
     scenario: str
     changes: tuple[str, ...]
     beside: tuple[str, ...] | None = None  # further changes: another run, for messages that both have

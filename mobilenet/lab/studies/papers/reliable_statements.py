@@ -39,7 +39,7 @@ ALL_MISTAKEN = "p(n/2) wrongly suspected by all"
 EVERYBODY = "p0 wrongly suspects all others"
 NOTICED = "crash of the source, without a broadcast"
 V, A, D = "VCube-RB", "All-RB", "DPath-RB"
-SEND = 0.1  # of the scenario
+SEND = 0.1  # the scenario's value
 SIMILAR = 0.1
 SIGNS: dict[str, tuple[Callable[[float, float], bool], str]] = {
     "<": (operator.lt, "below "), ">": (operator.gt, "above "), "≤": (operator.le, "at most "),

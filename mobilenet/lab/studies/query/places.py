@@ -23,7 +23,7 @@ from mobilenet.lab.studies.tables import tables_of_what_is_there
 from mobilenet.quoting import quote
 from mobilenet.record.reader import read_derived, read_manifest
 
-TABLE = "tables/runs"  # of a study
+TABLE = "tables/runs"  # a study's table
 KEYS = {"run": pa.string(), "configuration": pa.int32(), "replication": pa.int32()}
 FACTS = {"seed": pa.int64(), "verdict": pa.string()}
 TAKEN = {"place", *KEYS, *FACTS, *(column.name for view in VIEWS.values() for column in view.columns)}

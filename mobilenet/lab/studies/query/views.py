@@ -40,7 +40,7 @@ class View(NamedTuple):
     name: str
     description: str
     columns: tuple[Column, ...]
-    table: str | None  # which is read; None: several
+    table: str | None  # the table that is read; None: several
     of_run: Callable[[Path], pa.Table] | None = None  # computes it, without the columns that name the run
     needs: str = ""  # key of a scenario
 

@@ -40,10 +40,10 @@ class Plan:
     """The studies to run."""
 
     study: Study
-    mac: str  # of the scenario
+    mac: str  # the scenario's MAC
     radios: list[Radio]
     studies: list[Study]  # one for each radio
-    runs: int  # of each radio, at least
+    runs: int  # least number of runs on each radio
 
     @property
     def factor(self) -> str:

@@ -53,7 +53,7 @@ class Question:
     replications: int = 3
     seed: int = 1
     set: tuple[str, ...] = ()
-    option: str = "--keys"  # how messages call the keys
+    option: str = "--keys"  # the name of the keys in messages
 
     @property
     def word_for_set(self) -> str:

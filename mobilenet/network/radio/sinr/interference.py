@@ -38,7 +38,7 @@ class Interference:
         self._threshold = zeptowatts(reception.energy_cdbm)
         self._arrival_ns = 0  # set by _find: when a frame reaches a node, and how strong
         self._arrival_cdbm = 0
-        self.frames: list[Frame] = []  # by start
+        self.frames: list[Frame] = []  # frames by start
 
     def _find(self, other: Frame, node: Transceiver, now: int) -> bool:
         """Find when a frame reaches a node, and how strong. Return False beyond the cut-off, or at its sender."""
