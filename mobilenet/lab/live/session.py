@@ -248,7 +248,7 @@ class LiveSession:
         at_ns = untouched_ns(self._interventions_until(), self.now_ns)
         scenario, place = self._with(check_request({"do": what, **how}), at_ns)
         require_effect(self.simulation, self.now_ns, what, how.get("host"))
-        if self.now_ns < self.branch.reached_ns:  # otherwise the branch has no later part
+        if self.now_ns < self.branch.reached_ns:  # the branch has already gone on from here
             self._fork(self.now_ns)
         self._advance(at_ns)
         self.forget_violation()
