@@ -1,8 +1,8 @@
 """How long will a run take to compute, and how much memory and disk does it need? Its beginning is played to find out.
 
-Model     the first events of the run are played, and nothing is written. What is left goes on as the later half of
-          them. If the run is mostly joins, and hosts are still joining then, as many events follow as the scenario is
-          estimated to have. A run of processes goes on at the same pace until all that is due is delivered
+Model     the first events of the run are played, and nothing is written. The rest is assumed to go on like the second
+          half of them. If the run is mostly joins, and hosts are still joining then, as many events follow as the
+          scenario is estimated to have. A run of processes goes on at the same pace until everything due is delivered
 Units     seconds of computing on this machine, megabytes
 Errors    PluginError of custom code that is played
 Source    ours: docs/performance.md

@@ -1,9 +1,9 @@
 """Draw the requirements of a capacity search over its key, with intervals, and the answer.
 
-Model     a panel for each requirement over one axis of the key. A mark with its interval for each value that was run:
-          a filled circle where this requirement holds, a filled square where it fails, a hollow diamond where it is not
-          decided. The line is the limit, the band around it the tolerance; the band from top to bottom is what lies
-          between the value that holds and the one that fails. A cross marks a backlog that runs away
+Model     a panel for each requirement over one axis of the key. A mark with its interval for each value that was run: a
+          filled circle where this requirement holds, a filled square where it fails, a hollow diamond where it is not
+          decided. The line is the limit, the band around it the tolerance; the band from top to bottom spans from the
+          value that holds to the one that fails. A cross marks a backlog that runs away
 Units     those of the key and of the metrics
 Source    ours: docs/guide/capacity.md
 """

@@ -1,6 +1,6 @@
 """Read and check the tables of a finished study, for reports and figures.
 
-Model     what is read is what is shown: summary, buffers, delays, runs, comparison
+Model     the tables read are those shown: summary, buffers, delays, runs, comparison
 Errors    StudyError, one line with the file: not the directory of a study, not finished, or a file that is damaged
 Source    mobilenet/lab/studies/tables.py; ours: docs/guide/studies.md
 """

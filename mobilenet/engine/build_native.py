@@ -1,10 +1,10 @@
 """Compile the modules on the hot path to machine code: `python -m mobilenet.engine.build_native`.
 
-Model     mypyc reads their types and writes C, the C compiler does the rest; what comes out takes its name when it is
-          whole
-Needs     mypy, setuptools, a C compiler and Python's headers. Where one of them is missing nothing is made, and
-          everything runs as it is
-Errors    exit status 0 in any case; a line on stderr reports what was made, or what is missing
+Model     mypyc reads their types and writes C, the C compiler does the rest; the output is given its name once it is
+          complete
+Needs     mypy, setuptools, a C compiler and Python's headers. If one of them is missing, nothing is built, and
+          everything runs as Python
+Errors    exit status 0 in any case; a line on stderr reports what was built, or what is missing
 Source    ours: docs/performance.md
 """
 

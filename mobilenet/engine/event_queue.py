@@ -1,10 +1,10 @@
 """The event calendar of one run, and its clock.
 
-Model     what waits is a bare callable. The heap holds what happens within the present bucket of time; what comes
-          later waits in a list for its bucket, unsorted, so the heap stays short and in the cache however many
-          timers there are. An entry is its key and its callable. The key is one number, made of the time since the
-          bucket began, the priority and the sequence number, which counts what is scheduled: with thousands of nodes
-          entries come from memory, and a tuple with one number in it comes sooner than one with three
+Model     a pending event is a bare callable. The heap holds the events of the current bucket of time; later ones wait
+          in a list for their bucket, unsorted, so the heap stays short and in the cache however many timers there are.
+          An entry is its key and its callable. The key is one number, made of the time since the bucket began, the
+          priority and the sequence number, which counts what is scheduled: with thousands of nodes entries are read
+          from memory, and a tuple with one number in it is read faster than one with three
 Ties      (time, priority, order of scheduling): what was scheduled first happens first
 Units     integer nanoseconds
 Errors    `at`: ValueError for a moment in the past. `run_until`: Runaway for a run that makes no progress, looked at

@@ -1,7 +1,7 @@
 """Keep the garbage collector from slowing down runs.
 
-Model     what is built stays, and what a run allocates is gone soon or stays as well: looking for cycles is a waste of
-          time
+Model     objects built for a run live as long as it does, and those that it allocates die soon or live as long: looking
+          for cycles is a waste of time
 Source    ours: docs/performance.md
 """
 

@@ -1,7 +1,7 @@
 """Compute the numbers of a run from its record only.
 
 Model     one fold over the events (fold.py), the samples next to it, one flat row; each number is explained in one
-          registry (registry.py). A user's own metric is a function in a plug-in's file (own.py)
+          registry (registry.py). A user's own metric is a function in a plug-in's file (custom.py)
 Knows     only the record: no scenario, simulator or protocol
 """
 

@@ -1,8 +1,8 @@
 """Buffer sizes of stations and hosts, and the lists that messages carry.
 
 Model     a buffer's size is a step function of time. Those of stations are weighted over the window, those of hosts
-          over the time in which they are members. What was not measured has no metric; what a plug-in measures has one
-          of its own name
+          over the time in which they are members. What was not measured has no metric; a plug-in's measurements have
+          one under its name
 Units     messages; integer nanoseconds
 Shapes    of a step function, times: int64 (steps,), values: float64 (steps,)
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md

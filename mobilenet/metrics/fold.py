@@ -1,7 +1,7 @@
 """What happened to hosts and messages? Gathered in one pass over the events of a run.
 
 Model     deliveries, which are nearly all events, are taken as columns (deliveries.py), the others one by one in order
-          of occurrence; what is asked afterwards is worked out from what was gathered. A member is entitled to what is
+          of occurrence; queries afterwards are answered from what was gathered. A member is entitled to what is
           broadcast after its join, or after its last gap, until it leaves. A handoff lasts from the new session to its
           confirmation; the next session supersedes one that is not confirmed, a leave ends it
 Units     integer nanoseconds

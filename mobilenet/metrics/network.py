@@ -2,16 +2,16 @@
 
 Model     from running totals, which were sampled at both ends of the window. Frames are everything above the MAC that
           went onto the medium; its ACKs do not count, and what it sent again counts in `frames`, but is not a message
-          sent. A pair is a frame and a node within its reach: in its range; where power decides, one at which its
-          preamble is detected if the medium is silent, and what was missed is lost to others as well. Of pairs that
-          collided there are three shares: of all pairs; of those with a node that the frame is for (a station's
-          broadcast is for the hosts that it serves); and of these, where the receiver had begun with the frame: without
-          pairs that it never attempted, sent through, or was down for. Messages sent per delivery are counted in two
-          ways: as frames; and as copies of application messages (payload in the air, divided by that of one message, so
-          two in one segment count as two) plus frames that do nothing but acknowledge (a protocol's or TCP's own); what
-          a MAC sends again counts here. Deprecated metrics count the MAC's ACKs as frames, but not in the number of
-          frames. Older records have no counters of ACKs, and include them in all others: the metrics without them are
-          None there
+          sent. A pair is a frame and a node within its reach: in its range; with the power-based radio, one at which
+          its preamble is detected if the medium is silent, and frames that were missed are lost to others as well. Of
+          pairs that collided there are three shares: of all pairs; of those with a node that the frame is for (a
+          station's broadcast is for the hosts that it serves); and of these, where the receiver had begun with the
+          frame: without pairs that it never attempted, sent through, or was down for. Messages sent per delivery are
+          counted in two ways: as frames; and as copies of application messages (payload in the air, divided by that of
+          one message, so two in one segment count as two) plus frames that do nothing but acknowledge (a protocol's or
+          TCP's own); what a MAC sends again counts here. Deprecated metrics count the MAC's ACKs as frames, but not in
+          the number of frames. Older records have no counters of ACKs, and include them in all others: the metrics
+          without them are None there
 Units     frames, bytes, seconds, as the names show
 Source    the quantities of Wilhelm, Arantes, Sens (2020), section V; ours: docs/verdicts-and-metrics.md
 """

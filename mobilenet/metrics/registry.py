@@ -2,7 +2,7 @@
 
 Model     the groups of metrics are declared where they are computed, and collected here. A buffer of a plug-in is
           called by its quantity; another metric that is not listed (e.g. of an older version) by its name, with spaces.
-          A user's own metrics (own.py) bring words and unit with them
+          A user's own metrics (custom.py) bring words and unit with them
 Units     s, bytes, t.u. as declared
 Source    ours: docs/verdicts-and-metrics.md
 """

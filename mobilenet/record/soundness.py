@@ -1,8 +1,8 @@
 """What is wrong with the files of a run that a program could not read correctly?
 
-Model     asked only after something went wrong, since it reads everything: the record against the digests in the
-          manifest, the manifest against its schema and against its scenario, and what follows from the
-          record for its form. A run without fault is the reader's own error
+Model     used only after something went wrong, since it reads everything: the record against the digests in the
+          manifest, the manifest against its schema and against its scenario, and what follows from the record for its
+          form. A run without fault is the reader's own error
 Errors    none; the fault is the answer
 Source    ours: docs/run-directory.md
 """

@@ -1,9 +1,9 @@
 """The provenance of a file: the version, the scenario, the runs and the command that made it, kept inside the file.
 
 Model     one line of JSON: in the metadata of SVG, PNG, PDF and Parquet, in a <meta> of pages, in a comment of LaTeX
-          and Markdown, as a member of JSON; for CSV and logs in a file with this suffix (NAME.provenance.json).
-          The command is in a normal form: RUN or STUDY stands for the directory, and what does not change the content
-          is left out (the place, the time, the number of workers). So the same study, made elsewhere with the same
+          and Markdown, as a member of JSON; for CSV and logs in a file with this suffix (NAME.provenance.json). The
+          command is in a normal form: RUN or STUDY stands for the directory, and options that do not change the content
+          are left out (the place, the time, the number of workers). So the same study, made elsewhere with the same
           version, stays the same to the byte
 Source    ours: docs/run-directory.md, Provenance
 """

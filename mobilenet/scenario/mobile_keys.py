@@ -1,7 +1,7 @@
 """The keys of a scenario of hosts and stations.
 
-Model     the parameter groups of the world, the radio, the backbone and the protocol, put together. Frozen. What they
-          mean together is looked at in preflight.py
+Model     the parameter groups of the world, the radio, the backbone and the protocol, put together. Frozen. Their
+          combinations are checked in preflight.py
 Units     by the last part of each name
 Source    ours: docs/guide/scenarios.md
 """

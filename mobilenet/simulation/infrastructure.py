@@ -2,8 +2,8 @@
 
 Model     what is cut or switched is noted in the record when that takes effect. What is cut, or off, already stays as
           it is. When the active part is over everything works again, and nothing is impaired. A station whose radio is
-          off goes on, and so does its wire: what it sends over the radio leaves and is lost, it hears nothing, and
-          hosts stay with it. A frame in the air goes on
+          off goes on, and so does its wire: its radio frames are sent and lost, it hears nothing, and hosts stay with
+          it. A frame in the air goes on
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """

@@ -1,7 +1,7 @@
 """Apply interventions, the changes that are made to a run by hand.
 
-Model     each is a simpy process that waits for its time. It comes behind everything else in its nanosecond, so it
-          makes no difference whether it is in the scenario from the beginning, or is added while the run goes on
+Model     each is a simpy process that waits for its time. It comes after everything else in its nanosecond, so it makes
+          no difference whether it is in the scenario from the beginning, or is added while the run goes on
 Units     integer nanoseconds
 Source    ours: docs/models/world.md
 """

@@ -1,8 +1,8 @@
 """An observer watches a run while it goes on: the recorder of totals, a progress bar, a live window.
 
 Model     a run is cut into slices of simulated time. Before each slice an observer receives the events since the last
-          one, in order of occurrence, and then the moment. Observing costs the hot path nothing, and changes nothing:
-          a run has the same fingerprint with any observers
+          one, in order of occurrence, and then the moment. Observing costs the hot path nothing and changes nothing: a
+          run has the same fingerprint with or without observers
 Units     integer nanoseconds
 Example   class Deliveries(Observer):
               count = 0

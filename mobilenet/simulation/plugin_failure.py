@@ -1,8 +1,8 @@
 """What was a plug-in doing when it failed? The simulated time, the node, and the message or timer that it handled.
 
-Model     read from the frames of the error: the outermost one in a plug-in's file, or in what plug-ins derive from, is
-          the hook that was called, and its arguments are what it was called with. Nothing is noted while a run goes on,
-          so a run that does not fail pays nothing
+Model     read from the frames of the error: the outermost one in a plug-in's file, or in a class that plug-ins derive
+          from, is the hook that was called, and its arguments are what it was called with. Nothing is noted while a run
+          goes on, so a run that does not fail pays nothing
 Units     integer nanoseconds inside, seconds in words
 Source    ours: docs/guide/plug-ins.md
 """

@@ -1,7 +1,7 @@
 """The handles that users' processes hold: hosts that they act on, the world, and the run that they may observe.
 
 Model     an action happens within the call and returns nothing of the run, so a process without `run` is a function of
-          the scenario and its seed. What a process waits for is an event of its own environment
+          the scenario and its seed. A process waits only for events of its own environment
 Units     metres, seconds, bytes
 Errors    ValueError for a place, a speed or a payload that the scenario does not allow, and for unknown names
 Source    ours: docs/guide/simpy.md

@@ -2,7 +2,7 @@
 
 Model     a pair is a frame and a node within its reach: in range, or, where power decides, one at which its preamble
           is detected if the medium is silent. It was received, or lost for one reason. The same holds for the MAC's
-          acknowledgements, which are counted by themselves (basis/radio_counters.py). A radio that copies frames (only
+          acknowledgements, which are counted by themselves (radio_counters.py). A radio that copies frames (only
           an adversary's does) adds `duplicated`, and what had not arrived at the end is `in_flight`. Counters that are
           recorded twice, in counters.json and in the samples of the network, agree. The share that is lost at random is
           the scenario's; retries, and frames given up, are only of frames that are acknowledged; stations repeat

@@ -1,10 +1,10 @@
 """Judge safety while a run goes on: the same judges get events as they happen.
 
 Model     creation, duplication, membership, the order promised, and gaps. What a host gave up, and in which order it
-          gave up and asked again, shows only afterwards: where gaps are allowed a violation is judged again, from the
+          gave up and asked again, is known only later: where gaps are allowed a violation is judged again, from the
           beginning and by all that is known by now, before it is reported. How long a host was surely heard follows
-          from positions of the whole run. Liveness, the length of silences, conservation and the record itself
-          are judged when the run is over, by judge.py
+          from positions of the whole run. Liveness, the length of silences, conservation and the record itself are
+          judged when the run is over, by judge.py
 Units     integer nanoseconds
 Source    ours: docs/guide/live.md
 """

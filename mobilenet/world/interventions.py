@@ -1,11 +1,11 @@
 """Interventions in a run at given times: by hand, or written in a scenario.
 
-Model     each takes effect at its time, after everything else that was to happen in that nanosecond; of two at one
-          time the first in the list comes first, and they are not of one host. What cannot be done (a crash of a host
-          that is down already, where only the run shows that) does nothing. A host that was crashed by hand stays
-          down until it is recovered by hand, or the active part ends; so does a link that was cut, until it is
-          repaired, and a station whose radio was switched off. A host or a link that was impaired remains so until it
-          is impaired otherwise, or the active part ends
+Model     each takes effect at its time, after everything else that was to happen in that nanosecond; of two at one time
+          the first in the list comes first, and they are not of one host. An impossible intervention (a crash of a host
+          that is already down, which only the run shows) has no effect. A host that was crashed by hand stays down
+          until it is recovered by hand, or the active part ends; so does a link that was cut, until it is repaired, and
+          a station whose radio was switched off. A host or a link that was impaired remains so until it is impaired
+          otherwise, or the active part ends
 Units     seconds, metres in parameters; integer nanoseconds in times
 Errors    none here
 Source    ours: docs/models/world.md

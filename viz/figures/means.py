@@ -1,9 +1,9 @@
 """Draw the mean of a metric at each level of a factor, with its interval.
 
-Model     one line per combination of the other factors, one panel per metric: those that are asked for, else those that
-          the study compares, else the delay and what it cost. Levels that are all numbers, without labels, lie on an
-          axis of numbers. A level without a value interrupts its line. A level that is unstable has no mean: it is
-          marked on the upper edge, and in the legend. What claims require of a mean is a hollow mark
+Model     one line per combination of the other factors, one panel per metric: those asked for, else those that the
+          study compares, else the delay and its cost. Levels that are all numbers, without labels, lie on an axis of
+          numbers. A level without a value interrupts its line. A level that is unstable has no mean: it is marked on
+          the upper edge, and in the legend. What claims require of a mean is a hollow mark
 Units     those of the metrics and of the factor
 Errors    StudyError: a metric that was not measured, a factor that the study does not have
 Source    ours: docs/guide/pictures.md

@@ -5,7 +5,7 @@ Model     A handoff lasts from handoff_start to the handoff_end of the same sess
           delivery before it began to the first one after it ended, as in metrics.json
 Units     nanoseconds; seconds as the names show; -1 for none
 Errors    none: what does not fit is left out, the verifier reports why
-Source    mobilenet/metrics.py; ours: docs/guide/maps.md
+Source    mobilenet/metrics/mobile.py; ours: docs/guide/maps.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Model     of the outcomes all, of the kinds of messages those with unclear names; only what is in the picture is
           explained
-Source    mobilenet/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes, Sens (2020)
+Source    mobilenet/network/radio/medium.py; mobilenet/protocols/mobile_causal/messages.py, after Wilhelm, Arantes,
+          Sens (2020)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Require that an unpacked archive is complete and names only files of its own, before anything reads them.
 
 Model     studies and claims have the form in which their directories keep them: study.yaml names its own
-          configurations, claims.yaml the studies next to it. The files of a scenario are next to it. Two things are
-          not looked at: the levels in study.yaml, since the configurations have what they stand for; and the words of
+          configurations, claims.yaml the studies next to it. The files of a scenario are next to it. Two things are not
+          checked: the levels in study.yaml, since the configurations contain what they stand for; and the words of
           commands, since programs run only with permission, and may then open any file anyway
 Errors    ArtefactError, ScenarioError
 Source    ours: docs/guide/artefact.md; mobilenet/lab/studies/store.py

@@ -1,12 +1,12 @@
 """The speed of the host machine: a bare event queue, measured in turns with the benchmark.
 
-Model     a heap of 10 000 tuples (time, priority, number, nothing), as simpy's are; an event takes the
-          first one out and puts one in at a later time. Other users of a machine slow it down for seconds at a time, so
-          the queue gets long turns before and after and short ones between, each at the first look after a quarter of a
-          second, and the mean counts, as it does for what is measured (the best of three is some 3 % more). Each turn
-          begins with events that are not timed: they bring the queue into the cache.
-          The machine that the targets were set on made 0.35 M such events a CPU second and 0.17 M simpy events; with
-          10 000 entries the two are in the same ratio here
+Model     a heap of 10 000 tuples (time, priority, number, nothing), as simpy's are; an event takes the first one out
+          and puts one in at a later time. Other users of a machine slow it down for seconds at a time, so the queue
+          gets long turns before and after and short ones between, each at the first check after a quarter of a second.
+          The mean counts, as it does for the benchmark (the best of three is some 3 % more). Each turn begins with
+          events that are not timed: they bring the queue into the cache. The machine that the targets were set on made
+          0.35 M such events a CPU second and 0.17 M simpy events; with 10 000 entries the two are in the same ratio
+          here
 Units     CPU seconds
 Source    ours: docs/performance.md
 """

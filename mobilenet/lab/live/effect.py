@@ -1,10 +1,10 @@
 """The effect of an intervention: runs with it and without it compared, world by world, in a few sentences.
 
-Model     computed from what the runs recorded from the intervention to the end of the observed time: delays
-          and number of the deliveries there of messages broadcast there, in the whole network and at whom it was done
-          to, and at the other hosts of its cell, which are those that had their session with the same station before.
-          Up to the intervention the two runs of a world are identical, and what comes after the
-          observed time does not matter
+Model     computed from what the runs recorded from the intervention to the end of the observed time: delays and number
+          of the deliveries in that time of messages broadcast in that time: in the whole network, at the node
+          concerned, and at the other hosts of its cell, which are those that had their session with the same station
+          before. Up to the intervention the two runs of a world are identical, and whatever follows the observed time
+          does not matter
 Units     seconds
 Source    paired t intervals: lab/studies/statistics.py; ours: docs/guide/live.md
 """

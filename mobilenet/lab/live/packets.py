@@ -1,8 +1,8 @@
 """Packets of real software in a live run: the card of a node, its capture, and the folder where captures grow.
 
 Model     a live run has no directory before it is saved, so captures and standard outputs are kept in a temporary one.
-          Only captures of nodes that are looked at are read, from where the last look ended. A packet for one node that
-          has not arrived is lost, or still on its way
+          Only captures of nodes on display are read, from where the last reading ended. A packet for one node that has
+          not arrived is lost, or still on its way
 Units     integer nanoseconds, bytes
 Errors    none
 Source    ours: docs/guide/live.md

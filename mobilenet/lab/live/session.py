@@ -12,7 +12,7 @@ Model     one running simulation. An intervention takes effect at the time at wh
           to the bit. To go back is to run again from the beginning, with the interventions up to there. A violation of
           a safety property stops time at the event that shows it
 Units     seconds for people; integer nanoseconds in names with _ns
-Errors    ScenarioError for what cannot be done, one line; the run stands where it stood
+Errors    ScenarioError for what cannot be done, one line; the run stays where it was
 Source    ours: docs/guide/live.md
 """
 

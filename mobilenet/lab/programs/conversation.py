@@ -2,9 +2,9 @@
 {"do":"done"}.
 
 Model     emulated time stands still until the answer is whole, so a slow program is a slow run and never a different
-          one. The answer is checked as a whole; nothing of it takes effect before. An answer has one deadline, from
-          the event on; the clock is read only where the answer does not come soon and in one piece, so one that
-          comes in pieces may take longer by SOON
+          one. The answer is checked as a whole; nothing of it takes effect before. An answer has one deadline, from the
+          event on; the clock is read only if the answer does not come soon and in one piece, so one that comes in
+          pieces may take longer by SOON
 Units     seconds of wall time, bytes
 Errors    ProgramError, one line: the program, its line, what was expected. Not finished in time: `is_input` is False
 Source    ours: docs/guide/programs.md

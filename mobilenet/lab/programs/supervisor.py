@@ -2,9 +2,9 @@
 it has ended them.
 
 Model     a separate process that gets its commands over one socket, one line of JSON each, and answers each. On Linux
-          it adopts what its programs leave behind, so that nothing escapes by a second fork or a session of its own;
-          elsewhere the process group of each program is what is ended. When the socket closes, and it closes as well
-          when the emulator is killed, everything ends, and its unfinished record is removed
+          it adopts the processes that its programs leave behind, so that none escapes by a second fork or by a new
+          session; elsewhere the process group of each program is what is ended. When the socket closes, and it closes
+          as well when the emulator is killed, everything ends, and its unfinished record is removed
 Asked     spawn (with two descriptors: the program's standard input and output), status, ended, kill, end
 Units     bytes, seconds
 Source    ours: docs/guide/programs.md. It runs on its own, with nothing but the standard library

@@ -1,8 +1,8 @@
 """Repeat a run to record more of it: protocols and network are deterministic, so the same thing happens.
 
 Model     the effective scenario of the run directory is simulated with `record.messages`, `record.frames` or
-          `record.programs`, and its fingerprint is compared with that of the manifest. What is recorded changes nothing
-          that happens
+          `record.programs`, and its fingerprint is compared with that of the manifest. Recording more does not change
+          the run
 Errors    RunError when the directory is not a run of hosts and stations, is one in real time, or its scenario no longer
           gives the same run
           (it was edited, or this version of mobilenet behaves otherwise)

@@ -1,7 +1,7 @@
 """Replay one program on the events it received in a run, and find the first different answer.
 
 Model     the lines of one life of a node are fed to a command, and each answer is compared with the recorded one as
-          JSON, line by line. The emulator is not there: nothing depends on what is answered
+          JSON, line by line. No emulator is involved: nothing depends on the answers
 Units     seconds of wall time
 Errors    ProgramError, as in a run; RunError: recorded lines that no run records
 Source    ours: docs/guide/programs.md

@@ -3,11 +3,10 @@
 Model     in a round, each configuration has the replications that the rounds before ask for. By the rule of a study, it
           has enough when its metric has the precision asked for, when its backlog grows without end (then a mean does
           not exist), or when it has the most that the study allows. The others get `step` more. So precise levels do
-          not pay for imprecise ones, and the number of workers does not matter. What a killed study left is looked at
-          first, by the workers (task.py). A partition is a batch of runs. Batches begin large and end small, so workers
-          end together. Spark tries a task again whose process dies. Sessions of callers may allow too few failures:
-          then what is missing is submitted again, SUBMISSIONS times in all. Our jobs have a tag, by which they are
-          cancelled.
+          not pay for imprecise ones, and the number of workers does not matter. Workers first examine what a killed
+          study left (task.py). A partition is a batch of runs. Batches begin large and end small, so workers end
+          together. Spark retries a task whose process dies. A caller's session may allow too few failures: then the
+          missing runs are submitted again, SUBMISSIONS times in all. Our jobs have a tag, by which they are cancelled.
           A program next to the scenario travels with it, in the study's folder, which all workers see. Any other is
           looked for where a run would: on the PATH of each worker, or at its absolute path. Absolute paths among the
           arguments that exist here have to exist there as well

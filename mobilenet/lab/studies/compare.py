@@ -13,7 +13,7 @@ Model     pairs of runs with the same replication number, so the same world. Wit
               processes use the run  a delay of levels that delivered different shares, where custom processes depend on
                             the run; such levels are compared as two samples that are not paired
               runs not readable  the same, where the runs that would show the deliveries in common are gone
-          A delay is judged over the deliveries that both made, unless both made all that they owed (delivered.py)
+          A delay is judged over the deliveries that both made, unless both made all that they owed (precedence.py)
 Units     those of the metrics
 Errors    none; what cannot be computed is null
 Source    ours: docs/guide/studies.md

@@ -1,8 +1,8 @@
 """Do work that needs Spark when Python asks for it: on the caller's session, or in another process.
 
 Model     a process holds one Spark context, one Java, and the variables that they were started with. They belong to the
-          caller; so a study that is given a master runs in another process, and leaves nothing behind in this one. What
-          it reports on the way comes back through a pipe, and so do its result and its errors
+          caller; so a study that is given a master runs in another process, and leaves nothing behind in this one. Its
+          progress reports come back through a pipe, and so do its result and its errors
 Errors    those of the work; StudyError if the process ends without a word. An exception that a report raises, or
           Ctrl-C, ends the process
 Source    ours: docs/guide/studies.md

@@ -6,7 +6,7 @@ Model     a change is given as a ratio where there is one, since that is what fi
           means give another one; where the means point the other way, the difference is given instead. The test is on
           the difference; where it and the interval of the ratio seem to disagree, the sentence gives the difference as
           well. `better` and `worse` stand where the metric has a direction (metrics/declaration.py), for the setting
-          that is not behind in what it delivered (delivered.py).
+          that is not behind in what it delivered (precedence.py).
           A seed decides who walks where, who broadcasts when, and who fails. Over recorded tracks all hosts walk as
           recorded, whatever the seed, unless the scenario draws a part of it. A mean may not exist where what waits
           grows in all runs of a configuration, and there are too few runs to be sure (tables.py)

@@ -9,11 +9,11 @@ Model     study.yaml                      the study with its defaults; written l
           failed/c000-r0001.json          why a run failed; gone when it succeeds
           starting/c000-r0001             the number of processes that began it, and did not end it; gone when it ends
           tables/, comparison.json, ...   what is computed from measured/ (tables.py, compare.py)
-          What to do is decided only from the disk, so a killed study continues where it stopped. Nothing there is taken
-          on trust: a configuration is written again, under another name, and compared with what is there: the code of
-          plug-ins and other files byte by byte, the scenario value by value. What differs is replaced if no run was
-          made of it, and refused otherwise. A scenario that is empty, cut or not YAML contradicts nothing, and is
-          replaced
+          What to do is decided only from the disk, so a killed study continues where it stopped. Nothing on disk is
+          taken on trust: a configuration is written again, under another name, and compared with what is there: the
+          code of plug-ins and other files byte by byte, the scenario value by value. A configuration that differs is
+          replaced if it has no run, and refused otherwise. A scenario that is empty, cut or not YAML contradicts
+          nothing, and is replaced
 Errors    StudyError: not a study's directory, another study's, or in use by another process
 Source    ours: docs/guide/studies.md
 """

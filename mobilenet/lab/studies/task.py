@@ -4,9 +4,9 @@ continues.
 Model     a task leaves complete run directories, or a note why there is none, and what it measured of them as a part
           (parts.py). Doing it twice is harmless: what is complete is not computed again, and the seed fixes the
           content. Before a run begins its name is put into starting/, so a run that takes its process down with it is
-          known when Spark gives the batch to another one, and is left out after ATTEMPTS of them.
-          A run counts if it is whole, of the right seed, and of the scenario that was asked. What lies in the directory
-          decides nothing about code: scenarios are compared, never run
+          known when Spark gives the batch to another one, and is left out after ATTEMPTS of them. A run counts if it is
+          whole, of the right seed, and of the scenario that was asked. The contents of the directory decide nothing
+          about code: scenarios are compared, never run
 Shapes    from batches of planned runs to rows of COUNTED, for DataFrame.mapInArrow
 Errors    none: whatever goes wrong becomes the note, and does not disturb the other runs
 Source    ours: docs/guide/studies.md

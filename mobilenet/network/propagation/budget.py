@@ -1,11 +1,11 @@
 """Compute the total loss of a link between two places.
 
-Model     path loss by the exact distance; shadowing and walls between both places rounded to half metres. With umi
-          walls decide whether there is a line of sight (none is cut), and cost nothing else; without them a second
+Model     path loss by the exact distance; shadowing and walls between both places rounded to half metres. With umi,
+          walls decide whether there is a line of sight (none is cut), and have no other effect; without them a second
           field of the kind of the shadows does, compared with 3GPP's probability. Beyond `reach_m` nothing arrives
 Units     metres; hundredths of a dB, whole (cdb); where a gain outweighs all losses a loss is negative
 Shapes    places: float64 (n, 2)
-Same bits the same from a to b as back, for one and for many, in any order: what is kept (Kept) saves work and
+Same bits the same from a to b as back, for one and for many, in any order: the cache (Kept) saves work and
           changes nothing
 Source    3GPP TR 38.901 (2017), 7.4.2; ours: docs/models/propagation.md
 """

@@ -1,11 +1,11 @@
 """Read polygons from GeoJSON.
 
-Model     a FeatureCollection, a Feature or a geometry. Polygon and MultiPolygon are taken, GeometryCollections looked
-          into; points and lines are passed over. Where a feature has a property `building`, as OpenStreetMap's have,
-          only those are taken that do (other than "no"). A third coordinate is passed over. `crs`, which older files
-          have, decides whether numbers are degrees if it names a system that is known here; degrees of any system are
-          taken as WGS 84's. RFC 7946 does not know `crs`, and means degrees always; null there means a plane that
-          has no place on Earth
+Model     a FeatureCollection, a Feature or a geometry. Polygon and MultiPolygon are read, also within
+          GeometryCollections; points and lines are passed over. Where a feature has a property `building`, as
+          OpenStreetMap's have, only those are taken that do (other than "no"). A third coordinate is passed over.
+          `crs`, which older files have, decides whether numbers are degrees if it names a system that is known here;
+          degrees of any system are taken as WGS 84's. RFC 7946 does not know `crs`, and means degrees always; null
+          there means a plane that has no place on Earth
 Units     as the file has them
 Errors    ScenarioError, `town.geojson: feature 3 ('Town hall'): ...`, features counted from 1
 Source    RFC 7946 (2016); Butler et al.: The GeoJSON Format Specification (2008) for `crs`; EPSG Geodetic Parameter

@@ -1,9 +1,9 @@
 """Which walls does the straight line between two places cross, and how far does it run inside?
 
-Model     each edge of each building, those of its courts too, is a wall. Buildings count each for itself: where two
+Model     each edge of each building, those of its courts too, is a wall. Each building counts separately: where two
           stand wall to wall a line cuts two walls, and a metre in two that overlap counts twice. A place is thought a
-          little to the east, and by far less to the north, of its numbers. So no place lies on a wall, no
-          line runs along one or through a corner, and a line that goes in and out again cuts an even number
+          little to the east, and by far less to the north, of its numbers. So no place lies on a wall, no line runs
+          along one or through a corner, and a line that goes in and out again cuts an even number
 Units     whole centimetres, hundredths of a dB (cdb)
 Same bits products of whole numbers below 2^63 decide; the length inside is a sum of whole 1/256 cm, one for each wall.
           The same from a to b as back

@@ -1,9 +1,9 @@
 """The MAC that every node has: a queue, and an answer to what arrives.
 
 Model     one drop-tail queue; its first frame is the one that the kind of MAC is busy with: dcf.py (802.11's CSMA/CA)
-          or acking.py (no carrier sense at all). The medium calls `on_sent` when all receivers have had a frame of this
-          MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the transceiver
-          contends
+          or acking_mac.py (no carrier sense at all). The medium calls `on_sent` when all receivers have had a frame
+          of this MAC, `take_unicast` for each that received an acknowledged one, and the other three only while the
+          transceiver contends
 Units     integer nanoseconds, frames
 Source    ours: docs/models/radio.md
 """

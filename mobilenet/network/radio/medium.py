@@ -2,7 +2,7 @@
 
 Model     positions are frozen for the whole frame; a sender cannot receive, unless full duplex; an independent
           random loss, and another one for each impaired node that sends or receives the frame. What becomes of a frame
-          at each node is a kind of medium's: unit_disk.py (a distance decides) or sinr.py (power, noise,
+          at each node is a kind of medium's: unit_disk/ (a distance decides) or sinr/ (power, noise,
           interference). Consequences are settled when a frame starts and when the last receiver has it, so layers
           above receive at most one propagation delay late, while every comparison between frames, and all of the MAC's
           timing, uses the exact nanosecond of the node concerned

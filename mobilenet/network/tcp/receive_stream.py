@@ -1,8 +1,8 @@
 """The receiver's stream: each byte once, each message once, in order, whatever arrives.
 
-Model     What comes too early waits; blocks of bytes in a heap, messages in another, so that a segment costs the
-          logarithm of what waits, and nothing more when it comes in order. A message is ready when every byte up to its
-          last one is here. The application takes it at once: the window never shrinks.
+Model     data that come too early wait: blocks of bytes in a heap, messages in another, so a segment costs the
+          logarithm of what is waiting, and nothing extra when it comes in order. A message is ready when every byte up
+          to its last one is here. The application takes it at once: the window never shrinks.
 Names     RCV.NXT nxt
 Source    RFC 9293, 3.3.1, 3.4, 3.10.7.4
 """

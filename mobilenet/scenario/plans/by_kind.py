@@ -1,7 +1,7 @@
 """The consequences of a scenario of any kind, before it runs.
 
 Model     each kind of scenario has a module that answers the same questions: hosts.py, processes.py and, for the
-          schedules of the swarm, adversary.py. It is imported when it is asked, since each imports what only such a run
+          schedules of the swarm, adversary.py. Each is imported on first use, since it imports what only such a run
           needs
 Errors    ScenarioError for files that cannot be used
 Source    ours: docs/architecture.md

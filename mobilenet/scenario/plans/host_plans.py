@@ -1,11 +1,10 @@
 """The consequences of a scenario for single hosts and stations: what hosts are asked to do, and where they can be.
 
 Model     what the simulation puts on the calendar before the run is a pure function of scenario and seed: when a host
-          appears, when it is asked to join and to leave, when its application wants to broadcast, when it is to
-          crash. A wish is repeated until it is fulfilled, and the last one counts. What is asked before a host has
-          appeared waits for that, and only the last of it counts. What custom processes ask is not known here, and
-          is in the record. Of an adversary's schedule nothing of the kind is known: scenario.yaml does not repeat
-          its actions
+          appears, when it is asked to join and to leave, when its application asks to broadcast, when it is to crash. A
+          wish is repeated until it is fulfilled, and the last one counts. Requests before a host has appeared wait
+          until it does, and only the last of them counts. What custom processes ask is not known here, and is in the
+          record. Of an adversary's schedule nothing of the kind is known: scenario.yaml does not repeat its actions
 Units     integer nanoseconds; metres per second
 Errors    ScenarioError for files that cannot be used
 Source    ours: docs/protocols/mobile-causal.md, docs/models/world.md, docs/verdicts-and-metrics.md

@@ -6,12 +6,11 @@ Model     a message waits for its sender's send server (first come, first served
           another
 Jitter    0 in the papers. Otherwise each message of a lane that has jitter takes up to this much longer, drawn for
           each: a link keeps no order
-Crashes   what has not left the send server is lost, and so is what reaches a process that is down by the time it
-          would be handed over; timers die with their process. A message that would leave at the instant of the crash
-          is lost
+Crashes   messages that have not left the send server are lost, and so are those whose receiver is down when they would
+          be handed over; timers die with their process. A message that would leave at the instant of the crash is lost
 Ties      in order of scheduling, messages and timers alike: an instant is one list, and one entry of the kernel's queue
-Speed     a message is an entry (receive, sender, message) of its instant. Nothing is counted on arrival: what is in
-          flight is what the calendar holds, and a crash, which is rare, looks through it for what it changes
+Speed     a message is an entry (receive, sender, message) of its instant. Nothing is counted on arrival: the messages
+          in flight are those in the calendar, and a crash, which is rare, searches it for those that it changes
 Units     integer nanoseconds; 1 time unit of the papers is 1 s
 Source    Rodrigues et al. (LADC 2018), section 6.1; Jeanneau et al. (JBCS 2017), simulation parameters; t_h = 0.1 is
           inferred from their figures: docs/protocols/vcube.md

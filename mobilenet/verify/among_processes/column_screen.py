@@ -1,4 +1,4 @@
-"""Judge by columns whether a broadcast among processes is clearly correct: see verify/processes/judge.py.
+"""Judge by columns whether a broadcast among processes is clearly correct: see properties.py.
 
 Model     one table holds when each process delivered each message, so each check compares whole rows of it. Only where
           no causal order is promised: the past of a message is not in the table. Too many processes and messages for

@@ -4,7 +4,7 @@ Model     Happened-before is computed only from broadcasts and deliveries, as ve
           is how many messages of o causally precede m. A member is entitled to every message broadcast after it
           joined (or after its last gap); it owes them all, in causal order; of older messages it may deliver some,
           but never one that precedes what it has delivered already. Where gaps are allowed, what a host gave up when
-          no station knew it any more is not owed to any host and does not count in any past: see given_up.py
+          no station knew it any more is not owed to any host and does not count in any past: see exemptions.py
 Checks    creation      what is delivered was broadcast before, by the host that its id names, once
           duplication   no host delivers a message twice, over all its memberships
           membership    only members broadcast, deliver and have gaps, and no host does anything while crashed

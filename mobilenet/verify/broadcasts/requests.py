@@ -4,13 +4,14 @@ Checks    no host joins or leaves without being asked to, and once for each time
           no member that was not asked to leave refuses a broadcast because it is not a member
           no host broadcasts any more that was asked to leave, knows it, and is not gone yet
           when a run has come to rest, each host is what it was asked to be last: a member, or not
-Model     what hosts are asked follows from the scenario, or is in the record (`asked`) where processes of users ask.
-          A wish is passed to a host again and again until it is fulfilled, and the last wish counts; what a host was
-          once asked to do it may still do when the next wish comes: a leaving host waits until its own messages are
-          through. A host that joins has not been asked to leave before. For a while after stations forgot it a host is
-          a member and yet not (see given_up.py): it may refuse. For custom protocols only joins and leaves are judged:
-          they may refuse what they like, and a wish is passed to them once. If the host was up and in coverage from
-          the wish to the end, it should be what it was asked to be, unless its code refuses or losses prevent it
+Model     what hosts are asked follows from the scenario, or is in the record (`asked`) where processes of users ask. A
+          request is passed to a host again and again until it is fulfilled, and the last request counts; a host may
+          still do what it was once asked to when the next request comes: a leaving host waits until its own messages
+          are through. A host that joins has not been asked to leave before. For a while after stations forgot it a host
+          is a member and yet not (see exemptions.py): it may refuse. For custom protocols only joins and leaves are
+          judged: they may refuse what they like, and a request is passed to them once. If the host was up and in
+          coverage from the request to the end, it should be what it was asked to be, unless its code refuses or losses
+          prevent it
 Units     integer nanoseconds
 Source    ours: docs/protocols/mobile-causal.md, docs/verdicts-and-metrics.md
 """

@@ -5,7 +5,7 @@ Checks    each line is an event or an action of a node of the run; times lie in 
           a life begins with `start` and ends with a crash; a node has one more life than it has recoveries
           what programs report that they do is in the events, by node, time and message or session, and the other way
           round; so is what they receive of broadcasts, recoveries and suspicions
-          what they report of themselves is in events and samples: see reported.py
+          what they report of themselves is in events and samples: see reports.py
           what they receive about themselves and others is true (inputs.py); no process receives a message sooner than
           the network can bring it: see transit.py
           they are notified of as many frames, or messages, as they received, and as many were sent as they state: see

@@ -2,8 +2,8 @@
 
 Model     t, id, and x, y or lon, lat (with both the plane's count). Lines are in the order of time, at least of each
           host. SUMO's tables have vehicle_id, vehicle_x, ... and the same for persons, of which each line fills one.
-          Times may be dates (ISO 8601) or seconds since 1970; then they count from the earliest one. Of a table with
-          both pairs x and y are taken, unless longitudes are asked for
+          Times may be dates (ISO 8601) or seconds since 1970; then they count from the earliest one. If a table has
+          both pairs, x and y are used, unless longitudes are asked for
 Units     seconds; metres or degrees
 Errors    ScenarioError, see table.py
 Source    ours; Eclipse SUMO, TabularOutputs and tools/xml/xml2csv

@@ -1,9 +1,9 @@
 """Sites of stations as a table.
 
-Model     x_m, y_m or lon, lat, and what a station is called: name, site or id, the first one that is not empty.
-          OpenCelliD's tables are known by their columns, or, as they are offered for single countries, by a first line
-          without titles. A cell there is called mcc-net-area-cell; the sectors of one mast stand at the same place and
-          become one station, called by its first cell
+Model     x_m, y_m or lon, lat, and the station's name: name, site or id, the first one that is not empty. OpenCelliD's
+          tables are known by their columns, or, as they are offered for single countries, by a first line without
+          titles. A cell there is called mcc-net-area-cell; the sectors of one mast stand at the same place and become
+          one station, called by its first cell
 Units     metres or degrees
 Shapes    a and b float64 (n,): x and y, or longitude and latitude
 Errors    ScenarioError, see table.py

@@ -11,8 +11,8 @@ Model     radio: what a node sent may arrive at its receiver at any time after, 
           hosts: move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at
           any time
 Reduction frames that can be sent without anything else changing (a heartbeat, the answer to a repeated request) are
-          sent at once, as often as that adds one. Nothing is lost: what may happen after is what might happen
-          before, and more
+          sent at once, as often as that adds one. Nothing is lost: afterwards everything that could happen before
+          still can, and more
 Shapes    state: numbers of each host's and each station's state, wires, history, budget; then two bit masks over
           frames: those ever sent, and those counted ones that have had their effect
 Errors    Violation, from the step that breaks a safety check

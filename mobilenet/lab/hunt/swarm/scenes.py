@@ -2,8 +2,8 @@
 
 Model     2-4 stations a little too near or too far from each other, 1-6 hosts that run to and fro over the borders of
           their cells, half of the time in a small box around them; loss, short outages that hit handoffs, churn, busy
-          hosts, slow wires, small windows and queues; a T extension in a quarter of them. What belongs to the other
-          protocol or the other MAC comes from a separate stream, so all else of a seed is the same
+          hosts, slow wires, small windows and queues; a T extension in a quarter of them. The settings of the other
+          protocol and the other MAC come from a separate stream, so everything else of a seed stays the same
 Units     metres, seconds, milliseconds, Mb/s, as the names show
 Errors    none: what is drawn is a valid scenario
 Source    ours: docs/architecture.md

@@ -1,10 +1,10 @@
 """Shrink a scenario that violates a property to one that a person can read.
 
 Model     what happened at random in the run is written down as lists (who broadcasts when, who crashes when), and then
-          the lists, the time, the hosts and the stations are made smaller as long as the property is still violated.
-          A candidate is run and judged like any scenario; nothing is known of its protocol. What the explanation names
-          is tried first, then the lists are cut as delta debugging does it. Each removal changes what is
-          drawn for the rest, so a candidate may be played with a few other seeds
+          the lists, the time, the hosts and the stations are made smaller as long as the property is still violated. A
+          candidate is run and judged like any scenario; we know nothing about its protocol. What the explanation names
+          is tried first, then the lists are cut as delta debugging does it. Each removal changes what is drawn for the
+          rest, so a candidate may be played with a few other seeds
 Units     seconds, as the names show
 Errors    RunError: a run that violates nothing, or that does not violate it again
 Source    Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), algorithm ddmin; which parts

@@ -2,10 +2,10 @@
 
 Model     a host's program lives from the moment the host joins, and again from each recovery on; a crash kills it, with
           all that it has started. A station's program lives as long as the run. Programs that the user has started are
-          cut off from the network for as long as their host is not there. First what they have sent is taken from the
-          network between us, then all lines are read, and only then does it enter the emulated network: what a program
-          wrote before it sent is there by then, so a broadcast is recorded before any host can deliver it. Numbers of
-          messages are the program's own, in any order; in the record each host's count from 0
+          cut off from the network for as long as their host is not there. First their datagrams are taken from the
+          network between us, then all lines are read, and only then do the datagrams enter the emulated network: the
+          lines that a program wrote before it sent have arrived by then, so a broadcast is recorded before any host can
+          deliver it. Numbers of messages are the program's own, in any order; in the record each host's count from 0
 Units     bytes
 Errors    ProgramError: a program that fails
 Source    ours: docs/guide/real-time.md

@@ -3,8 +3,8 @@
 Model     one UDP socket on the loopback interface receives what is sent to any address of a pair, sees which one it
           was, and sends from any. Where the system does not let us bind to that interface, there is one socket for each
           address. A datagram is handed over at the host's own port if a socket is open there, or else where the program
-          last sent from. What comes from outside 127.0.0.0/8, is for no host, or has no known sender, is dropped and
-          counted
+          last sent from. A datagram that comes from outside 127.0.0.0/8, is for no host, or has no known sender, is
+          dropped and counted
 Units     bytes
 Errors    ScenarioError: a port that is taken, a system that is not Linux
 Source    RFC 768; Linux: ip(7), IP_PKTINFO and IP_RECVERR; socket(7), SO_BINDTODEVICE; ours: docs/guide/real-time.md

@@ -1,8 +1,8 @@
 """Keep pace with the wall clock: emulated time follows it, and the delay is measured.
 
 Model     emulated time 0 is when the run begins. The emulation sleeps until its next event is due or something comes
-          in; then it does all that is due by now, and what came in happens now. Lateness: from the moment at which the
-          first event of such a batch was due until the whole batch is done
+          in; then it does everything that is due by now, and input that has come in takes effect now. Lateness: from
+          the moment at which the first event of such a batch was due until the whole batch is done
 Units     nanoseconds of the monotonic clock
 Errors    FellBehind: later than allowed; ProgramError: the run was asked to end
 Source    Linux: prctl(2), PR_SET_TIMERSLACK; ours: docs/guide/real-time.md

@@ -1,8 +1,8 @@
 """Carry IP packets between the programs of machines and their nodes, each through a tun device.
 
-Model     what a program sends comes out of its machine's device as a whole IP packet. A packet whose source is not its
-          node's address, or that is malformed, is dropped and counted, as is one to an address that no node has. A
-          packet for a group is broadcast or multicast. Both directions are captured
+Model     a program's data come out of its machine's device as whole IP packets. A packet whose source is not its node's
+          address, or that is malformed, is dropped and counted, as is one to an address that no node has. A packet for
+          a group is broadcast or multicast. Both directions are captured
 Units     bytes
 Errors    ProgramError: a system without namespaces, a program that fails
 Source    RFC 791, RFC 919, RFC 1112; ours: docs/guide/real-software.md

@@ -1,7 +1,7 @@
 """Run a capacity search: a study whose next runs follow from what its runs have shown so far.
 
-Model     each round asks for the runs that the search wants next (search.py), within the budget. What to run follows
-          only from the runs of earlier looks, by replication, so a search that was killed goes on where it stood, and
+Model     each round asks for the runs that the search wants next (search.py), within the budget. The next runs follow
+          only from those of earlier looks, by replication, so a search that was killed resumes where it stopped, and
           the number of workers does not matter. Decisions use exactly the runs of their look, even if there are more.
           When its time is up, a search ends after its last look; this is what it does with that many runs as its budget
 Errors    ScenarioError for the question, StudyError for directories, Spark, and metrics that no run has

@@ -2,14 +2,13 @@
 
 Model     values are numbered 0 to `last` in ascending order. First both ends and the quarter points are looked at, so
           that the direction, and requirements that hold only in between, show in the data. Then bisection: the middle
-          of what lies between a value that holds and one that fails. An end that is hard to decide does not hold it up:
-          the middle of what lies between this end and the next decided value takes turns with it, whichever has fewer
-          runs. This is probabilistic bisection whose questions
-          are answered by sequential tests with a small error, so that the median of its posterior is that middle.
-          Which values come up depends only on decisions. As long as all are right, the values that can come up outside
-          of the tolerance are known beforehand: the first ones, and one for each halving on either side of the
-          threshold. So the error is split over `claims` of them, whatever the dependence between values; the same
-          worlds may serve all values
+          between a value that holds and one that fails. An end that is hard to decide does not hold it up: the middle
+          of what lies between this end and the next decided value takes turns with it, whichever has fewer runs. This
+          is probabilistic bisection whose questions are answered by sequential tests with a small error, so that the
+          median of its posterior is that middle. Which values come up depends only on decisions. As long as all are
+          right, the values that can come up outside of the tolerance are known beforehand: the first ones, and one for
+          each halving on either side of the threshold. So the error is split over `claims` of them, whatever the
+          dependence between values; the same worlds may serve all values
 Shapes    judged: value -> what is known there; missing: nothing was run
 Source    Horstein (1963); Waeber, Frazier, Henderson, Bisection search with noisy responses, SIAM J. Control Optim.
           (2013); ours: docs/guide/capacity.md

@@ -1,9 +1,9 @@
 """Run what a claims file needs, and answer the claims.
 
-Model     each experiment is a study in OUT/NAME, of which only the configurations of open claims get runs. The
-          missing runs that cost least for each open claim come first; afterwards all claims that can be judged are
-          judged. What to run follows only from the runs that there are, so a killed command goes on where it stood. A
-          limit of time stops the runs, and leaves the claims that are open
+Model     each experiment is a study in OUT/NAME, of which only the configurations of open claims get runs. The missing
+          runs that cost least for each open claim come first; afterwards all claims that can be judged are judged. The
+          next runs follow only from those that exist, so a killed command resumes where it stopped. A limit of time
+          stops the runs, and leaves the claims that are open
 Errors    ScenarioError for the file, StudyError for directories, Spark, and metrics that no run has
 Source    ours: docs/guide/claims.md
 """
