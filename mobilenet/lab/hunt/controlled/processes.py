@@ -1,7 +1,7 @@
 """Processes on a table: every message, timer and suspicion waits until the driver decides its fate.
 
 Model     a message of a process to another one arrives when the driver delivers it, in any order: links keep none. It
-          is never lost, unless one of the two has crashed. There is no detector: the driver decides who suspects whom.
+          is never lost, unless one of the two has crashed. No detector runs: the driver decides who suspects whom.
           The clock, one for all, goes on to the deadline of the timer that fires
 Units     integer nanoseconds
 Errors    ValueError for a message that is not in transit, that may not be lost, or a timer that is not armed; what the
