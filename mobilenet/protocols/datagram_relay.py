@@ -1,12 +1,13 @@
 """Datagrams between hosts: up to the station of the sender's cell, over the wires to the station of the other, and
 down.
 
-Model     datagrams travel in frames that the MAC acknowledges and repeats, as 802.11 does with all that is for one
+Model     datagrams travel in frames that the MAC acknowledges and repeats, as 802.11 does with every frame for a single
           node. A host that comes into a cell registers until the station has answered. The number of such a visit grows
           through crashes; of two stations that claim a host, the one with the higher number has it. A station notifies
           all others, and sends a datagram to where it believes the receiver to be. Beyond that nothing is repeated or
-          kept: what the MAC gives up, or what is for a host that has moved on, is lost, as with UDP. What comes to a
-          station that knows of a later visit goes on from there, and numbers of visits grow on the way: no circles
+          kept: a datagram that the MAC gives up, or whose host has moved on, is lost, as with UDP. A datagram that
+          reaches a station that knows of a later visit is forwarded from there. Numbers of visits grow on the way, so
+          there are no loops
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-time.md
 """

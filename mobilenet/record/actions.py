@@ -1,7 +1,7 @@
 """The actions that a program may request, and the check of each line that requests one.
 
-Model     an action is an object with the key `do`; each has required and optional keys, and each key
-          a kind of value. The actions allowed depend on the role. What is not listed is refused
+Model     an action is an object with the key `do`; each has required and optional keys, and each key a kind of value.
+          The actions allowed depend on the role. Anything not listed is refused
 Units     nanoseconds, bytes, as the names show
 Errors    ValueError: what is wrong with a line, and what was expected
 Source    ours: docs/guide/programs.md

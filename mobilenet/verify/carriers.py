@@ -10,7 +10,8 @@ Checks    a node delivers a message of another node only after something has rea
 Model     what a node knows grows with what it receives, and lasts through crashes: it may have stored it. Of several
           equal messages from one sender the last counts, which carries the most. Where only frames are recorded, wires
           bring all stations everything at once. Programs may talk to each other in ways that the emulator does not see.
-          Then the message was broadcast, and nothing is violated, but the run shows nothing about them on this network
+          Then the message was broadcast, and nothing is violated, but the run shows nothing about the programs on this
+          network
 Units     integer nanoseconds
 Source    ours: docs/verdicts-and-metrics.md
 """

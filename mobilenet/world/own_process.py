@@ -1,7 +1,7 @@
 """The declaration of a user's process: a generator function in a file, and the hosts that it acts on.
 
-Model     `check` and the verifier load no code, so the declaration has what they need: the speed that hosts never
-          exceed, and whether the process looks at the run
+Model     `check` and the verifier load no code, so the declaration contains what they need: the speed that hosts never
+          exceed, and whether the process observes the run
 Units     metres per second
 Source    ours: docs/guide/simpy.md
 """

@@ -1,9 +1,9 @@
 """How fast is the simulator, relative to the speed of the host machine?
 
-Model     each case runs in a process of its own, as often as asked; the run with the median figure counts. Measured is
-          the CPU time of building and running a simulation, drain included; imports and reading the scenario are not.
-          Beside it a bare event queue is measured, in turns with it (`Baseline`). "In proportion" is a figure divided
-          by (queue / 0.35 M events/s), the machine that the targets were set on.
+Model     each case runs in a separate process, as often as asked; the run with the median figure counts. What is
+          measured is the CPU time of building and running a simulation, drain included, without imports and reading the
+          scenario. Beside it a bare event queue is measured, in turns with it (`Baseline`). "In proportion" is a figure
+          divided by (queue / 0.35 M events/s), the machine that the targets were set on.
 Cases     dynamic.yaml for 60 s; the radio cross-check (radio_check.yaml) with 70, 700 and 7000 hosts and exactly a
           tenth as many stations: those places of a triangular lattice of 200 m that are nearest to its middle. Seven of
           them are the scenario's own hexagon. Inner cells overlap with six neighbours and outer ones with fewer, so a

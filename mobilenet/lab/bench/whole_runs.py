@@ -1,8 +1,8 @@
 """How much does a whole run cost beyond simulating it? Judging, measuring, writing.
 
-Model     each case is one run in a separate process, from its scenario to a directory that is complete, as
-          `mobilenet run` makes it; the run with the median share counts. Simulating is building and running the
-          simulation; all that comes after is the rest, and what it has to import as well
+Model     each case is one run in a separate process, from its scenario to a directory that is complete, as `mobilenet
+          run` makes it; the run with the median share counts. Simulating is building and running the simulation; the
+          rest is everything that comes after, with the imports that it needs
 Cases     dynamic: dynamic.yaml as it stands, 400 s. bundling_512: 512 processes that broadcast at once
 Units     CPU seconds; `share` is the rest divided by simulating
 Errors    RuntimeError when a case fails

@@ -1,6 +1,6 @@
 """Carry out the requests of a page, with one reply to each message.
 
-Model     called in the player's thread, so nothing else happens meanwhile. A reply is what was asked for, or `error`
+Model     called in the player's thread, so nothing else happens meanwhile. A reply is the requested data, or `error`
           with one line; the session goes on either way
 Source    ours: docs/guide/live-messages.md
 """

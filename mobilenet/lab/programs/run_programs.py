@@ -2,8 +2,8 @@
 
 Model     nothing is started before the run begins. The names of buffers are those that the first program of a role
           gives in its answer to its first start; later names must be among them. A program whose node acts by a
-          clock of its own cannot show in virtual time what that node would still do. Where a delivery is missing when
-          the run is over, programs have LISTENS_S of wall time to report it; the first report ends the wait
+          separate clock cannot show in virtual time what that node would still do. If a delivery is missing when the
+          run is over, programs have LISTENS_S of wall time to report it; the first report ends the wait
 Units     bytes; time in nanoseconds, as the names show in seconds
 Errors    ProgramError
 Source    ours: docs/guide/programs.md

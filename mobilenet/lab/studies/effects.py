@@ -4,8 +4,8 @@ Model     a study has every combination of levels (a full factorial design). The
           difference to the first level of its factor, over all combinations of the other factors. The interaction of
           two levels is half of what one adds to the effect of the other, averaged in the same way. Replications are
           worlds, so each gives one estimate of each effect, and the t interval is over them; p values are adjusted by
-          Holm over the effects on one metric. No effect is given where a configuration has no mean, or lacks a run.
-          Each effect knows what the same levels change in what is delivered and broadcast (BEFORE_DELAYS)
+          Holm over the effects on one metric. No effect is given if a configuration has no mean, or lacks a run. Each
+          effect includes the changes that the same levels make to deliveries and broadcasts (BEFORE_DELAYS)
 Units     those of the metrics
 Source    Law: Simulation Modeling and Analysis (2015), 12.2; Holm (1979); ours: docs/guide/studies.md
 """

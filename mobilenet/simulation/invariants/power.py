@@ -1,8 +1,9 @@
-"""Check how strong frames arrive if power decides: computed again, link by link.
+"""Check the power with which frames arrive, where power decides: it is computed again, link by link.
 
 Model     for one frame of five, the power at every node whose place is known. Without shadowing and obstacles, path
           loss comes from its formula instead of the tables of the hot path. For frames that are received to the end,
-          the SINR lies between what the strongest other frame leaves that surely overlaps, and what all leave together
+          the SINR lies between the value with only the strongest other frame that surely overlaps, and the value with
+          all of them
 Units     hundredths of a dBm, integer nanoseconds, metres
 Source    ours: docs/models/sinr.md
 """

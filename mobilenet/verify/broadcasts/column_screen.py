@@ -1,11 +1,11 @@
 """Judge by columns whether a broadcast is clearly correct: see verify/broadcasts/judge.py.
 
-Model     all but deliveries goes through the judge event by event, as it is seldom. Deliveries, which are nearly all,
-          are checked host by host. In order means: what is delivered was broadcast before, no host delivers anything
-          twice or while not a member, and, where the order is asked for, of each sender what the host is entitled to
-          comes one after the other, and all that a message has in its past is there before it. Then nothing entitled
-          comes too late either: the past of what a host has is within what it has. Older messages, to which a host is
-          not entitled, must not lie in the past of what it has
+Model     all events but deliveries are rare, and go through the judge one by one. Deliveries, which are nearly all
+          events, are checked host by host. In order means: every delivered message was broadcast before, no host
+          delivers anything twice or while not a member, and, where the order is required, a host delivers each sender's
+          messages that it is entitled to one after the other, and a message's whole past before it. Then no such
+          message comes too late either: a host has the past of everything that it has. Older messages, to which a host
+          is not entitled, must not lie in the past of what it has
 Shapes    known: int32 (messages, senders), how many messages of each sender are causally before one, or are this one;
           blocks of deliveries (at most BLOCK, senders)
 Source    Mattern (1988), as there; ours: docs/verdicts-and-metrics.md, docs/performance.md

@@ -6,8 +6,7 @@ Checks    each session of a member has the next number; the first of a membershi
           all with the station that the session was confirmed with; nothing is confirmed or delivered out of coverage.
           Elsewhere a delivery is with that station, or the one that a handoff goes to
           a gap names the session that it is in
-Model     only for protocols whose promises.py asks for it. What does not fit is the fault of a host, or a record that
-          was changed
+Model     only for protocols whose promises.py asks for it. A mismatch is the fault of a host, or of a changed record
 Source    ours: docs/verdicts-and-metrics.md
 """
 

@@ -6,8 +6,8 @@ Checks    `t` of each event is its time; `me`, `role` and the numbers of nodes o
           coverage, and that in which it has just come into coverage
           a message that is received was sent before by the node that it is from, to this one or to all
           timers come when they are due: see timers.py
-Model     two messages are the same if their JSON values are. What a node sends may be lost, and on the adversary's
-          network come twice, so nothing is counted here
+Model     two messages are the same if their JSON values are. A message may be lost, and on the adversary's network
+          arrive twice, so nothing is counted here
 Source    ours: docs/guide/programs.md
 """
 

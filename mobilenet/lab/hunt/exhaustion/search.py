@@ -1,13 +1,13 @@
 """Search every state that can be reached, once.
 
-Model     depth first; or breadth first, where the first violation found has a shortest trace, in moves. States with
-          the same nodes, wires and history differ in the frames sent and in what is left of the bounds. One is left
-          out where another one has all its frames, none more that had its effect, and no smaller budget: whatever
-          may happen in the first may happen in the other, with the same outcome (the relation is a simulation), so
-          nothing that can be violated is missed. Whether a state comes to rest without faults depends on nodes,
-          wires and history only, and is judged where all hosts are up and nothing is on the wire: every other state
-          leads to such a one, which is explored as well, by recoveries and wired messages, which nothing can
-          prevent. Depth first, of a state and its mirror image (symmetry.py) one is enough
+Model     depth first; or breadth first, where the first violation found has a shortest trace, in moves. States with the
+          same nodes, wires and history differ in the frames sent and in what is left of the bounds. One is left out
+          where another one has all its frames, none more that had its effect, and no smaller budget: whatever may
+          happen in the first may happen in the other, with the same outcome (the relation is a simulation), so nothing
+          that can be violated is missed. Whether a state comes to rest without faults depends on nodes, wires and
+          history only. It is judged in states in which all hosts are up and nothing is on the wire: every other state
+          leads to one of these, which is explored as well, by recoveries and wired messages, which nothing can prevent.
+          Depth first, of a state and its mirror image (symmetry.py) one is enough
 Units     seconds, GiB
 Errors    none: a violation is a result
 Source    Finkel, Schnoebelen, Well-structured transition systems everywhere! (2001), for the ordering; ours

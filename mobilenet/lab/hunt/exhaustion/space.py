@@ -7,9 +7,8 @@ Model     radio: what a node sent may arrive at its receiver at any time after, 
           number of its own, would then have no end. Each of them changes its receiver's state, or makes it send on
           the wire, once; and `case.repeats` times in all an old one does so again. With one host, three repeats
           include every execution in which the timer that repeats such frames fires twice and one frame is copied;
-          with two, five wire: see wires.py. Timers: each armed one may fire at any time, any number of times
-          hosts: move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at
-          any time
+          with two, five. Wire: see wires.py. Timers: each armed one may fire at any time, any number of times. Hosts:
+          move, crash, leave, join again and broadcast within the case's bounds; one that is down recovers at any time
 Reduction frames that can be sent without anything else changing (a heartbeat, the answer to a repeated request) are
           sent at once, as often as that adds one. Nothing is lost: afterwards everything that could happen before
           still can, and more

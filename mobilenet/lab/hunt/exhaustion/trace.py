@@ -1,10 +1,10 @@
 """The steps to a violation, as lines to read and as steps to repeat.
 
-Model     the search sends at once whatever can be sent without any other change (space.py). Of all that, a trace
-          shows what a later step needs: the frames are followed from the beginning, each with the move that first
-          sent it. Repeating is done on the controllable network with the protocol's own code: there a frame can be
-          delivered only if it was sent, a wired message only if it is the first of its link, and a timer fired only
-          if it is armed
+Model     the search sends at once whatever can be sent without any other change (space.py). A trace shows only the part
+          of it that a later step needs: the frames are followed from the beginning, each with the move that first sent
+          it. Repeating is done on the controllable network with the protocol's own code: there a frame can be delivered
+          only if it was sent, a wired message only if it is the first of its link, and a timer fired only if it is
+          armed
 Errors    ValueError if a trace cannot be repeated: then explorer and network do not agree
 Source    ours
 """

@@ -1,8 +1,8 @@
 """Carry out a node's actions on the adversary's network: frames go onto its radio, messages onto its wire, and
 upcalls become the trace.
 
-Model     the ports are those of lab/hunt/controlled; what a node does takes effect within the call, so that draws
-          and events have the order in which the protocol asked for them. Deliveries within a broadcast come after it
+Model     the ports are those of lab/hunt/controlled; a node's actions take effect within the call, so draws and events
+          have the order in which the protocol asked for them. Deliveries within a broadcast come after it
 Units     integer nanoseconds
 Errors    TypeError where a protocol passes something other than a whole number or a MessageId
 Source    ours: docs/architecture.md

@@ -3,8 +3,8 @@
 
 Model     a broadcast among processes plays where those over VCube do; a protocol of hosts and stations where the mobile
           causal broadcast does, on the adversary's network and on the radio, on the same schedules and scenes. One that
-          needs connections plays only on the radio: the adversary's network has none. What a class declares decides
-          what is done to it and what it is judged by; its settings are its defaults
+          needs connections plays only on the radio: the adversary's network has none. A class's declarations decide how
+          it is exercised and what it is judged by; its settings are its defaults
 Errors    ScenarioError: no such file or class, or one that is not a protocol. Whether its code may run was asked before
 Source    ours: docs/guide/plug-ins.md, docs/validation/trust.md
 """

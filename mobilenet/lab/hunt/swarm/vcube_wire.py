@@ -1,8 +1,8 @@
 """The adversary's other wire: VCube between the stations, on links that keep no order.
 
-Model     any two stations have a link, and each message takes a delay of its own, drawn up to that of the slowest
-          link of the schedule's tree: one that is sent later may arrive much earlier. With the reliable broadcast
-          also false suspicions, each taken back after a while
+Model     any two stations have a link, and the delay of each message is drawn, up to that of the slowest link of the
+          schedule's tree: a message sent later may arrive much earlier. With the reliable broadcast there are also
+          false suspicions, each withdrawn after a while
 Units     integer nanoseconds, bytes
 Errors    none
 Source    ours: docs/validation/trust.md, docs/models/backbone.md

@@ -1,6 +1,6 @@
 """A capacity in words: one sentence with the answer, and a report in Markdown.
 
-Model     the answer comes first, then what supports it at the values on both sides, then what is not known. Numbers of
+Model     the answer comes first, then its support at the values on both sides, then what is not known. Numbers of
           metrics have their intervals, which hold at all looks together
 Units     those of the key and of the metrics
 Source    ours: docs/guide/capacity.md

@@ -1,8 +1,8 @@
 """Which runs are needed next, and which questions have the runs so far answered?
 
 Model     each question goes from look to look by itself, until it is answered or the next look needs more replications
-          than the file allows. What is answered depends only on the runs of the question's own configurations, so the
-          order in which experiments run, and the number of workers, change nothing
+          than the file allows. The answer depends only on the runs of the question's own configurations, so the order
+          of experiments and the number of workers change nothing
 Errors    none
 Source    ours: docs/guide/claims.md
 """

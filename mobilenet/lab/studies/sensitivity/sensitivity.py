@@ -1,8 +1,8 @@
 """A screening as a study: its points are the levels of one factor, and its ranking comes from the tables.
 
 Model     the factor `point` has a level for each different point of the trajectories, which sets all keys. So each
-          replication meets the same world at every point, and a screening that was killed goes on where it stood.
-          The trajectories follow from the seed. sensitivity.csv has the ranking by every metric
+          replication meets the same world at every point, and a screening that was killed resumes where it stopped. The
+          trajectories follow from the seed. sensitivity.csv has the ranking by every metric
 Errors    ScenarioError for the question, StudyError for directories, Spark, metrics, and means that are missing
 Source    ours: docs/guide/sensitivity.md
 """
