@@ -7,7 +7,7 @@ Model     datagrams travel in frames that the MAC acknowledges and repeats, as 8
           all others, and sends a datagram to where it believes the receiver to be. Beyond that nothing is repeated or
           kept: a datagram that the MAC gives up, or whose host has moved on, is lost, as with UDP. A datagram that
           reaches a station that knows of a later visit is forwarded from there. Numbers of visits grow on the way, so
-          there are no loops
+          no loop arises
 Units     integer nanoseconds, bytes
 Source    ours: docs/guide/real-time.md
 """
